@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow_flight::flight_service_server::FlightServiceServer;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
-use orrery_sql::Host;
+use orrery_sql::{Host, OpenConnection};
 use orrery_tls::Tls;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -180,14 +180,18 @@ fn incoming(
                     let id = ConnectionId(numbers.fetch_add(1, Ordering::Relaxed));
                     let (tls, shared) = (tls.clone(), Arc::clone(&shared));
                     let sender = sender.clone();
+                    let counted = shared.host.connections.accept();
                     tokio::spawn(async move {
-                        if let Some(socket) = opened(stream, tls, id, shared, permit).await {
+                        if let Some(socket) =
+                            opened(stream, tls, id, shared, (permit, counted)).await
+                        {
                             // Nobody takes it any more when the server stops.
                             let _ = sender.send(Ok(socket)).await;
                         }
                     });
                 }
                 Err(error) => {
+                    shared.host.connections.note_refused();
                     tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -206,7 +210,7 @@ async fn opened(
     tls: Option<Arc<Tls>>,
     id: ConnectionId,
     shared: Arc<Shared>,
-    permit: OwnedSemaphorePermit,
+    (permit, counted): (OwnedSemaphorePermit, OpenConnection),
 ) -> Option<Socket> {
     let bytes = async {
         stream.set_nodelay(true)?;
@@ -217,8 +221,9 @@ async fn opened(
     };
     let bytes: std::io::Result<Bytes> = bytes.await;
     match bytes {
-        Ok(bytes) => Some(Socket::new(bytes, id, shared, permit)),
+        Ok(bytes) => Some(Socket::new(bytes, id, shared, permit, counted)),
         Err(error) => {
+            shared.host.connections.note_refused();
             tracing::debug!("a client of Flight SQL was not let in: {error}");
             None
         }

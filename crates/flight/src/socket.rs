@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use orrery_sql::OpenConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -25,6 +26,7 @@ pub(crate) struct Socket {
     bytes: Bytes,
     ending: Ending,
     _permit: OwnedSemaphorePermit,
+    _counted: OpenConnection,
 }
 
 /// Tells the end of a connection.
@@ -45,11 +47,13 @@ impl Socket {
         id: ConnectionId,
         shared: Arc<Shared>,
         permit: OwnedSemaphorePermit,
+        counted: OpenConnection,
     ) -> Self {
         Self {
             bytes,
             ending: Ending { id, shared },
             _permit: permit,
+            _counted: counted,
         }
     }
 }

@@ -91,9 +91,15 @@ impl Listener {
                     Ok((stream, address)) => {
                         let shared = Arc::clone(&shared);
                         let threads = shared.context.threads.clone();
-                        open.spawn_on(serve(stream.into_std(), address, shared), &threads);
+                        let counted = shared.context.connections.accept();
+                        let served = async move {
+                            let _counted = counted;
+                            serve(stream.into_std(), address, shared).await;
+                        };
+                        open.spawn_on(served, &threads);
                     }
                     Err(error) => {
+                        shared.context.connections.note_refused();
                         tracing::warn!("cannot accept a connection: {error}");
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
@@ -176,6 +182,7 @@ async fn start(
             Ok(connection.map(|connection| (connection, permit)))
         }
         Err(Stop::Refused(refusal)) => {
+            shared.context.connections.note_refused();
             refusal.write(&mut wire.output);
             close(wire).await;
             Err(refusal.into())

@@ -26,7 +26,7 @@ mod workers;
 pub use adjacencies::{Adjacencies, AdjacencyCounts, BuildThresholds};
 pub use error::{Error, Result};
 pub use exhausted::words as words_of_refusal;
-pub use memory::{HeldMemory, Memory};
+pub use memory::{HeldMemory, Memory, MemoryFigures, PoolFigures};
 pub use pace::Pace;
 pub use patience::Patience;
 pub use runtime::{Runtime, RuntimeOptions};

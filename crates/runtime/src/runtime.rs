@@ -128,6 +128,11 @@ impl Runtime {
         HeldMemory::of(self.memory.operators(), what)
     }
 
+    /// Bytes of spilled runs that are on the disk now.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.task.runtime_env().disk_manager.used_disk_space()
+    }
+
     /// All that it may use.
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes

@@ -26,6 +26,7 @@
 
 use crate::format::FormatError;
 use crate::metering::Exceeded;
+use crate::metrics::{Refusal, SpentLimit};
 use crate::negotiate::NoFormat;
 use crate::sql_failure::SqlFailure;
 use axum::Json;
@@ -131,6 +132,16 @@ pub(crate) enum ServerError {
     Format(#[from] FormatError),
     #[error("internal error: {message}")]
     Internal { message: String },
+}
+
+/// What is counted of a request that failed; in the extensions of its answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failure {
+    pub(crate) outcome: Outcome,
+    /// Where it was refused for what an operator may do something about.
+    pub(crate) refusal: Option<Refusal>,
+    /// Of who sent it.
+    pub(crate) limit: Option<SpentLimit>,
 }
 
 /// What a client is told where its answer could not be written: not in which directory of the server.
@@ -259,6 +270,38 @@ impl ServerError {
         }
     }
 
+    /// What is counted of it.
+    pub(crate) fn failure(&self) -> Failure {
+        Failure {
+            outcome: self.outcome(),
+            refusal: self.refusal(),
+            limit: match self {
+                Self::Exceeded(exceeded) => Some(exceeded.limit()),
+                _ => None,
+            },
+        }
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        Some(match self {
+            Self::UnknownAsker { .. } => Refusal::Unknown,
+            Self::Forbidden { .. } => Refusal::Forbidden,
+            Self::TooManyGuesses { .. } => Refusal::Guesses,
+            Self::Exceeded(_) => Refusal::Limit,
+            Self::Busy { .. } => Refusal::QueriesBusy,
+            Self::WritesBusy { .. } => Refusal::ChangesBusy,
+            Self::FeedsBusy { .. } => Refusal::FeedsBusy,
+            Self::Timeout { .. } => Refusal::Timeout,
+            Self::MemoryBusy { .. } => Refusal::MemoryBusy,
+            Self::ReadOnly { .. } | Self::NotWritable { .. } => Refusal::ReadOnly,
+            Self::Killed => Refusal::Killed,
+            Self::Stopping => Refusal::Stopping,
+            Self::OutOfMemory { .. } | Self::TransactionMemory { .. } => Refusal::Memory,
+            Self::Format(FormatError::Spill { .. }) => Refusal::Disk,
+            _ => return None,
+        })
+    }
+
     /// Whether what was found until then is right, and only not all.
     pub(crate) fn leaves_a_part(&self) -> bool {
         matches!(self, Self::Exceeded(_) | Self::Timeout { .. })
@@ -301,8 +344,8 @@ impl ServerError {
             (format!("{}\n", self.line())).into_response()
         };
         *response.status_mut() = status;
-        // For the query log.
-        response.extensions_mut().insert(self.outcome());
+        // For those who count, and the query log.
+        response.extensions_mut().insert(self.failure());
         let headers = response.headers_mut();
         match self {
             Self::Busy { .. }

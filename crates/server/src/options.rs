@@ -1,8 +1,10 @@
 //! Settings of the server, with their defaults.
 
 use crate::endpoints::EndpointOptions;
+use crate::metrics::MetricsToken;
 use crate::oidc::OidcOptions;
 use crate::query_log::QueryLogOptions;
+use crate::traces::OtlpOptions;
 use orrery_flight::FlightOptions;
 use orrery_loader::{BackgroundOptions, CompactOptions};
 use orrery_postgres::PostgresOptions;
@@ -164,6 +166,10 @@ pub struct HttpOptions {
     pub lists_queries: bool,
     /// The file that acts of administrators and denied requests are appended to; none if not given.
     pub audit_log: Option<PathBuf>,
+    /// Who has it may read `/metrics`, beside administrators; without one, and without users, everybody may.
+    pub metrics_token: Option<MetricsToken>,
+    /// Where traces are sent, if they are.
+    pub otlp: Option<OtlpOptions>,
 }
 
 impl Default for HttpOptions {
@@ -186,6 +192,8 @@ impl Default for HttpOptions {
             query_log: None,
             lists_queries: false,
             audit_log: None,
+            metrics_token: None,
+            otlp: None,
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::audit::Act;
 use crate::authentication::Authentication;
 use crate::documents::Documents;
 use crate::flight::Flight;
+use crate::metrics::{Listens, Metrics};
 use crate::oidc::{OidcError, OidcProvider};
 use crate::options::{ClientTimes, ServerOptions, compaction_within};
 use crate::postgres::Postgres;
@@ -20,6 +21,7 @@ use crate::refusals::Explained;
 use crate::router::{Writing, routes, shared};
 use crate::stalls::Unstalled;
 use crate::tls::{self, SecureClient};
+use crate::traces::Tracer;
 use crate::warming::Warming;
 use axum::Router;
 use axum::extract::Request;
@@ -31,6 +33,7 @@ use hyper_util::service::TowerToHyperService;
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
 use orrery_postgres::Listener;
 use orrery_sparql::{Engine, EngineOptions};
+use orrery_sql::Connections;
 use orrery_storage::{ByteCount, Database, Writer, reason};
 use orrery_tls::Tls;
 use std::io;
@@ -155,6 +158,9 @@ pub struct Server {
     warming: Warming,
     /// None where nothing is logged.
     query_log: Option<Arc<QueryLog>>,
+    metrics: Arc<Metrics>,
+    /// None where no traces are sent.
+    tracer: Option<Arc<Tracer>>,
     /// Whether requests say from which address they came: for the query log, and for what unknown askers may use.
     wants_peers: bool,
     /// None where HTTP is spoken in the clear.
@@ -273,13 +279,17 @@ impl Server {
             flight.map(|listener| Flight::new(listener, Arc::clone(&state), sql_writer.clone()));
         let postgres =
             postgres.map(|listener| Postgres::new(listener, Arc::clone(&state), sql_writer));
+        state.metrics.set_connections_max(options.connections_max);
         Ok(Self {
             database,
             listener,
             query_log: state.query_log.clone(),
+            metrics: Arc::clone(&state.metrics),
+            tracer: state.tracer.clone(),
             wants_peers: state.query_log.is_some()
                 || state.running.is_some()
                 || state.audit.is_some()
+                || state.tracer.is_some()
                 || state.authentication.is_some(),
             router: routes(state),
             admin,
@@ -329,6 +339,9 @@ impl Server {
         }
         let mut connections = JoinSet::new();
         let times = self.client_times;
+        let metrics = &self.metrics;
+        let of_http = metrics.connections(Listens::Http);
+        let of_admin = metrics.connections(Listens::Admin);
         let mut shutdown = pin!(shutdown);
         let mut refresh = pin!(refresh_until_users_come(self.database, self.has_users));
         let mut ended = Ok(());
@@ -340,15 +353,20 @@ impl Server {
                     break;
                 }
                 // Ended connections are collected as they end.
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                Some(ended) = connections.join_next(), if !connections.is_empty() => {
+                    if ended.is_err_and(|error| error.is_panic()) {
+                        metrics.note_panic();
+                    }
+                }
                 accepted = self.listener.accept(), if connections.len() < self.connections_max => {
                     match accepted {
                         Ok((stream, address)) => {
                             let service = self.router.clone();
                             let peer = self.wants_peers.then_some(Peer(address.ip()));
-                            connections.spawn(answer(stream, tls.clone(), peer, times, service, stopping.clone()));
+                            let counted = Arc::clone(of_http);
+                            connections.spawn(answer(stream, tls.clone(), (peer, counted), times, service, stopping.clone()));
                         }
-                        Err(error) => wait_to_accept(&error).await,
+                        Err(error) => wait_to_accept(&error, of_http).await,
                     }
                 }
                 // Beyond the bound of connections, too: whoever administers gets in where all others wait.
@@ -356,9 +374,10 @@ impl Server {
                     match accepted {
                         Ok((stream, address, service)) => {
                             let peer = self.wants_peers.then_some(Peer(address.ip()));
-                            connections.spawn(answer(stream, tls.clone(), peer, times, service, stopping.clone()));
+                            let counted = Arc::clone(of_admin);
+                            connections.spawn(answer(stream, tls.clone(), (peer, counted), times, service, stopping.clone()));
                         }
-                        Err(error) => wait_to_accept(&error).await,
+                        Err(error) => wait_to_accept(&error, of_admin).await,
                     }
                 }
             }
@@ -384,6 +403,9 @@ impl Server {
             {
                 tracing::error!("serving clients of {clients} failed: {error}");
             }
+        }
+        if let Some(tracer) = &self.tracer {
+            tracer.finish().await;
         }
         let background = (self.compaction, self.warming);
         let ending = move || {
@@ -431,7 +453,8 @@ async fn accept_admin(
     }
 }
 
-async fn wait_to_accept(error: &io::Error) {
+async fn wait_to_accept(error: &io::Error, connections: &Connections) {
+    connections.note_refused();
     tracing::warn!("cannot accept a connection: {error}");
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
@@ -518,11 +541,12 @@ fn open(db: &std::path::Path) -> Result<Database, ServeError> {
 async fn answer(
     stream: TcpStream,
     tls: Option<Arc<Tls>>,
-    peer: Option<Peer>,
+    (peer, connections): (Option<Peer>, Arc<Connections>),
     times: ClientTimes,
     router: Router,
     mut stopping: watch::Receiver<bool>,
 ) {
+    let _counted = connections.accept();
     // Without it the kernel holds back the second half of a small answer for 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("TCP_NODELAY: {error}");
@@ -535,6 +559,8 @@ async fn answer(
         if let Some((stream, client)) = tls::secured(stream, &tls, &mut stopping).await {
             drop(tls);
             converse(stream, peer, Some(client), times, router, stopping).await;
+        } else {
+            connections.note_refused();
         }
     };
     Box::pin(secured).await;

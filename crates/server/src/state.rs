@@ -13,6 +13,7 @@ use crate::feeds::Feeds;
 use crate::guard::{HostRule, WriteRule, base_iri};
 use crate::media_type;
 use crate::metering::{Accounts, Meter};
+use crate::metrics::Metrics;
 use crate::negotiate::AcceptedFormats;
 use crate::options::HttpOptions;
 use crate::output::TimeLimit;
@@ -22,6 +23,7 @@ use crate::query_log::{Peer, QueryLog};
 use crate::query_threads::QueryThreads;
 use crate::running_queries::RunningQueries;
 use crate::stream_body::Job;
+use crate::traces::Tracer;
 use crate::writes::Writes;
 use axum::http::{Method, request::Parts};
 use orrery_sparql::{DocumentSource, Engine, ParsedUpdate, UpdateOptions};
@@ -38,6 +40,8 @@ pub(crate) struct ServerState {
     pub(crate) engine: Arc<Engine>,
     /// None where the database has no users.
     pub(crate) authentication: Option<Arc<Authentication>>,
+    /// What is counted for who watches the server.
+    pub(crate) metrics: Arc<Metrics>,
     /// What those who ask have used of what they may.
     pub(crate) accounts: Accounts,
     pub(crate) admission: Admission,
@@ -58,6 +62,8 @@ pub(crate) struct ServerState {
     pub(crate) query_log: Option<Arc<QueryLog>>,
     /// None where there is no admin socket, which alone shows it.
     pub(crate) running: Option<Arc<RunningQueries>>,
+    /// None where no traces are sent.
+    pub(crate) tracer: Option<Arc<Tracer>>,
     pub(crate) query_threads: QueryThreads,
     pub(crate) write_rule: WriteRule,
     pub(crate) hosts: HostRule,

@@ -150,13 +150,16 @@ enum RunsOn {
 
 /// The job. The turn ends with it.
 async fn run(job: Job, runs_on: RunsOn, head: HeadSender) {
+    let _panics = job.record.watch_panics();
     let mut output = Output::new(head, job.ready, job.time);
     let produced = produce_within_memory(&job, runs_on, &mut output);
-    match job.record.unless_killed(produced).await {
+    let produced = job.record.unless_killed(produced).await;
+    job.record.set_stages(output.times.stages());
+    match produced {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its query was stopped"),
         Err(Stop::Failed(error)) => {
-            job.record.set_outcome(error.outcome());
+            job.record.set_failure(error.failure());
             output.fail(error);
         }
     }
@@ -217,13 +220,10 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
 
 async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), Stop> {
     let prepared = prepare(job)?;
-    let entry = job.record.entry();
-    if let Some(entry) = entry {
-        let commit = prepared.snapshot().commit();
-        entry.set_prepared(kind_of(prepared.kind()), commit);
-    }
+    let commit = prepared.snapshot().commit();
+    job.record.set_prepared(kind_of(prepared.kind()), commit);
     let produced = produce_prepared(job, &prepared, runs_on, output).await;
-    if let Some(entry) = entry {
+    if let Some(entry) = job.record.entry() {
         // Whatever its end was: it is what took so long.
         entry.note_plan(|| prepared.explain());
     }
@@ -323,7 +323,7 @@ async fn produce_prepared(
 fn take_part(job: &Job, output: &mut Output, written: Result<(), Stop>) -> Result<(), Stop> {
     match written {
         Err(Stop::Failed(error)) if job.request.partial && error.leaves_a_part() => {
-            job.record.set_outcome(error.outcome());
+            job.record.set_failure(error.failure());
             output.partial = Some(error.line());
             // No state has this answer.
             output.etag = None;

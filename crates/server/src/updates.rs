@@ -16,6 +16,7 @@ use crate::guard::base_iri;
 use crate::metering::Meter;
 use crate::protocol::UpdateRequest;
 use crate::query_log::AtCommit;
+use crate::stages::Stages;
 use crate::state::ServerState;
 use crate::writes::{Change, Committed, Writes};
 use axum::Json;
@@ -24,6 +25,7 @@ use axum::response::{IntoResponse, Response};
 use orrery_sparql::{Engine, ParsedUpdate, QueryOptions, UpdateOptions};
 use orrery_storage::{CommitOptions, Durability, Transaction};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -158,9 +160,11 @@ pub(crate) async fn update(
     let (text, memory) = (request.update, request.memory);
     let warnings = orrery_sparql::warnings(&text);
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let begun = Instant::now();
     let parsed = state
         .while_parsing(move || Ok(engine.parse_update(&text, &of_parse)?))
         .await?;
+    let parse = begun.elapsed();
     let parsed = state.fetch_documents(parsed, &options).await?;
     let who = who(parts);
     let held = HeldUpdate {
@@ -178,7 +182,14 @@ pub(crate) async fn update(
             who.clone(),
         )
     };
-    let committed = make(state, writes, held, make_change).await?;
+    let writing = Instant::now();
+    let committed = make(state, writes, held, make_change).await;
+    if let Some(record) = AccessRecord::of(parts) {
+        let none = Duration::ZERO;
+        let spent = [none, parse, none, none, writing.elapsed()];
+        record.set_stages(Stages::new(begun, spent));
+    }
+    let committed = committed?;
     let response = answer_with(StatusCode::OK, committed, &warnings);
     charge(meter.as_deref(), &response);
     Ok(response)

@@ -10,6 +10,7 @@ use orrery_runtime::Runtime;
 use orrery_storage::{Database, Writer};
 use tokio::runtime::Handle;
 
+use crate::connections::Connections;
 use crate::graph::GraphSource;
 use crate::mapped::GraphMappings;
 
@@ -41,6 +42,8 @@ pub struct Host {
     pub turns: Arc<dyn Turns>,
     /// Where statements compute, and connections live.
     pub threads: Handle,
+    /// Where the listener's connections are counted.
+    pub connections: Arc<Connections>,
 }
 
 impl fmt::Debug for Host {

@@ -26,6 +26,7 @@ mod change;
 mod changes;
 mod column_names;
 mod committing;
+mod connections;
 mod control;
 mod copy;
 mod copying;
@@ -93,6 +94,7 @@ mod words;
 
 pub use catalog::catalog;
 pub use committing::{Begun, Committing};
+pub use connections::{Connections, OpenConnection};
 pub use copy::{BatchesIn, CopyIn, CopyOut, CopyRows};
 pub use datafusion::arrow::datatypes::DataType;
 pub use datafusion::common::ScalarValue;

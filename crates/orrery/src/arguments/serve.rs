@@ -9,6 +9,7 @@ use super::common::DatabaseArgument;
 use super::query::{EndpointArguments, LoadSourceArguments};
 use super::query_log::QueryLogArguments;
 use super::vouching::{OidcArguments, TlsArguments};
+use super::watching::WatchingArguments;
 use crate::units::{Bytes, Seconds, listen_address};
 
 #[derive(Args)]
@@ -91,6 +92,8 @@ pub(crate) struct ServerArguments {
     /// Append acts of administrators and denied requests to this file, one line of JSON each
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) watching: WatchingArguments,
     #[command(flatten)]
     pub(crate) postgres: PostgresArguments,
     #[command(flatten)]

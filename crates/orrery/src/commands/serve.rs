@@ -5,21 +5,26 @@ use std::path::{Path, PathBuf};
 
 use orrery_flight::FlightOptions;
 use orrery_postgres::{Password, PostgresOptions, StartError};
-use orrery_server::{HttpOptions, ServerOptions, stop_signal};
+use orrery_server::{HttpOptions, MetricsToken, ServerOptions, stop_signal};
 use orrery_storage::WriterOptions;
 use orrery_tls::TlsFiles;
 
 use super::foreign::foreign_of;
 use super::update::allow_list;
 use super::warm::available_bytes;
-use crate::arguments::{ServeArguments, ServerArguments};
+use crate::arguments::{LogFormat, ServeArguments, ServerArguments};
 use crate::failure::Failure;
 
 /// A query that is sent by a form has three bytes for each that is escaped, and there are other parameters.
 const FORM_BYTES_PER_BYTE: usize = 4;
 
-pub(crate) fn run(arguments: ServeArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Failure> {
+    let tell: fn(&str, &str) = match format {
+        LogFormat::Text => tell_first_administrator,
+        LogFormat::Json => log_first_administrator,
+    };
     let options = ServerOptions {
+        auth: arguments.server.auth.then_some(tell),
         is_process_bound: true,
         ..options(&arguments.database.directory, &arguments.server)?
     };
@@ -67,6 +72,8 @@ pub(crate) fn options(
             foreign: foreign_of(&arguments.foreign_allow)?,
             query_log: arguments.query_log.options(),
             audit_log: arguments.audit_log.clone(),
+            metrics_token: metrics_token(arguments)?,
+            otlp: arguments.watching.otlp(),
             ..HttpOptions::default()
         },
         admin: arguments.admin,
@@ -83,6 +90,31 @@ fn tell_first_administrator(name: &str, password: &str) {
     eprintln!(
         "orrery: made the user {name} with the password {password}; it is shown once. `orrery user password {name}` makes another"
     );
+}
+
+/// The same for programs.
+fn log_first_administrator(name: &str, password: &str) {
+    let message = format!("made the user {name} with the password {password}; it is shown once");
+    crate::log::write_json("WARN", &message);
+}
+
+/// What lets a scraper read `/metrics`.
+fn metrics_token(arguments: &ServerArguments) -> Result<Option<MetricsToken>, Failure> {
+    let Some(path) = &arguments.watching.metrics_token_file else {
+        return Ok(None);
+    };
+    let wrong = |reason: &str| {
+        Failure::Other(format!(
+            "the token of /metrics in {}: {reason}",
+            path.display()
+        ))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
+    let token = MetricsToken::new(text.lines().next().unwrap_or_default().trim());
+    let token = token.ok_or_else(|| {
+        wrong("its first line has to be 16 characters of ASCII or more, without blanks")
+    })?;
+    Ok(Some(token))
 }
 
 /// The names of the variables that may have passwords: a command line is seen by everybody on the machine.

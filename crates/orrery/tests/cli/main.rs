@@ -16,6 +16,7 @@ mod history;
 mod killed_load;
 mod killed_server;
 mod language_tags;
+mod log_format;
 mod mapping;
 mod oidc;
 mod own_address;

@@ -21,7 +21,7 @@ mod tests;
 mod writer;
 
 pub use options::{QUERY_LOG_BYTES_MIN, QueryLogOptions};
-pub(crate) use record::{AtCommit, Ended, QueryRecord};
+pub(crate) use record::{AtCommit, QueryRecord};
 
 use crate::query_log::files::LocalFiles;
 use crate::query_log::message::{Counts, Message, bytes_of};
@@ -100,7 +100,13 @@ impl QueryLog {
         if !is_sent {
             counts.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
             counts.dropped.fetch_add(1, Ordering::Relaxed);
+            counts.lost.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Entries that were lost since the start.
+    pub(crate) fn lost(&self) -> u64 {
+        self.counts.lost.load(Ordering::Relaxed)
     }
 
     /// Writes what waits, with what requests that end now will still bring, and ends the thread. Blocks.

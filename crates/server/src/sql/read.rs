@@ -75,13 +75,17 @@ fn holding(response: Response, waiting: Arc<()>) -> Response {
 }
 
 async fn run(job: Job, head: HeadSender) {
+    let record = &job.asked.record;
+    let _panics = record.watch_panics();
     let mut output = Output::new(head, job.ready, job.asked.time);
     let produced = produce_within_memory(&job, &mut output);
-    match job.asked.record.unless_killed(produced).await {
+    let produced = record.unless_killed(produced).await;
+    record.set_stages(output.times.stages());
+    match produced {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its statements were stopped"),
         Err(Stop::Failed(error)) => {
-            job.asked.record.set_outcome(error.outcome());
+            record.set_failure(error.failure());
             output.fail(error);
         }
     }
