@@ -108,7 +108,6 @@ async fn queries_are_counted_by_kind_and_outcome_with_their_times_and_rows() {
             ("orrery_oldest_snapshot_age_seconds", 0.0),
             ("orrery_writable", 1.0),
             ("orrery_panics_total", 0.0),
-            (r#"orrery_cache_hits_total{cache="shapes"}"#, 1.0),
             (r#"orrery_connections_open{listener="http"}"#, 1.0),
         ],
     )
@@ -118,6 +117,7 @@ async fn queries_are_counted_by_kind_and_outcome_with_their_times_and_rows() {
         r#"orrery_query_stage_seconds_total{stage="plan"}"#,
         r#"orrery_query_stage_seconds_total{stage="run"}"#,
         r#"orrery_query_response_bytes_total{kind="select"}"#,
+        r#"orrery_cache_misses_total{cache="shapes"}"#,
         r#"orrery_http_responses_total{listener="http",class="2xx"}"#,
         r#"orrery_http_responses_total{listener="http",class="4xx"}"#,
         r#"orrery_memory_limit_bytes{pool="process"}"#,
