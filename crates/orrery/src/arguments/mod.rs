@@ -23,7 +23,8 @@ pub(crate) use access::{
 pub(crate) use bench::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
     FloorArguments, GenerateArguments, GuardArguments, RelationalArguments, SoakArguments,
-    StoreBenchArguments, TpchArguments, UpdateBenchArguments, VectorsArguments,
+    SoakUpdatesArguments, StoreBenchArguments, TpchArguments, UpdateBenchArguments,
+    VectorsArguments,
 };
 pub(crate) use common::{DatabaseArgument, ReportFormat};
 pub(crate) use database::{

@@ -25,6 +25,7 @@ mod report;
 mod round_trip;
 mod serve;
 mod server_memory;
+mod soak;
 mod sql;
 mod tls;
 mod tpch;
