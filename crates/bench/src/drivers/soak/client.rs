@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::changes::{Change, of_graph, of_table, sql, update};
 use super::places::{GRAPHS, PREFIXES, Place, Role, TABLE};
-use super::questions::{HEAVY, Question, Static, query};
+use super::questions::{HEAVY, Question, Static, TIME_MAX, query};
 use super::shared::Soak;
 use super::verdict::{Allowed, Ended, Kind, commit_of, judge};
 use crate::bsbm::Random;
@@ -105,12 +105,15 @@ impl<'s> Client<'s> {
         let answer = self.http.send(request);
         self.used = Instant::now();
         let answer = answer.map_err(|error| self.fault(request, &error.to_string()))?;
+        let took = start.elapsed();
+        let has_limits = self.role.has_limits();
         let allowed = Allowed {
-            exceeded: allowed.exceeded || self.role.has_limits(),
+            exceeded: allowed.exceeded || has_limits,
+            broken: allowed.broken || has_limits || took >= TIME_MAX,
             ..allowed
         };
         let ended = judge(&answer, allowed).map_err(|what| self.fault(request, &what))?;
-        self.soak.count(kind, ended, start.elapsed());
+        self.soak.count(kind, ended, took);
         if let Some(seconds) = answer.header("retry-after") {
             let seconds = seconds.parse().map(Duration::from_secs);
             std::thread::sleep(seconds.unwrap_or(PAUSE_MAX).min(PAUSE_MAX));

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::changes::sql;
 use super::model::Members;
@@ -19,6 +20,8 @@ const CSV: &str = "text/csv";
 /// Sets of parameters of each explore query.
 const SETS: usize = 8;
 const SEED: u64 = 16;
+/// What a query asks for, by `timeout`.
+pub(super) const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Queries over much of the static data.
 const ANALYTICAL: [&str; 6] = [
@@ -91,7 +94,7 @@ pub(super) struct Statics {
 pub(super) fn query(text: &str, accept: &str, parameters: &str) -> Request {
     Request {
         method: "POST",
-        path: format!("/sparql?timeout=30{parameters}"),
+        path: format!("/sparql?timeout={}{parameters}", TIME_MAX.as_secs()),
         headers: vec![
             ("Content-Type", "application/sparql-query".to_owned()),
             ("Accept", accept.to_owned()),
