@@ -17,6 +17,7 @@ mod answer;
 mod capabilities;
 mod columns;
 mod definitions;
+pub mod fuzzing;
 mod guard;
 mod handles;
 mod ingest;

@@ -18,6 +18,7 @@ mod copy;
 mod encode;
 mod extended;
 mod frontend;
+pub mod fuzzing;
 mod guard;
 mod listen;
 mod message;

@@ -146,7 +146,7 @@ async fn secure(
     Ok(Wire::new(socket, message_bytes_max))
 }
 
-fn read_greeting(version: i32, mut packet: Body) -> Result<Greeting, Refusal> {
+pub(crate) fn read_greeting(version: i32, mut packet: Body) -> Result<Greeting, Refusal> {
     if version >> 16 != 3 {
         return Err(Refusal::fatal(
             "0A000",
@@ -255,7 +255,7 @@ async fn ask(wire: &mut Wire, request: &Authentication) -> Stopped<()> {
 }
 
 /// The name of the exchange that the client has chosen, and its first words.
-fn first_answer(body: Bytes) -> Result<PasswordMessageFamily, Refusal> {
+pub(crate) fn first_answer(body: Bytes) -> Result<PasswordMessageFamily, Refusal> {
     let mut body = Body(body);
     let method = body.text()?;
     if !method.starts_with(SCRAM) {
