@@ -31,7 +31,11 @@ pub(super) struct Client<'s> {
 
 impl<'s> Client<'s> {
     pub(super) fn new(soak: &'s Soak, number: usize) -> Result<Self, String> {
-        let role = Role::of(number);
+        let role = match number < soak.heavy {
+            // Without limits of its own.
+            true => Role::Administrator,
+            false => Role::of(number),
+        };
         Ok(Self {
             http: soak.connect(role).map_err(|error| error.to_string())?,
             soak,
