@@ -56,6 +56,25 @@ if command -v mvn >/dev/null && ! ls "$clients"/postgresql-*.jar >/dev/null 2>&1
         echo "setup: no JDBC driver; its tests are left out" >&2
 fi
 
+# OpenTelemetry's messages, which read the traces that a server sends.
+if [ -x "$clients/bin/pip" ] && ! "$clients/bin/python" -c 'import opentelemetry.proto.collector.trace.v1.trace_service_pb2' 2>/dev/null; then
+    "$clients/bin/pip" install -q --retries 1 --timeout 10 'opentelemetry-proto>=1.30,<2' ||
+        echo "setup: no messages of OpenTelemetry; their test is left out" >&2
+fi
+
+# Prometheus' own programs, which read what a server says of itself. Of the package only promtool is taken.
+if [ -x "$clients/bin/pip" ] && ! "$clients/bin/python" -c 'import prometheus_client' 2>/dev/null; then
+    "$clients/bin/pip" install -q --retries 1 --timeout 10 'prometheus-client>=0.21,<1' ||
+        echo "setup: no parser of Prometheus' client; its test is left out" >&2
+fi
+if command -v apt-get >/dev/null && [ -d "$clients/bin" ] && [ ! -x "$clients/bin/promtool" ]; then
+    fetched=$(mktemp -d)
+    (cd "$fetched" && apt-get download -qq prometheus && dpkg -x prometheus_*.deb . &&
+        mv usr/bin/promtool "$clients/bin/promtool") >/dev/null 2>&1 ||
+        echo "setup: no promtool; its test is left out" >&2
+    rm -rf "$fetched"
+fi
+
 # An OpenID provider, whose tokens a server is asked with.
 if command -v npm >/dev/null && [ ! -d "$clients/oidc/node_modules/oidc-provider" ]; then
     { mkdir -p "$clients/oidc" &&

@@ -83,6 +83,43 @@ pub struct HttpClient {
     authorization: String,
     /// `Server-Timing` of the last answer; empty if it had none.
     server_timing: String,
+    /// The headers of the last answer, of those who want them.
+    headers: Option<Vec<(String, String)>>,
+}
+
+/// A request as its sender makes it.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// `GET`, `POST` and so on.
+    pub method: &'static str,
+    /// The path, with parameters.
+    pub path: String,
+    /// Headers beside those of the client.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: String,
+}
+
+/// An answer of any status.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The status of HTTP.
+    pub status: u16,
+    /// The headers, their names in small letters.
+    pub headers: Vec<(String, String)>,
+    /// What came of the body.
+    pub body: Vec<u8>,
+    /// Whether that is all of it: else the connection ended before.
+    pub is_whole: bool,
+}
+
+impl Answer {
+    /// A header's value, by its name in small letters; the first one.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(header, _)| header == name)?;
+        Some(&found.1)
+    }
 }
 
 /// A query that was sent and whose answer nobody reads; dropping it closes the connection, at which a server ends
@@ -153,6 +190,7 @@ impl HttpClient {
             silence_max: SILENCE_MAX,
             authorization: String::new(),
             server_timing: String::new(),
+            headers: None,
         })
     }
 
@@ -176,6 +214,13 @@ impl HttpClient {
     pub fn with_password(mut self, user: &str, password: &str) -> Self {
         let text = STANDARD.encode(format!("{user}:{password}"));
         self.authorization = format!("Authorization: Basic {text}\r\n");
+        self
+    }
+
+    /// The same client, asking with a key or a token (Bearer, RFC 6750).
+    #[must_use]
+    pub fn with_key(mut self, key: &str) -> Self {
+        self.authorization = format!("Authorization: Bearer {key}\r\n");
         self
     }
 
@@ -263,6 +308,54 @@ impl HttpClient {
         self.exchange(request.as_bytes(), body)
     }
 
+    /// Sends a request once and takes the answer as it comes, whatever its status.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or the connection breaks before the head of the answer was read.
+    pub fn send(&mut self, request: &Request) -> Result<Answer, HttpError> {
+        let Request {
+            method,
+            path,
+            headers,
+            body,
+        } = request;
+        let mut text = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\n{}",
+            self.authority, self.authorization
+        );
+        for (name, value) in headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !matches!(*method, "GET" | "HEAD") {
+            text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        text.push_str("\r\n");
+        text.push_str(body);
+        let mut connection = self.open()?;
+        let sent = connection.get_mut().write_all(text.as_bytes());
+        sent.map_err(|source| self.broken(source))?;
+        self.headers = Some(Vec::new());
+        let head = self.read_head(&mut connection);
+        let headers = self.headers.take().unwrap_or_default();
+        let head = head?;
+        let mut body = Vec::new();
+        let read = read_body(&mut connection, &head.length, &mut body, &mut self.line);
+        let is_whole = match read.map_err(|source| self.broken(source)) {
+            Ok(()) => true,
+            Err(HttpError::Connection { .. }) => false,
+            Err(error) => return Err(error),
+        };
+        if is_whole && head.keeps_alive {
+            self.connection = Some(connection);
+        }
+        Ok(Answer {
+            status: head.status,
+            headers,
+            body,
+            is_whole,
+        })
+    }
+
     fn exchange(&mut self, request: &[u8], body: &mut Vec<u8>) -> Result<(), HttpError> {
         let is_reused = self.connection.is_some();
         match self.try_exchange(request, body) {
@@ -335,6 +428,9 @@ impl HttpClient {
                 return Err(self.not_http());
             };
             let value = value.trim();
+            if let Some(headers) = &mut self.headers {
+                headers.push((name.to_ascii_lowercase(), value.to_owned()));
+            }
             if name.eq_ignore_ascii_case("content-length") {
                 match value.parse() {
                     Ok(bytes) => head.length = BodyLength::Bytes(bytes),
@@ -482,6 +578,28 @@ mod tests {
         let mut client = HttpClient::new(&endpoint).unwrap();
         let error = client.query("x", "*/*", &mut Vec::new()).unwrap_err();
         assert!(matches!(error, HttpError::Connection { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_answer_of_any_status_is_taken_with_its_headers() {
+        let endpoint = serve(&[
+            "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\ncontent-length: 5\r\n\r\nlater",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        ]);
+        let mut client = HttpClient::new(&endpoint).unwrap();
+        let request = Request {
+            method: "GET",
+            path: "/health".to_owned(),
+            ..Request::default()
+        };
+        let answer = client.send(&request).unwrap();
+        assert_eq!((answer.status, answer.is_whole), (503, true));
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        let broken = client.send(&request).unwrap();
+        assert_eq!(
+            (broken.is_whole, broken.body.as_slice()),
+            (false, &b"abc"[..])
+        );
     }
 
     #[test]

@@ -13,14 +13,14 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use orrery_sql::Turn;
+use orrery_sql::{Ending, SqlScope, Turn, Watched};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
 use crate::life::{Stage, reached};
-use crate::refusal::{out_of_time, refusal, shutting_down};
+use crate::refusal::{ending_of, killed, out_of_time, refusal, shutting_down};
 
 /// Batches that wait for the client.
 const BATCHES_WAITING: usize = 2;
@@ -37,6 +37,8 @@ pub(crate) struct Time {
 /// See the module.
 pub(crate) struct Answer {
     schema: SchemaRef,
+    /// What could be read when it was asked for, where that was not everything.
+    scope: Option<Arc<SqlScope>>,
     receiver: Mutex<Option<mpsc::Receiver<Piece>>>,
     cancel: Arc<Notify>,
 }
@@ -54,16 +56,30 @@ impl Answer {
         schema: SchemaRef,
         rows: Batches,
         time: Time,
+        scope: Option<Arc<SqlScope>>,
+        watched: Option<Arc<dyn Watched>>,
         stage: watch::Receiver<Stage>,
     ) -> Arc<Self> {
         let (sender, receiver) = mpsc::channel(BATCHES_WAITING);
         let cancel = Arc::new(Notify::new());
-        tokio::spawn(compute(rows, time, sender, Arc::clone(&cancel), stage));
+        tokio::spawn(compute(
+            rows,
+            time,
+            sender,
+            Arc::clone(&cancel),
+            watched,
+            stage,
+        ));
         Arc::new(Self {
             schema,
+            scope,
             receiver: Mutex::new(Some(receiver)),
             cancel,
         })
+    }
+
+    pub(crate) fn scope(&self) -> Option<&Arc<SqlScope>> {
+        self.scope.as_ref()
     }
 
     pub(crate) fn schema(&self) -> &SchemaRef {
@@ -99,11 +115,13 @@ async fn compute(
     time: Time,
     sender: mpsc::Sender<Piece>,
     cancel: Arc<Notify>,
+    watched: Option<Arc<dyn Watched>>,
     mut stage: watch::Receiver<Stage>,
 ) {
     let Time { turn, until } = time;
     let failure = tokio::select! {
-        failure = sent(rows, &sender) => failure,
+        failure = sent(rows, &sender, watched.as_ref()) => failure,
+        () = is_killed(watched.as_ref()) => Some(killed()),
         () = sender.closed() => return,
         () = tokio::time::sleep_until(until) => Some(out_of_time()),
         () = cancel.notified() => Some(refusal(
@@ -115,17 +133,37 @@ async fn compute(
     };
     // Others may compute while the client takes the last words.
     drop(turn);
+    if let Some(watched) = watched {
+        watched.end(failure.as_ref().map_or(Ending::Done, ending_of));
+    }
     let last = failure.map_or(Piece::End, Piece::Failure);
     // Whoever has gone does not need them.
     let _ = sender.send(last).await;
 }
 
+/// Completes when somebody ends the statement from outside.
+pub(crate) async fn is_killed(watched: Option<&Arc<dyn Watched>>) {
+    match watched {
+        Some(watched) => watched.killed().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Sends all rows; what they have failed with.
-async fn sent(mut rows: Batches, sender: &mpsc::Sender<Piece>) -> Option<Status> {
+async fn sent(
+    mut rows: Batches,
+    sender: &mpsc::Sender<Piece>,
+    watched: Option<&Arc<dyn Watched>>,
+) -> Option<Status> {
     while let Some(batch) = rows.next().await {
         match batch {
-            // Who has gone is noticed elsewhere.
-            Ok(batch) => sender.send(Piece::Rows(batch)).await.ok()?,
+            Ok(batch) => {
+                if let Some(watched) = watched {
+                    watched.add(batch.num_rows() as u64, 0);
+                }
+                // Who has gone is noticed elsewhere.
+                sender.send(Piece::Rows(batch)).await.ok()?;
+            }
             Err(status) => return Some(status),
         }
     }
@@ -165,7 +203,10 @@ mod tests {
             turn: Box::new(Noted(Arc::clone(turn))),
             until: Instant::now() + time,
         };
-        (Answer::start(batch().schema(), rows, time, stage), sender)
+        (
+            Answer::start(batch().schema(), rows, time, None, None, stage),
+            sender,
+        )
     }
 
     fn endless(dropped: &Arc<AtomicUsize>) -> Batches {

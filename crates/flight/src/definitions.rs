@@ -9,10 +9,10 @@ use arrow_flight::sql::{
 use orrery_sql::{DATABASE, Session};
 use tonic::Status;
 
+use crate::call::Call;
 use crate::columns::plain_schema;
 use crate::refusal::malformed;
 use crate::savepoints::quoted;
-use crate::shared::Shared;
 
 /// The kinds of tables.
 const TABLE: &str = "TABLE";
@@ -36,7 +36,7 @@ pub(crate) fn table_types(command: CommandGetTableTypes) -> Result<RecordBatch, 
     kinds.build().map_err(of_flight)
 }
 
-impl Shared {
+impl Call {
     pub(crate) fn schemas(&self, command: CommandGetDbSchemas) -> Result<RecordBatch, Status> {
         let tables = self.tables()?;
         let mut schemas = command.into_builder();

@@ -1,41 +1,71 @@
-//! Who comes in: each call has to bring the password (`authorization: Basic`), or the token that it got for it (`Bearer`).
+//! Who comes in: each call has to bring a password (`authorization: Basic`), or the token that it got for it (`Bearer`). Where the database has users, they are asked who it is, which
+//! goes with the call.
+
+use std::convert::Infallible;
+use std::sync::Arc;
 
 use arrow_flight::HandshakeResponse;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use orrery_sql::Users;
+use tonic::body::Body;
+use tonic::codegen::http::header::AUTHORIZATION;
+use tonic::codegen::http::{self, HeaderMap};
+use tonic::codegen::{BoxFuture, Context, Poll, Service};
 use tonic::metadata::{Ascii, MetadataValue};
-use tonic::{Code, Request, Response, Status};
+use tonic::server::NamedService;
+use tonic::{Code, Response, Status};
 
 use crate::Password;
+use crate::by::{By, denied};
 use crate::password::same;
+use crate::peer::Peer;
 use crate::refusal::refusal;
+
+const BEARER: &str = "Bearer ";
 
 /// Answers of a handshake.
 pub(crate) type Handshakes = BoxStream<'static, Result<HandshakeResponse, Status>>;
 
 /// The guard of a server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Guard {
+    /// None where the database has none.
+    users: Option<Arc<dyn Users>>,
     password: Option<Password>,
     /// Of this run of the server: who has it has shown the password.
     token: String,
 }
 
 impl Guard {
-    pub(crate) fn new(password: Option<Password>) -> Self {
+    pub(crate) fn new(password: Option<Password>, users: Option<Arc<dyn Users>>) -> Self {
         let token: [u8; 16] = rand::random();
         Self {
+            users,
             password,
             token: token.iter().map(|byte| format!("{byte:02x}")).collect(),
         }
     }
 
-    /// Lets a call in, or not.
-    pub(crate) fn admit(&self, request: Request<()>) -> Result<Request<()>, Status> {
+    /// Who makes a call; fails where it is not let in.
+    async fn admit(&self, headers: &HeaderMap, peer: Option<&Peer>) -> Result<By, Status> {
+        match (&self.users, peer) {
+            (None, _) => self.require_password(headers).map(|()| By::Anybody),
+            (Some(users), Some(peer)) => of_users(&**users, headers, peer).await,
+            (Some(_), None) => Err(refusal(
+                Code::Internal,
+                "XX000",
+                "a call came by no connection",
+            )),
+        }
+    }
+
+    /// Lets a call in by the one password, or not.
+    pub(crate) fn require_password(&self, headers: &HeaderMap) -> Result<(), Status> {
         let Some(password) = &self.password else {
-            return Ok(request);
+            return Ok(());
         };
-        let given = request.metadata().get("authorization");
+        let given = headers.get(AUTHORIZATION);
         let given = given.and_then(|value| value.to_str().ok());
         let is_right = match given.and_then(|value| value.split_once(' ')) {
             Some((kind, token)) if kind.eq_ignore_ascii_case("bearer") => {
@@ -47,7 +77,7 @@ impl Guard {
             _ => false,
         };
         match is_right {
-            true => Ok(request),
+            true => Ok(()),
             false => Err(refusal(
                 Code::Unauthenticated,
                 "28P01",
@@ -56,18 +86,84 @@ impl Guard {
         }
     }
 
-    /// The token for who has shown the password, in the header and as the answer.
-    pub(crate) fn shake_hands(&self) -> Result<Response<Handshakes>, Status> {
+    /// The token for who has shown the password, in the header and as the answer. Who came in by something else goes on with that.
+    pub(crate) fn shake_hands(&self, by: &By) -> Result<Response<Handshakes>, Status> {
+        let token = match by {
+            By::Anybody => Some(format!("{BEARER}{}", self.token)),
+            By::Caller(..) => by.token(),
+        };
+        let payload = token.as_deref().unwrap_or_default();
+        let payload = payload.strip_prefix(BEARER).unwrap_or_default().to_owned();
         let answer = HandshakeResponse {
             protocol_version: 0,
-            payload: self.token.clone().into(),
+            payload: payload.into(),
         };
         let mut response = Response::new(futures::stream::once(async move { Ok(answer) }).boxed());
-        let header: Result<MetadataValue<Ascii>, _> = format!("Bearer {}", self.token).parse();
+        let Some(token) = token else {
+            return Ok(response);
+        };
+        let header: Result<MetadataValue<Ascii>, _> = token.parse();
         let header = header
             .map_err(|error| refusal(Code::Internal, "XX000", format!("no token: {error}")))?;
         response.metadata_mut().insert("authorization", header);
         Ok(response)
+    }
+}
+
+/// Who makes a call, as the database's users know it.
+async fn of_users(users: &dyn Users, headers: &HeaderMap, peer: &Peer) -> Result<By, Status> {
+    let values = headers.get_all(AUTHORIZATION).iter();
+    // What is no text is nobody's.
+    let values: Vec<String> = values
+        .map(|value| value.to_str().unwrap_or_default().to_owned())
+        .collect();
+    let certificate = peer.certificate.as_ref().map(|names| names.as_slice());
+    let caller = users.of_header(&values, certificate, peer.address).await;
+    let caller = caller.map_err(|it| denied(&it))?;
+    let admitted = caller.admitted().await.map_err(|it| denied(&it))?;
+    Ok(By::Caller(caller, admitted))
+}
+
+/// A service behind the guard.
+#[derive(Clone)]
+pub(crate) struct Guarded<S> {
+    pub(crate) guard: Guard,
+    pub(crate) service: S,
+}
+
+impl<S: NamedService> NamedService for Guarded<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<S> Service<http::Request<Body>> for Guarded<S>
+where
+    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Infallible>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
+        // The one that was found ready; the other takes its place.
+        let other = self.service.clone();
+        let mut service = std::mem::replace(&mut self.service, other);
+        let guard = self.guard.clone();
+        Box::pin(async move {
+            let peer = request.extensions().get::<Peer>();
+            match guard.admit(request.headers(), peer).await {
+                Ok(by) => {
+                    request.extensions_mut().insert(by);
+                    service.call(request).await
+                }
+                Err(status) => Ok(status.into_http()),
+            }
+        })
     }
 }
 
@@ -106,11 +202,10 @@ fn bytes_of(base64: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn call(header: &str) -> Request<()> {
-        let mut request = Request::new(());
-        let metadata = request.metadata_mut();
-        metadata.insert("authorization", header.parse().unwrap());
-        request
+    fn call(header: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, header.parse().unwrap());
+        headers
     }
 
     #[test]
@@ -130,18 +225,26 @@ mod tests {
 
     #[test]
     fn calls_are_let_in_with_the_password_or_the_token() {
-        let guard = Guard::new(Password::new("open"));
+        let guard = Guard::new(Password::new("open"), None);
         // user:open
-        assert!(guard.admit(call("Basic dXNlcjpvcGVu")).is_ok());
-        let token = guard.shake_hands().unwrap();
+        assert!(guard.require_password(&call("Basic dXNlcjpvcGVu")).is_ok());
+        let token = guard.shake_hands(&By::Anybody).unwrap();
         let token = token.metadata().get("authorization").unwrap();
-        assert!(guard.admit(call(token.to_str().unwrap())).is_ok());
+        assert!(
+            guard
+                .require_password(&call(token.to_str().unwrap()))
+                .is_ok()
+        );
         // user:shut
         for wrong in ["Basic dXNlcjpzaHV0", "Bearer ", "Bearer 00", "dXNlcjpvcGVu"] {
-            let refused = guard.admit(call(wrong)).unwrap_err();
+            let refused = guard.require_password(&call(wrong)).unwrap_err();
             assert_eq!(refused.code(), Code::Unauthenticated, "{wrong}");
         }
-        assert!(guard.admit(Request::new(())).is_err());
-        assert!(Guard::new(None).admit(Request::new(())).is_ok());
+        assert!(guard.require_password(&HeaderMap::new()).is_err());
+        assert!(
+            Guard::new(None, None)
+                .require_password(&HeaderMap::new())
+                .is_ok()
+        );
     }
 }

@@ -16,6 +16,9 @@ use crate::refusal::refusal;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ConnectionId(pub(crate) u64);
 
+/// The user whose something is; none where there are no users, and of somebody unknown.
+pub(crate) type Owner = Option<u64>;
+
 type Handle = [u8; 16];
 
 /// See the module.
@@ -32,6 +35,7 @@ struct Held<T> {
     value: T,
     used: Instant,
     connection: Option<ConnectionId>,
+    owner: Owner,
 }
 
 impl<T: Clone> Handles<T> {
@@ -44,8 +48,13 @@ impl<T: Clone> Handles<T> {
         }
     }
 
-    /// Keeps something, of a client whose end it does not outlive if that is told.
-    pub(crate) fn keep(&self, value: T, connection: Option<ConnectionId>) -> Result<Bytes, Status> {
+    /// Keeps something, of a client whose end it does not outlive if that is told. Others than its owner do not find it.
+    pub(crate) fn keep(
+        &self,
+        value: T,
+        connection: Option<ConnectionId>,
+        owner: Owner,
+    ) -> Result<Bytes, Status> {
         self.expire();
         let mut held = self.held.lock();
         if held.len() >= self.max {
@@ -62,24 +71,29 @@ impl<T: Clone> Handles<T> {
                 value,
                 used: Instant::now(),
                 connection,
+                owner,
             },
         );
         Ok(Bytes::copy_from_slice(&handle))
     }
 
     /// What a handle is of, which is used by that.
-    pub(crate) fn get(&self, handle: &[u8]) -> Option<T> {
+    pub(crate) fn get(&self, handle: &[u8], owner: Owner) -> Option<T> {
         let handle: Handle = handle.try_into().ok()?;
         let mut held = self.held.lock();
-        let found = held.get_mut(&handle)?;
+        let found = held.get_mut(&handle).filter(|held| held.owner == owner)?;
         found.used = Instant::now();
         Some(found.value.clone())
     }
 
     /// Forgets it.
-    pub(crate) fn remove(&self, handle: &[u8]) -> Option<T> {
+    pub(crate) fn remove(&self, handle: &[u8], owner: Owner) -> Option<T> {
         let handle: Handle = handle.try_into().ok()?;
-        let removed = self.held.lock().remove(&handle);
+        let mut held = self.held.lock();
+        held.get(&handle).filter(|held| held.owner == owner)?;
+        let removed = held.remove(&handle);
+        // What is dropped may have an end of its own to make, which nobody waits for with the lock.
+        drop(held);
         removed.map(|held| held.value)
     }
 
@@ -122,24 +136,26 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded_and_goes_with_its_client() {
         let handles = Handles::new("things", 2, Duration::from_secs(60));
-        let mine = handles.keep(1, Some(ConnectionId(7))).unwrap();
-        let other = handles.keep(2, None).unwrap();
-        let refused = handles.keep(3, None).unwrap_err();
+        let mine = handles.keep(1, Some(ConnectionId(7)), None).unwrap();
+        let other = handles.keep(2, None, None).unwrap();
+        let refused = handles.keep(3, None, None).unwrap_err();
         assert_eq!(refused.code(), Code::ResourceExhausted);
-        assert_eq!(handles.get(&mine), Some(1));
-        assert_eq!(handles.get(b"none"), None);
+        assert_eq!(handles.get(&mine, None), Some(1));
+        assert_eq!(handles.get(b"none", None), None);
+        assert_eq!(handles.get(&mine, Some(3)), None);
+        assert_eq!(handles.remove(&mine, Some(3)), None);
         handles.end_connection(ConnectionId(7));
-        assert_eq!(handles.get(&mine), None);
-        assert_eq!(handles.remove(&other), Some(2));
+        assert_eq!(handles.get(&mine, None), None);
+        assert_eq!(handles.remove(&other, None), Some(2));
         assert_eq!(handles.len(), 0);
     }
 
     #[test]
     fn what_nobody_uses_goes() {
         let handles = Handles::new("things", 1, Duration::ZERO);
-        let first = handles.keep(1, None).unwrap();
+        let first = handles.keep(1, None, None).unwrap();
         // Until the clock has moved.
-        while handles.keep(2, None).is_err() {}
-        assert_eq!(handles.get(&first), None);
+        while handles.keep(2, None, None).is_err() {}
+        assert_eq!(handles.get(&first, None), None);
     }
 }

@@ -16,10 +16,11 @@ use orrery_sql::{
 };
 use tonic::{Code, Status};
 
+use crate::answer::is_killed;
+use crate::call::Call;
 use crate::life::{Stage, reached};
 use crate::refusal::{malformed, refusal};
 use crate::savepoints::quoted;
-use crate::shared::Shared;
 use crate::work::Place;
 
 /// `TableNotExistOption` and `TableExistsOption` of the protocol.
@@ -87,9 +88,20 @@ fn of_flight(error: FlightError) -> Status {
     }
 }
 
-impl Shared {
+impl Call {
     /// Takes rows for a table, and counts them.
     pub(crate) async fn ingest(
+        &self,
+        command: CommandStatementIngest,
+        data: FlightBatches,
+    ) -> Result<i64, Status> {
+        // As what it amounts to is written in SQL.
+        self.watch(&format!("COPY {} FROM STDIN", quoted(&command.table)?));
+        let ingested = self.take_rows(command, data).await;
+        self.ended(ingested)
+    }
+
+    async fn take_rows(
         &self,
         command: CommandStatementIngest,
         data: FlightBatches,
@@ -177,6 +189,7 @@ impl Shared {
         let mut stage = self.stage.clone();
         let inserted = tokio::select! {
             inserted = session.insert_batches(batches) => inserted,
+            () = is_killed(self.watched()) => return Err(crate::refusal::killed()),
             () = reached(&mut stage, Stage::Over) => {
                 return Err(crate::refusal::shutting_down());
             }

@@ -11,8 +11,8 @@ use orrery_sql::DATABASE;
 use orrery_storage::table::{TableDefinition, Tables};
 use tonic::Status;
 
+use crate::call::Call;
 use crate::refusal::{malformed, refused};
-use crate::shared::Shared;
 
 /// `NO ACTION`, as the protocol numbers what happens to rows that refer to one that goes.
 const NO_ACTION: u8 = 3;
@@ -157,7 +157,7 @@ fn foreign_keys(pairs: &[Pair]) -> Result<RecordBatch, Status> {
     RecordBatch::try_new(foreign_key_columns(), columns).map_err(malformed)
 }
 
-impl Shared {
+impl Call {
     /// The definitions as they are now.
     pub(crate) fn tables(&self) -> Result<Arc<Tables>, Status> {
         self.require_serving()?;

@@ -1,7 +1,7 @@
 //! Arrow Flight SQL over SQL sessions: rows travel as the batches that they are computed in.
 //!
 //! ```text
-//!   listen -> socket (TLS) -> guard (password, token) -> service: what is asked
+//!   listen -> socket (TLS) -> guard (who asks: password, token) -> service: what is asked, each a call
 //!                statements, parameters, ingestion -> work (a session, its turn, its time) -> answer -> batches of a ticket
 //!                definitions (catalogs, tables, keys)  capabilities                        \-> count of rows
 //! ```
@@ -14,9 +14,12 @@
 //! It takes its turn at the same door as the queries of `/sparql` ([`Turns`](orrery_sql::Turns)).
 
 mod answer;
+mod by;
+mod call;
 mod capabilities;
 mod columns;
 mod definitions;
+pub mod fuzzing;
 mod guard;
 mod handles;
 mod ingest;
@@ -28,6 +31,7 @@ mod open_transaction;
 mod options;
 mod parameters;
 mod password;
+mod peer;
 mod refusal;
 mod savepoints;
 mod service;

@@ -8,17 +8,18 @@ use std::time::Duration;
 use arrow_flight::flight_service_server::FlightServiceServer;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
-use orrery_sql::Host;
-use orrery_tls::Tls;
+use orrery_sql::{Host, OpenConnection};
+use orrery_tls::{PeerNames, Tls};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 
 use crate::capabilities::capabilities;
+use crate::guard::Guarded;
 use crate::handles::ConnectionId;
 use crate::life::{Stage, reached};
 use crate::options::{FlightOptions, StartError};
+use crate::peer::Peer;
 use crate::service::Service;
 use crate::shared::Shared;
 use crate::socket::{Bytes, Socket};
@@ -58,7 +59,7 @@ impl Listener {
     pub fn bind(options: FlightOptions) -> Result<Self, StartError> {
         let address = options.listen;
         if !address.ip().is_loopback() {
-            if options.password.is_none() {
+            if !options.has_users && options.password.is_none() {
                 return Err(StartError::NoPassword { address });
             }
             if options.tls.is_none() {
@@ -117,8 +118,10 @@ impl Listener {
         let incoming = incoming(socket, self.tls, Arc::clone(&shared), stage.clone());
         let service = FlightServiceServer::new(Service(Arc::clone(&shared)))
             .max_decoding_message_size(shared.options.message_bytes_max);
-        let guard = shared.guard.clone();
-        let service = InterceptedService::new(service, move |request| guard.admit(request));
+        let service = Guarded {
+            guard: shared.guard.clone(),
+            service,
+        };
         let mut stopping = stage;
         let serving = Server::builder()
             .max_concurrent_streams(shared.options.calls_max)
@@ -176,18 +179,26 @@ fn incoming(
                 return;
             };
             match accepted {
-                Ok((stream, _)) => {
-                    let id = ConnectionId(numbers.fetch_add(1, Ordering::Relaxed));
+                Ok((stream, address)) => {
+                    let peer = Peer {
+                        id: ConnectionId(numbers.fetch_add(1, Ordering::Relaxed)),
+                        address: address.ip(),
+                        certificate: None,
+                    };
                     let (tls, shared) = (tls.clone(), Arc::clone(&shared));
                     let sender = sender.clone();
+                    let counted = shared.host.connections.accept();
                     tokio::spawn(async move {
-                        if let Some(socket) = opened(stream, tls, id, shared, permit).await {
+                        if let Some(socket) =
+                            opened(stream, tls, peer, shared, (permit, counted)).await
+                        {
                             // Nobody takes it any more when the server stops.
                             let _ = sender.send(Ok(socket)).await;
                         }
                     });
                 }
                 Err(error) => {
+                    shared.host.connections.note_refused();
                     tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -204,21 +215,26 @@ fn incoming(
 async fn opened(
     stream: TcpStream,
     tls: Option<Arc<Tls>>,
-    id: ConnectionId,
+    mut peer: Peer,
     shared: Arc<Shared>,
-    permit: OwnedSemaphorePermit,
+    (permit, counted): (OwnedSemaphorePermit, OpenConnection),
 ) -> Option<Socket> {
     let bytes = async {
         stream.set_nodelay(true)?;
         match tls {
             None => Ok(Bytes::Plain(stream)),
-            Some(tls) => Ok(Bytes::Tls(Box::new(tls.accept(stream).await?))),
+            Some(tls) => {
+                let stream = tls.accept(stream).await?;
+                peer.certificate = PeerNames::of(&stream);
+                Ok(Bytes::Tls(Box::new(stream)))
+            }
         }
     };
     let bytes: std::io::Result<Bytes> = bytes.await;
     match bytes {
-        Ok(bytes) => Some(Socket::new(bytes, id, shared, permit)),
+        Ok(bytes) => Some(Socket::new(bytes, peer, shared, permit, counted)),
         Err(error) => {
+            shared.host.connections.note_refused();
             tracing::debug!("a client of Flight SQL was not let in: {error}");
             None
         }

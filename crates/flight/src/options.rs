@@ -16,8 +16,10 @@ pub const PORT_DEFAULT: u16 = 32010;
 pub struct FlightOptions {
     /// Address to listen on.
     pub listen: SocketAddr,
-    /// What clients have to know. Without one only an address of this machine is listened on.
+    /// What clients have to know where the database has no users. Without one only an address of this machine is listened on.
     pub password: Option<Password>,
+    /// Whether the database has users, who say with each call who they are.
+    pub has_users: bool,
     /// Certificate and key: with them all clients have to speak TLS.
     pub tls: Option<TlsFiles>,
     /// Connections open at the same time; more wait.
@@ -52,6 +54,7 @@ impl FlightOptions {
         Self {
             listen,
             password: None,
+            has_users: false,
             tls: None,
             connections_max: 256,
             calls_max: 64,

@@ -2,7 +2,7 @@
 //!
 //! The code stands at the end of the message, and in the trailer `sqlstate`; the place in the text in the trailer `position`.
 
-use orrery_sql::Error;
+use orrery_sql::{Ending, Error};
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Status};
 
@@ -58,6 +58,25 @@ fn code_of(state: &str) -> Code {
             _ => Code::Internal,
         },
     }
+}
+
+/// How a statement ended that is told this.
+pub(crate) fn ending_of(status: &Status) -> Ending<'_> {
+    let state = status.metadata().get("sqlstate");
+    match (status.code(), state.and_then(|state| state.to_str().ok())) {
+        (Code::DeadlineExceeded, _) => Ending::TimedOut,
+        (_, Some(state)) => Ending::Failed(state),
+        (_, None) => Ending::Failed("XX000"),
+    }
+}
+
+/// An administrator has ended it.
+pub(crate) fn killed() -> Status {
+    refusal(
+        Code::Cancelled,
+        "57014",
+        "canceling statement because an administrator has ended it",
+    )
 }
 
 /// A mistake in what was sent, below SQL.

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use tonic::{Code, Status};
 
+use crate::call::Call;
 use crate::refusal::{malformed, refusal, refused};
-use crate::shared::Shared;
 
 /// Bytes of the handle of a transaction.
 const TRANSACTION_BYTES: usize = 16;
@@ -15,7 +15,7 @@ pub(crate) enum End {
     RollBack,
 }
 
-impl Shared {
+impl Call {
     /// Sets one.
     pub(crate) async fn set_savepoint(
         &self,

@@ -33,11 +33,14 @@ use prost::Message;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 use crate::answer::Batches;
+use crate::call::Call;
 use crate::guard::Handshakes;
+use crate::handles::{ConnectionId, Owner};
 use crate::ingest::batches;
-use crate::refusal::{malformed, refusal};
+use crate::peer::Peer;
+use crate::refusal::{malformed, refusal, refused};
 use crate::savepoints::End;
-use crate::shared::{Shared, connection_of};
+use crate::shared::Shared;
 use crate::statements::Asked;
 use crate::{definitions, keys};
 
@@ -111,7 +114,19 @@ fn ipc(schema: &Schema) -> Result<Bytes, Status> {
     Ok(message.0)
 }
 
+/// The connection that a call came through.
+fn connection_of<T>(request: &Request<T>) -> Option<ConnectionId> {
+    request.extensions().get::<Peer>().map(|peer| peer.id)
+}
+
 impl Service {
+    /// A call that the guard has let in.
+    fn call<T>(&self, request: &Request<T>) -> Result<Call, Status> {
+        Call::new(&self.0, request)
+    }
+}
+
+impl Call {
     /// Cancels the answers that are fetched by these tickets; whether there is one.
     fn cancel(&self, info: &FlightInfo) -> bool {
         let tickets = info.endpoint.iter().filter_map(|it| it.ticket.as_ref());
@@ -124,7 +139,7 @@ impl Service {
         });
         let mut is_there = false;
         for handle in handles {
-            if let Some(answer) = self.0.answers.get(&handle) {
+            if let Some(answer) = self.answers.get(&handle, self.by().owner()) {
                 answer.cancel();
                 is_there = true;
             }
@@ -143,9 +158,10 @@ impl FlightSqlService for Service {
 
     async fn do_handshake(
         &self,
-        _: Request<Streaming<HandshakeRequest>>,
+        request: Request<Streaming<HandshakeRequest>>,
     ) -> Result<Response<Handshakes>, Status> {
-        self.0.guard.shake_hands()
+        let call = self.call(&request)?;
+        call.guard.shake_hands(call.by())
     }
 
     async fn get_flight_info_statement(
@@ -155,7 +171,8 @@ impl FlightSqlService for Service {
     ) -> Result<Response<FlightInfo>, Status> {
         let connection = connection_of(&request);
         let transaction = transaction(&query.transaction_id);
-        let come_to = self.0.ask(&query.query, transaction, connection).await?;
+        let call = self.call(&request)?;
+        let come_to = call.ask(&query.query, transaction, connection).await?;
         asked(come_to, request.into_inner())
     }
 
@@ -166,10 +183,9 @@ impl FlightSqlService for Service {
     ) -> Result<Response<FlightInfo>, Status> {
         let connection = connection_of(&request);
         let handle = &query.prepared_statement_handle;
-        asked(
-            self.0.ask_kept(handle, connection).await?,
-            request.into_inner(),
-        )
+        let call = self.call(&request)?;
+        let come_to = call.ask_kept(handle, connection).await?;
+        asked(come_to, request.into_inner())
     }
 
     async fn get_flight_info_catalogs(
@@ -248,13 +264,22 @@ impl FlightSqlService for Service {
     async fn do_get_statement(
         &self,
         ticket: TicketStatementQuery,
-        _: Request<Ticket>,
+        request: Request<Ticket>,
     ) -> Result<Response<<Self as FlightService>::DoGetStream>, Status> {
-        let answer = self.0.answers.get(&ticket.statement_handle);
-        let taken = answer.and_then(|answer| {
-            let rows = answer.take()?;
-            Some((Arc::clone(answer.schema()), rows))
-        });
+        let call = self.call(&request)?;
+        let owner = call.by().owner();
+        let answer = call.answers.get(&ticket.statement_handle, owner);
+        let taken = match answer {
+            None => None,
+            Some(answer) => {
+                let session = call.session();
+                let goes_on = session.require_scope(answer.scope());
+                goes_on.map_err(|error| refused(&error))?;
+                answer
+                    .take()
+                    .map(|rows| (Arc::clone(answer.schema()), rows))
+            }
+        };
         let Some((schema, rows)) = taken else {
             return Err(refusal(
                 Code::NotFound,
@@ -263,9 +288,12 @@ impl FlightSqlService for Service {
             ));
         };
         // It can be canceled as long as rows come.
-        let forgotten = Forgotten(Arc::clone(&self.0), ticket.statement_handle);
-        let rows = rows.inspect(move |_| {
+        let forgotten = Forgotten(Arc::clone(&self.0), ticket.statement_handle, owner);
+        let rows = rows.map(move |batch| {
             let _ = &forgotten;
+            // Who is not let in any more gets no more of them.
+            call.by().require()?;
+            batch
         });
         Ok(flown(schema, rows.boxed()))
     }
@@ -281,17 +309,19 @@ impl FlightSqlService for Service {
     async fn do_get_schemas(
         &self,
         query: CommandGetDbSchemas,
-        _: Request<Ticket>,
+        request: Request<Ticket>,
     ) -> Result<Response<<Self as FlightService>::DoGetStream>, Status> {
-        Ok(flown_once(self.0.schemas(query)?))
+        let call = self.call(&request)?;
+        Ok(flown_once(call.schemas(query)?))
     }
 
     async fn do_get_tables(
         &self,
         query: CommandGetTables,
-        _: Request<Ticket>,
+        request: Request<Ticket>,
     ) -> Result<Response<<Self as FlightService>::DoGetStream>, Status> {
-        Ok(flown_once(self.0.described_tables(query).await?))
+        let call = self.call(&request)?;
+        Ok(flown_once(call.described_tables(query).await?))
     }
 
     async fn do_get_table_types(
@@ -314,42 +344,47 @@ impl FlightSqlService for Service {
     async fn do_get_primary_keys(
         &self,
         query: CommandGetPrimaryKeys,
-        _: Request<Ticket>,
+        request: Request<Ticket>,
     ) -> Result<Response<<Self as FlightService>::DoGetStream>, Status> {
-        Ok(flown_once(self.0.primary_keys(&query)?))
+        let call = self.call(&request)?;
+        Ok(flown_once(call.primary_keys(&query)?))
     }
 
     async fn do_get_exported_keys(
         &self,
         query: CommandGetExportedKeys,
-        _: Request<Ticket>,
+        request: Request<Ticket>,
     ) -> Result<Response<<Self as FlightService>::DoGetStream>, Status> {
-        Ok(flown_once(self.0.exported_keys(&query)?))
+        let call = self.call(&request)?;
+        Ok(flown_once(call.exported_keys(&query)?))
     }
 
     async fn do_get_imported_keys(
         &self,
         query: CommandGetImportedKeys,
-        _: Request<Ticket>,
+        request: Request<Ticket>,
     ) -> Result<Response<<Self as FlightService>::DoGetStream>, Status> {
-        Ok(flown_once(self.0.imported_keys(&query)?))
+        let call = self.call(&request)?;
+        Ok(flown_once(call.imported_keys(&query)?))
     }
 
     async fn do_get_cross_reference(
         &self,
         query: CommandGetCrossReference,
-        _: Request<Ticket>,
+        request: Request<Ticket>,
     ) -> Result<Response<<Self as FlightService>::DoGetStream>, Status> {
-        Ok(flown_once(self.0.cross_reference(&query)?))
+        let call = self.call(&request)?;
+        Ok(flown_once(call.cross_reference(&query)?))
     }
 
     async fn do_put_statement_update(
         &self,
         update: CommandStatementUpdate,
-        _: Request<PeekableFlightDataStream>,
+        request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
+        let call = self.call(&request)?;
         let transaction = transaction(&update.transaction_id);
-        self.0.change(&update.query, transaction).await
+        call.change(&update.query, transaction).await
     }
 
     async fn do_put_statement_ingest(
@@ -357,8 +392,9 @@ impl FlightSqlService for Service {
         command: CommandStatementIngest,
         request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
+        let call = self.call(&request)?;
         let data = batches(request.into_inner(), self.0.options.send_time_max);
-        self.0.ingest(command, data).await
+        call.ingest(command, data).await
     }
 
     async fn do_put_prepared_statement_query(
@@ -366,9 +402,10 @@ impl FlightSqlService for Service {
         query: CommandPreparedStatementQuery,
         request: Request<PeekableFlightDataStream>,
     ) -> Result<DoPutPreparedStatementResult, Status> {
+        let call = self.call(&request)?;
         let data = batches(request.into_inner(), self.0.options.send_time_max);
         let handle = query.prepared_statement_handle;
-        self.0.bind(&handle, data.stream()).await?;
+        call.bind(&handle, data.stream()).await?;
         Ok(DoPutPreparedStatementResult {
             prepared_statement_handle: Some(handle),
         })
@@ -379,18 +416,20 @@ impl FlightSqlService for Service {
         update: CommandPreparedStatementUpdate,
         request: Request<PeekableFlightDataStream>,
     ) -> Result<i64, Status> {
+        let call = self.call(&request)?;
         let data = batches(request.into_inner(), self.0.options.send_time_max);
         let handle = update.prepared_statement_handle;
-        self.0.change_kept(&handle, data.stream()).await
+        call.change_kept(&handle, data.stream()).await
     }
 
     async fn do_action_create_prepared_statement(
         &self,
         query: ActionCreatePreparedStatementRequest,
-        _: Request<Action>,
+        request: Request<Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
+        let call = self.call(&request)?;
         let transaction = transaction(&query.transaction_id);
-        let described = self.0.prepare(&query.query, transaction).await?;
+        let described = call.prepare(&query.query, transaction).await?;
         let columns = described.columns.map(|columns| ipc(&columns)).transpose()?;
         Ok(ActionCreatePreparedStatementResult {
             prepared_statement_handle: described.handle,
@@ -402,10 +441,12 @@ impl FlightSqlService for Service {
     async fn do_action_close_prepared_statement(
         &self,
         query: ActionClosePreparedStatementRequest,
-        _: Request<Action>,
+        request: Request<Action>,
     ) -> Result<(), Status> {
+        let call = self.call(&request)?;
+        let handle = &query.prepared_statement_handle;
         // One that is forgotten is as well closed.
-        self.0.statements.remove(&query.prepared_statement_handle);
+        call.statements.remove(handle, call.by().owner());
         Ok(())
     }
 
@@ -414,31 +455,34 @@ impl FlightSqlService for Service {
         _: ActionBeginTransactionRequest,
         request: Request<Action>,
     ) -> Result<ActionBeginTransactionResult, Status> {
+        let call = self.call(&request)?;
         let connection = connection_of(&request);
         Ok(ActionBeginTransactionResult {
-            transaction_id: self.0.begin_transaction(connection)?,
+            transaction_id: call.begin_transaction(connection)?,
         })
     }
 
     async fn do_action_end_transaction(
         &self,
         query: ActionEndTransactionRequest,
-        _: Request<Action>,
+        request: Request<Action>,
     ) -> Result<(), Status> {
+        let call = self.call(&request)?;
         let commits = match query.action {
             COMMIT_OR_RELEASE => true,
             ROLL_BACK => false,
             other => return Err(malformed(format!("the end {other} is not known"))),
         };
-        self.0.end_transaction(&query.transaction_id, commits).await
+        call.end_transaction(&query.transaction_id, commits).await
     }
 
     async fn do_action_begin_savepoint(
         &self,
         query: ActionBeginSavepointRequest,
-        _: Request<Action>,
+        request: Request<Action>,
     ) -> Result<ActionBeginSavepointResult, Status> {
-        let set = self.0.set_savepoint(&query.transaction_id, &query.name);
+        let call = self.call(&request)?;
+        let set = call.set_savepoint(&query.transaction_id, &query.name);
         Ok(ActionBeginSavepointResult {
             savepoint_id: set.await?,
         })
@@ -447,23 +491,24 @@ impl FlightSqlService for Service {
     async fn do_action_end_savepoint(
         &self,
         query: ActionEndSavepointRequest,
-        _: Request<Action>,
+        request: Request<Action>,
     ) -> Result<(), Status> {
+        let call = self.call(&request)?;
         let end = match query.action {
             COMMIT_OR_RELEASE => End::Release,
             ROLL_BACK => End::RollBack,
             other => return Err(malformed(format!("the end {other} is not known"))),
         };
-        self.0.end_savepoint(&query.savepoint_id, end).await
+        call.end_savepoint(&query.savepoint_id, end).await
     }
 
     async fn do_action_cancel_query(
         &self,
         query: ActionCancelQueryRequest,
-        _: Request<Action>,
+        request: Request<Action>,
     ) -> Result<ActionCancelQueryResult, Status> {
         let info = FlightInfo::decode(&*query.info).map_err(malformed)?;
-        match self.cancel(&info) {
+        match self.call(&request)?.cancel(&info) {
             // The number is that of the other action.
             true => Ok(ActionCancelQueryResult {
                 result: CancelStatus::Cancelled as i32,
@@ -476,6 +521,7 @@ impl FlightSqlService for Service {
         &self,
         request: Request<Action>,
     ) -> Result<Response<<Self as FlightService>::DoActionStream>, Status> {
+        let call = self.call(&request)?;
         let action = request.into_inner();
         if action.r#type != CANCEL_FLIGHT_INFO {
             return Err(refusal(
@@ -486,7 +532,7 @@ impl FlightSqlService for Service {
         }
         let asked = CancelFlightInfoRequest::decode(&*action.body).map_err(malformed)?;
         let info = asked.info.unwrap_or_default();
-        if !self.cancel(&info) {
+        if !call.cancel(&info) {
             return Err(nothing_to_cancel());
         }
         let result = CancelFlightInfoResult {
@@ -515,10 +561,10 @@ fn nothing_to_cancel() -> Status {
 }
 
 /// Forgets an answer when its rows are no longer taken.
-struct Forgotten(Arc<Shared>, Bytes);
+struct Forgotten(Arc<Shared>, Bytes, Owner);
 
 impl Drop for Forgotten {
     fn drop(&mut self) {
-        self.0.answers.remove(&self.1);
+        self.0.answers.remove(&self.1, self.2);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use arrow_flight::sql::metadata::SqlInfoData;
 use orrery_sql::{Host, Session, SessionOptions};
 use tokio::sync::watch;
-use tonic::{Request, Status};
+use tonic::Status;
 
 use crate::answer::Answer;
 use crate::guard::Guard;
@@ -55,7 +55,7 @@ impl Shared {
             sessions: sessions
                 .with_graphs(Arc::clone(&host.graphs))
                 .with_mappings(Arc::clone(&host.mappings)),
-            guard: Guard::new(options.password.clone()),
+            guard: Guard::new(options.password.clone(), host.users.clone()),
             transactions: Handles::new(
                 "open transactions",
                 options.transactions_max,
@@ -78,9 +78,9 @@ impl Shared {
         }
     }
 
-    /// A session of its own.
-    pub(crate) fn session(&self) -> Session {
-        self.sessions.another()
+    /// What sessions of calls are made of.
+    pub(crate) fn sessions(&self) -> &Session {
+        &self.sessions
     }
 
     /// Forgets what goes with a client: statements of a client that comes back are still there.
@@ -113,9 +113,4 @@ impl Shared {
             Stage::Stopping | Stage::Over => Err(shutting_down()),
         }
     }
-}
-
-/// The connection that a call came through.
-pub(crate) fn connection_of<T>(request: &Request<T>) -> Option<ConnectionId> {
-    request.extensions().get::<ConnectionId>().copied()
 }

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use orrery_sql::OpenConnection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -12,6 +13,7 @@ use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 use crate::handles::ConnectionId;
+use crate::peer::Peer;
 use crate::shared::Shared;
 
 /// Bytes of a client.
@@ -23,8 +25,10 @@ pub(crate) enum Bytes {
 /// See the module.
 pub(crate) struct Socket {
     bytes: Bytes,
-    ending: Ending,
+    peer: Peer,
+    _ending: Ending,
     _permit: OwnedSemaphorePermit,
+    _counted: OpenConnection,
 }
 
 /// Tells the end of a connection.
@@ -42,23 +46,29 @@ impl Drop for Ending {
 impl Socket {
     pub(crate) fn new(
         bytes: Bytes,
-        id: ConnectionId,
+        peer: Peer,
         shared: Arc<Shared>,
         permit: OwnedSemaphorePermit,
+        counted: OpenConnection,
     ) -> Self {
         Self {
             bytes,
-            ending: Ending { id, shared },
+            _ending: Ending {
+                id: peer.id,
+                shared,
+            },
+            peer,
             _permit: permit,
+            _counted: counted,
         }
     }
 }
 
 impl Connected for Socket {
-    type ConnectInfo = ConnectionId;
+    type ConnectInfo = Peer;
 
-    fn connect_info(&self) -> ConnectionId {
-        self.ending.id
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
     }
 }
 

@@ -12,12 +12,12 @@ use parking_lot::Mutex;
 use tonic::{Code, Status};
 
 use crate::answer::{Answer, Batches};
+use crate::call::Call;
 use crate::columns::plain_schema;
 use crate::handles::ConnectionId;
 use crate::kept_statement::KeptStatement;
 use crate::parameters::{Bound, values};
 use crate::refusal::{refusal, refused};
-use crate::shared::Shared;
 use crate::work::{Place, Ran, count, ran, refuse_control};
 
 /// What a client is told about a prepared statement.
@@ -35,7 +35,7 @@ pub(crate) enum Asked {
     Done,
 }
 
-impl Shared {
+impl Call {
     /// Runs a text, whose rows are to be fetched.
     pub(crate) async fn ask(
         &self,
@@ -43,10 +43,22 @@ impl Shared {
         transaction: Option<&[u8]>,
         connection: Option<ConnectionId>,
     ) -> Result<Asked, Status> {
-        let place = self.place(transaction).await?;
-        let prepared = self.understood(&place, text).await?;
-        self.ask_prepared(place, prepared, Arc::default(), connection)
-            .await
+        self.watch(text);
+        let asked = async {
+            let place = self.place(transaction).await?;
+            let prepared = self.understood(&place, text).await?;
+            self.ask_prepared(place, prepared, Arc::default(), connection)
+                .await
+        };
+        self.asked(asked.await)
+    }
+
+    /// Notes how a statement ended; one whose rows are to be fetched goes on.
+    fn asked(&self, asked: Result<Asked, Status>) -> Result<Asked, Status> {
+        match asked {
+            Ok(Asked::Rows(handle, answer)) => Ok(Asked::Rows(handle, answer)),
+            ended => self.ended(ended),
+        }
     }
 
     /// The same of a prepared statement, with the values that are bound to it.
@@ -56,10 +68,14 @@ impl Shared {
         connection: Option<ConnectionId>,
     ) -> Result<Asked, Status> {
         let kept = self.kept(handle)?;
-        let place = self.place_of(&kept).await?;
-        let bound = Arc::clone(&kept.bound.lock());
-        self.ask_prepared(place, Arc::clone(&kept.prepared), bound, connection)
-            .await
+        self.watch(kept.prepared.text());
+        let asked = async {
+            let place = self.place_of(&kept).await?;
+            let bound = Arc::clone(&kept.bound.lock());
+            self.ask_prepared(place, Arc::clone(&kept.prepared), bound, connection)
+                .await
+        };
+        self.asked(asked.await)
     }
 
     async fn ask_prepared(
@@ -92,8 +108,17 @@ impl Shared {
             Ran::Rows(schema, rows) => {
                 let rest = further(session, &prepared, &bound);
                 let rows = rows.chain(rest).boxed();
-                let answer = Answer::start(schema, rows, time, self.stage.clone());
-                let handle = self.answers.keep(Arc::clone(&answer), connection)?;
+                let scope = self.by().scope().cloned();
+                let answer = Answer::start(
+                    schema,
+                    rows,
+                    time,
+                    scope,
+                    self.watched().cloned(),
+                    self.stage.clone(),
+                );
+                let owner = self.by().owner();
+                let handle = self.answers.keep(Arc::clone(&answer), connection, owner)?;
                 Ok(Asked::Rows(handle, answer))
             }
         }
@@ -105,9 +130,13 @@ impl Shared {
         text: &str,
         transaction: Option<&[u8]>,
     ) -> Result<i64, Status> {
-        let place = self.place(transaction).await?;
-        let prepared = self.understood(&place, text).await?;
-        self.change_once(&place, &prepared, &[]).await
+        self.watch(text);
+        let changed = async {
+            let place = self.place(transaction).await?;
+            let prepared = self.understood(&place, text).await?;
+            self.change_once(&place, &prepared, &[]).await
+        };
+        self.ended(changed.await)
     }
 
     /// Runs a prepared statement once for each set of values that comes: all of them are done, or none.
@@ -117,17 +146,21 @@ impl Shared {
         batches: BoxStream<'static, Result<RecordBatch, Status>>,
     ) -> Result<i64, Status> {
         let kept = self.kept(handle)?;
-        let place = self.place_of(&kept).await?;
         let prepared = &kept.prepared;
-        if prepared.parameters().is_empty() {
-            return self.change_once(&place, prepared, &[]).await;
-        }
-        let rows = batches.map_ok(|batch| {
-            let rows = 0..batch.num_rows();
-            futures::stream::iter(rows.map(move |row| values(&batch, row)))
-        });
-        self.change_rows(&place, prepared, rows.try_flatten().boxed())
-            .await
+        self.watch(prepared.text());
+        let changed = async {
+            let place = self.place_of(&kept).await?;
+            if prepared.parameters().is_empty() {
+                return self.change_once(&place, prepared, &[]).await;
+            }
+            let rows = batches.map_ok(|batch| {
+                let rows = 0..batch.num_rows();
+                futures::stream::iter(rows.map(move |row| values(&batch, row)))
+            });
+            self.change_rows(&place, prepared, rows.try_flatten().boxed())
+                .await
+        };
+        self.ended(changed.await)
     }
 
     async fn change_once(
@@ -200,7 +233,9 @@ impl Shared {
             bound: Mutex::default(),
         };
         Ok(Described {
-            handle: self.statements.keep(Arc::new(kept), None)?,
+            handle: self
+                .statements
+                .keep(Arc::new(kept), None, self.by().owner())?,
             columns,
             parameters: parameters.as_ref().clone(),
         })
@@ -237,13 +272,15 @@ impl Shared {
     }
 
     fn kept(&self, handle: &[u8]) -> Result<Arc<KeptStatement>, Status> {
-        self.statements.get(handle).ok_or_else(|| {
-            refusal(
-                Code::NotFound,
-                "26000",
-                "there is no such prepared statement: it was closed, or not used for too long",
-            )
-        })
+        self.statements
+            .get(handle, self.by().owner())
+            .ok_or_else(|| {
+                refusal(
+                    Code::NotFound,
+                    "26000",
+                    "there is no such prepared statement: it was closed, or not used for too long",
+                )
+            })
     }
 
     async fn place_of(&self, kept: &KeptStatement) -> Result<Place, Status> {
@@ -260,10 +297,7 @@ impl Shared {
         };
         let transaction = transaction.upgrade().ok_or_else(over)?;
         let turn = transaction.enter().await.map_err(|_| over())?;
-        Ok(Place::Within {
-            transaction,
-            _turn: turn,
-        })
+        Ok(self.within_transaction(transaction, turn))
     }
 }
 

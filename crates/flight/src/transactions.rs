@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tonic::Status;
 
+use crate::call::Call;
 use crate::handles::ConnectionId;
 use crate::open_transaction::{OpenTransaction, over};
-use crate::shared::Shared;
 
-impl Shared {
+impl Call {
     /// Begins one.
     pub(crate) fn begin_transaction(
         &self,
@@ -17,20 +17,24 @@ impl Shared {
     ) -> Result<Bytes, Status> {
         self.require_serving()?;
         let transaction = OpenTransaction::begin(self.session());
-        self.transactions.keep(Arc::new(transaction), connection)
+        let owner = self.by().owner();
+        self.transactions
+            .keep(Arc::new(transaction), connection, owner)
     }
 
     pub(crate) fn transaction(&self, handle: &[u8]) -> Result<Arc<OpenTransaction>, Status> {
-        self.transactions.get(handle).ok_or_else(over)
+        let owner = self.by().owner();
+        self.transactions.get(handle, owner).ok_or_else(over)
     }
 
     /// Ends one. Its rows that were not taken yet are of the state that they were asked in.
     pub(crate) async fn end_transaction(&self, handle: &[u8], commits: bool) -> Result<(), Status> {
         let transaction = self.transaction(handle)?;
         let _guard = transaction.enter().await?;
-        transaction.note_end();
-        self.transactions.remove(handle);
+        // Who may not begin now may come back to it.
         let time = self.begin(&transaction.session).await?;
+        transaction.note_end();
+        self.transactions.remove(handle, self.by().owner());
         let end = transaction.session.end_block(commits);
         self.within(&transaction.session, time.until, end).await
     }

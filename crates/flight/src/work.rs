@@ -9,18 +9,20 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
-use crate::answer::{Batches, Time};
+use crate::answer::{Batches, Time, is_killed};
+use crate::call::Call;
 use crate::columns::{plain_batch, plain_schema};
 use crate::life::{Stage, reached};
 use crate::open_transaction::OpenTransaction;
-use crate::refusal::{out_of_time, refusal, refused, shutting_down};
-use crate::shared::Shared;
+use crate::refusal::{killed, out_of_time, refusal, refused, shutting_down};
 
 /// Where a statement runs: in a session of its own, or in a transaction, where it waits for the one before it.
 pub(crate) enum Place {
     Own(Box<Session>),
     Within {
         transaction: Arc<OpenTransaction>,
+        /// The transaction's, held to what may be done now.
+        held: Option<Box<Session>>,
         _turn: OwnedMutexGuard<()>,
     },
 }
@@ -29,7 +31,9 @@ impl Place {
     pub(crate) fn session(&self) -> &Session {
         match self {
             Self::Own(session) => session,
-            Self::Within { transaction, .. } => &transaction.session,
+            Self::Within {
+                transaction, held, ..
+            } => held.as_deref().unwrap_or(&transaction.session),
         }
     }
 
@@ -44,7 +48,7 @@ pub(crate) enum Ran {
     Done(Tag),
 }
 
-impl Shared {
+impl Call {
     /// Where a statement of this transaction runs; without one in a session of its own.
     pub(crate) async fn place(&self, transaction: Option<&[u8]>) -> Result<Place, Status> {
         self.require_serving()?;
@@ -53,21 +57,40 @@ impl Shared {
             Some(handle) => {
                 let transaction = self.transaction(handle)?;
                 let turn = transaction.enter().await?;
-                Ok(Place::Within {
-                    transaction,
-                    _turn: turn,
-                })
+                Ok(self.within_transaction(transaction, turn))
             }
         }
     }
 
-    /// Waits for a turn.
+    /// In a transaction whose statement before is done.
+    pub(crate) fn within_transaction(
+        &self,
+        transaction: Arc<OpenTransaction>,
+        turn: OwnedMutexGuard<()>,
+    ) -> Place {
+        Place::Within {
+            held: self.held(&transaction.session).map(Box::new),
+            transaction,
+            _turn: turn,
+        }
+    }
+
+    /// Counts a statement, and waits for a turn.
     pub(crate) async fn begin(&self, session: &Session) -> Result<Time, Status> {
+        let entered = self.by().enter()?;
         let turn = self.host.turns.turn().await;
         let turn = turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why))?;
         let asked = session.statement_timeout();
         let time = asked.unwrap_or(self.options.statement_time_default);
-        let until = Instant::now() + time.min(self.options.statement_time_max);
+        let mut time = time.min(self.options.statement_time_max);
+        let turn = match entered {
+            None => turn,
+            Some(entered) => {
+                time = time.min(entered.time_max.unwrap_or(time));
+                Box::new((turn, entered.held))
+            }
+        };
+        let until = Instant::now() + time;
         Ok(Time { turn, until })
     }
 
@@ -85,6 +108,10 @@ impl Shared {
             () = tokio::time::sleep_until(until) => match session.committing().is_begun() {
                 true => work.await,
                 false => return Err(out_of_time()),
+            },
+            () = is_killed(self.watched()) => match session.committing().is_begun() {
+                true => work.await,
+                false => return Err(killed()),
             },
             () = reached(&mut stage, Stage::Over) => return Err(shutting_down()),
         };

@@ -3,13 +3,19 @@
 //! ```text
 //!   bytes -> text  -> parser of SPARQL, of a format of RDF, of another endpoint's solutions
 //!         -> file  -> readers of a segment, a log, a manifest: checksums are made right first, for what stands behind them is what is looked for
+//!         -> SQL, COPY, messages of PostgreSQL's protocol and Flight's, plans: what stands on the query engine (the feature `engine`)
 //! ```
 //!
 //! The fuzzer is the folder `fuzz/` (`make fuzz MINUTES=n`); `tests/seeds.rs` runs every target over its seeds and over damaged ones, so that
-//! none of them rots. Small on purpose: nothing here needs the query engine, so that the fuzzer is built within minutes.
+//! none of them rots. Small on purpose: without the feature `engine` nothing here needs the query engine, so that the fuzzer of the others is built within minutes.
 
+#[cfg(feature = "engine")]
+mod engine;
 mod files;
 mod texts;
+
+#[cfg(feature = "engine")]
+pub use engine::{make_plan, nodes_of};
 
 /// Something that takes any bytes.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +26,8 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-/// All of them.
-pub const TARGETS: [Target; 13] = [
+/// Those that need no query engine.
+const LIGHT: [Target; 13] = [
     target("sparql", texts::sparql),
     target("ntriples", texts::ntriples),
     target("nquads", texts::nquads),
@@ -37,11 +43,29 @@ pub const TARGETS: [Target; 13] = [
     target("manifest", files::manifest),
 ];
 
+/// Those that do.
+#[cfg(feature = "engine")]
+const ENGINE: [Target; 6] = [
+    target("sql", engine::sql),
+    target("copy", engine::copy),
+    target("postgres-start", engine::postgres_start),
+    target("postgres-messages", engine::postgres_messages),
+    target("flight", engine::flight),
+    target("plans", engine::plans),
+];
+#[cfg(not(feature = "engine"))]
+const ENGINE: [Target; 0] = [];
+
+/// All targets that there are.
+pub fn targets() -> impl Iterator<Item = Target> {
+    LIGHT.into_iter().chain(ENGINE)
+}
+
 const fn target(name: &'static str, run: fn(&[u8])) -> Target {
     Target { name, run }
 }
 
 /// The target with a name.
 pub fn target_named(name: &str) -> Option<Target> {
-    TARGETS.into_iter().find(|target| target.name == name)
+    targets().find(|target| target.name == name)
 }

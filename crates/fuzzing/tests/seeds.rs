@@ -4,10 +4,15 @@
 
 use std::path::Path;
 
-use orrery_fuzzing::TARGETS;
+use orrery_fuzzing::targets;
 
-/// Damaged texts for each seed.
+/// Damaged texts for each seed, if `ORRERY_DAMAGED` says no other number. With it, the target that `ORRERY_FUZZ_TARGET` names may be run alone.
 const DAMAGED: u64 = 60;
+
+fn number_of_damaged() -> u64 {
+    let text = std::env::var("ORRERY_DAMAGED").ok();
+    text.map_or(DAMAGED, |text| text.parse().unwrap())
+}
 
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
@@ -48,7 +53,12 @@ fn damaged(seed: &[u8], numbers: &mut Numbers) -> Vec<u8> {
 
 #[test]
 fn every_target_takes_its_seeds_and_damaged_ones() {
-    for target in TARGETS {
+    let only = std::env::var("ORRERY_FUZZ_TARGET").ok();
+    let damages = number_of_damaged();
+    for target in targets() {
+        if only.as_ref().is_some_and(|only| only != target.name) {
+            continue;
+        }
         let seeds = seeds(target.name);
         assert!(!seeds.is_empty(), "{} has no seeds", target.name);
         let mut numbers = Numbers(1);
@@ -56,7 +66,7 @@ fn every_target_takes_its_seeds_and_damaged_ones() {
         for seed in &seeds {
             (target.run)(seed);
             let mut bytes = seed.clone();
-            for _ in 0..DAMAGED {
+            for _ in 0..damages {
                 bytes = damaged(&bytes, &mut numbers);
                 (target.run)(&bytes);
                 if bytes.len() < seed.len() / 2 {
@@ -64,5 +74,10 @@ fn every_target_takes_its_seeds_and_damaged_ones() {
                 }
             }
         }
+        println!(
+            "{}: {} texts",
+            target.name,
+            1 + seeds.len() as u64 * (1 + damages)
+        );
     }
 }

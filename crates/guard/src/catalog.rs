@@ -11,6 +11,7 @@ use crate::identity::{IDENTITIES_MAX, Identity};
 use crate::limits::{Limited, Limits};
 use crate::names::Name;
 use crate::rule::{Rule, Subject};
+use crate::scram::{DecoySecret, ScramVerifier};
 use crate::users::{Group, GroupId, User, UserId};
 
 const USER: &str = "user";
@@ -18,6 +19,7 @@ const GROUP: &str = "group";
 const KEY: &str = "key";
 const RULE: &str = "rule";
 const LIMITS: &str = "limits";
+const DECOYS: &str = "decoys";
 const NEXT: &str = "next";
 
 /// Users at most, and groups.
@@ -62,7 +64,20 @@ pub struct Catalog {
     limits: BTreeMap<Limited, Limits>,
     names: BTreeMap<Name, Named>,
     identities: BTreeMap<Identity, Named>,
+    /// Comes with the first password of which something is kept for SCRAM: from then on names without one show the same each time, too.
+    decoys: Option<DecoySecret>,
     next: u64,
+}
+
+/// What a name shows to a client that would show that it knows the password (SCRAM).
+#[derive(Debug)]
+pub struct ShownToScram {
+    /// What the client's proof is held against.
+    pub verifier: ScramVerifier,
+    /// The user that the client is if its proof is right. None where no proof can be.
+    pub user: Option<UserId>,
+    /// The user has a password of which nothing is kept for this: it was set by an older version.
+    pub is_too_old: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -138,6 +153,47 @@ impl Catalog {
             _ => None,
         };
         found.ok_or_else(|| Error::UnknownGroup(name.clone()))
+    }
+
+    /// What a name shows to a client of SCRAM. Names of nobody show the same each time, which is made with `decoys` as long as the database has no secret for that:
+    /// then no name has anything else to show.
+    pub fn scram(&self, name: &str, decoys: &DecoySecret) -> ShownToScram {
+        let decoys = self.decoys.as_ref().unwrap_or(decoys);
+        // Made also where it is not needed, so that the time does not tell.
+        let decoy = ScramVerifier::decoy(decoys, name);
+        let user = Name::new(name).ok();
+        let user = user.and_then(|name| self.user_named(&name).ok());
+        let password = user.and_then(|user| user.password.as_ref());
+        let verifier = password.and_then(|password| password.scram());
+        match (user, verifier) {
+            (Some(user), Some(verifier)) if user.is_locked => ShownToScram {
+                // Its own salt, so that nobody sees when a user is locked.
+                verifier: verifier.shut(decoys, name),
+                user: None,
+                is_too_old: false,
+            },
+            (Some(user), Some(verifier)) => ShownToScram {
+                verifier: verifier.clone(),
+                user: Some(user.id),
+                is_too_old: false,
+            },
+            (_, None) | (None, _) => ShownToScram {
+                verifier: decoy,
+                user: None,
+                is_too_old: password.is_some(),
+            },
+        }
+    }
+
+    /// Whether a user is there and may come in.
+    pub fn lets_in(&self, user: UserId) -> bool {
+        self.users.get(&user).is_some_and(|user| !user.is_locked)
+    }
+
+    /// Whether there is a key that has not ended at a time in seconds of the Unix epoch.
+    pub fn has_key(&self, id: &str, now: u64) -> bool {
+        let key = self.keys.get(id);
+        key.is_some_and(|key| key.ends.is_none_or(|ends| now < ends))
     }
 
     /// Whose key a text is, at a time in seconds of the Unix epoch. None where the user is locked.
@@ -249,6 +305,9 @@ impl Catalog {
         for (limited, limits) in &self.limits {
             put(LIMITS, to_json(limited)?, to_json(limits)?);
         }
+        if let Some(decoys) = &self.decoys {
+            put(DECOYS, String::new(), to_json(decoys)?);
+        }
         if self.next > 0 {
             put(NEXT, String::new(), self.next.to_string());
         }
@@ -265,6 +324,10 @@ impl Catalog {
             let entries = entries.iter().filter(move |((it, _), _)| it == kind);
             entries.map(|((_, id), value)| (id, value))
         };
+        // Before the users, the first of whom would bring another one.
+        for (_, value) in of_kind(DECOYS) {
+            catalog.decoys = Some(of_json(value)?);
+        }
         // Users name groups, keys and rules name users.
         for (_, value) in of_kind(GROUP) {
             catalog.put_group(of_json(value)?)?;
@@ -303,6 +366,10 @@ impl Catalog {
         let before = before.cloned().unwrap_or_default();
         self.identify(&before, &user.identities, Named::User(user.id))?;
         self.note_number(user.id.0);
+        let password = user.password.as_ref();
+        if password.is_some_and(|password| password.scram().is_some()) {
+            self.decoys.get_or_insert_default();
+        }
         if let Some(before) = self.users.insert(user.id, user.clone())
             && before.name != user.name
         {

@@ -71,16 +71,25 @@ impl Known {
         kept: Option<&KeptPassword>,
         now: Instant,
     ) -> Attempt {
-        if let Some(failures) = self.wrong.get(name)
-            && failures.free_at > now
-        {
-            return Attempt::Wait(failures.free_at - now);
+        if let Some(wait) = self.wait(name, now) {
+            return Attempt::Wait(wait);
         }
         let known = kept.and_then(|kept| self.right.get(&self.fingerprint(name, password, kept)));
         match known {
             Some((user, until)) if *until > now => Attempt::Known(*user),
             _ => Attempt::Check,
         }
+    }
+
+    /// For how long no password for a name is looked at, because others were wrong.
+    pub fn wait(&self, name: &str, now: Instant) -> Option<Duration> {
+        let failures = self.wrong.get(name)?;
+        (failures.free_at > now).then(|| failures.free_at - now)
+    }
+
+    /// Notes that a client has shown that it knows the password of a name, without sending it.
+    pub fn was_shown(&mut self, name: &str) {
+        self.wrong.remove(name);
     }
 
     /// Notes that a password was right.

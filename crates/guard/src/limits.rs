@@ -1,4 +1,4 @@
-//! How much somebody may use: of a query, of queries at the same time, of touches over time.
+//! How much somebody may use: of a query, of queries at the same time, of memory, of touches over time.
 //!
 //! What is not limited is as the server's own options have it, for everybody alike. Limits are kept beside the rules, and read with them.
 
@@ -36,6 +36,9 @@ pub struct Limits {
     /// Bytes of one answer, before it is compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// Bytes of memory that the operators of all that runs at the same time may hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
     /// Touches over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Budget>,
@@ -76,6 +79,7 @@ impl Limits {
             ("time_ms", self.time_ms),
             ("rows", self.rows),
             ("bytes", self.bytes),
+            ("memory", self.memory),
             ("touches", self.cost.map(|cost| cost.touches)),
             ("seconds", self.cost.map(|cost| cost.seconds)),
         ];
@@ -99,6 +103,7 @@ impl Limits {
             time_ms: self.time_ms.or(other.time_ms),
             rows: self.rows.or(other.rows),
             bytes: self.bytes.or(other.bytes),
+            memory: self.memory.or(other.memory),
             cost: self.cost.or(other.cost),
         }
     }
@@ -121,6 +126,7 @@ impl Limits {
             time_ms: larger(self.time_ms, other.time_ms),
             rows: larger(self.rows, other.rows),
             bytes: larger(self.bytes, other.bytes),
+            memory: larger(self.memory, other.memory),
             cost,
         }
     }

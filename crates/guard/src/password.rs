@@ -3,6 +3,9 @@
 //! What is kept is Argon2id's (RFC 9106) with OWASP's least parameters: 19 MiB, two passes. Neither the password nor anything that a client would send can be
 //! told from it. To check one takes some 20 milliseconds of a core on purpose; so whoever checks many at a time, as HTTP's Basic does
 //! with each request, keeps what it has found ([`Known`](crate::Known)).
+//!
+//! Beside it stands what clients of PostgreSQL are known by, who do not send their password ([`ScramVerifier`]). Passwords that were set before there was such a thing have none,
+//! and are read all the same.
 
 use std::fmt;
 
@@ -10,6 +13,7 @@ use argon2::{Argon2, PasswordHash, PasswordHasher, PasswordVerifier};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::scram::ScramVerifier;
 
 /// Bytes of a password at least. No other rule makes passwords better.
 pub const PASSWORD_BYTES_MIN: usize = 8;
@@ -21,10 +25,50 @@ const LETTERS: &[u8] = b"abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ234567
 /// Letters of a password that is made: 5.8 bits each.
 const MADE_LETTERS: usize = 20;
 
-/// What is kept of a password: the text form of password hashes (PHC), with algorithm, parameters and salt.
+/// What is kept of a password.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct KeptPassword(String);
+#[serde(from = "Written", into = "Written")]
+pub struct KeptPassword {
+    /// The text form of password hashes (PHC), with algorithm, parameters and salt.
+    hash: String,
+    /// None of a password that was set before these were kept.
+    scram: Option<ScramVerifier>,
+}
+
+/// The same in the catalog's table.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Hash(String),
+    Both {
+        argon2id: String,
+        scram: ScramVerifier,
+    },
+}
+
+impl From<Written> for KeptPassword {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Hash(hash) => Self { hash, scram: None },
+            Written::Both { argon2id, scram } => Self {
+                hash: argon2id,
+                scram: Some(scram),
+            },
+        }
+    }
+}
+
+impl From<KeptPassword> for Written {
+    fn from(kept: KeptPassword) -> Self {
+        match kept.scram {
+            None => Self::Hash(kept.hash),
+            Some(scram) => Self::Both {
+                argon2id: kept.hash,
+                scram,
+            },
+        }
+    }
+}
 
 impl KeptPassword {
     /// What is kept of a password, with a new salt.
@@ -37,16 +81,39 @@ impl KeptPassword {
                 why: format!("it has {PASSWORD_BYTES_MIN} to {PASSWORD_BYTES_MAX} bytes"),
             });
         }
-        let kept = Argon2::default().hash_password(password.as_bytes());
-        let kept = kept.map_err(|error| Error::Password {
-            why: error.to_string(),
-        })?;
-        Ok(Self(kept.to_string()))
+        Ok(Self {
+            scram: Some(ScramVerifier::new(password)),
+            ..Self::hashed(password)?
+        })
     }
 
-    /// What is kept.
-    pub(crate) fn text(&self) -> &str {
-        &self.0
+    /// What is kept of a password that nobody knows: to be checked where there is none, so that the time does not tell.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub fn decoy() -> Result<Self> {
+        Self::hashed(&new_password())
+    }
+
+    fn hashed(password: &str) -> Result<Self> {
+        let hash = Argon2::default().hash_password(password.as_bytes());
+        let hash = hash.map_err(|error| Error::Password {
+            why: error.to_string(),
+        })?;
+        Ok(Self {
+            hash: hash.to_string(),
+            scram: None,
+        })
+    }
+
+    /// What is kept to check a password that is sent.
+    pub fn text(&self) -> &str {
+        &self.hash
+    }
+
+    /// What is kept to check one that is not.
+    pub fn scram(&self) -> Option<&ScramVerifier> {
+        self.scram.as_ref()
     }
 
     /// Whether it is this password. Takes as long whether it is or not.
@@ -54,7 +121,7 @@ impl KeptPassword {
         if password.len() > PASSWORD_BYTES_MAX {
             return false;
         }
-        let Ok(kept) = PasswordHash::new(&self.0) else {
+        let Ok(kept) = PasswordHash::new(&self.hash) else {
             return false;
         };
         let argon2 = Argon2::default();
@@ -87,12 +154,23 @@ mod tests {
         assert_ne!(kept, KeptPassword::new("correct horse").unwrap());
         let json = serde_json::to_string(&kept).unwrap();
         assert!(
-            json.starts_with("\"$argon2id$v=19$m=19456,t=2,p=1$"),
+            json.starts_with(r#"{"argon2id":"$argon2id$v=19$m=19456,t=2,p=1$"#),
             "{json}"
         );
         let read: KeptPassword = serde_json::from_str(&json).unwrap();
         assert!(read.is("correct horse"));
+        assert_eq!(read, kept);
         assert_eq!(format!("{kept:?}"), "KeptPassword");
+    }
+
+    #[test]
+    fn one_that_was_set_before_scram_is_read_and_written_as_it_was() {
+        let kept = KeptPassword::new("correct horse").unwrap();
+        assert!(kept.scram().is_some());
+        let before = serde_json::to_string(kept.text()).unwrap();
+        let read: KeptPassword = serde_json::from_str(&before).unwrap();
+        assert!(read.is("correct horse") && read.scram().is_none());
+        assert_eq!(serde_json::to_string(&read).unwrap(), before);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! access(kind text, id text, value text), primary key (kind, id)
 //! kind     user, group, key, rule: the id, and what it is as JSON
+//!          decoys: one row, the secret of what names without a user show to clients of PostgreSQL
 //!          next: one row, the next number
 //! ```
 //!

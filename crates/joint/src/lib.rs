@@ -75,6 +75,7 @@ impl EngineGraphs {
             waiting: query.limits.waiting.clone(),
             narrowing: narrowing(query),
             scope: query.scope.clone(),
+            spending: query.spending.clone(),
             ..options
         }
     }
@@ -118,6 +119,8 @@ impl GraphSource for EngineGraphs {
             }
             let prepared = engine.prepare(&query.text, &options);
             let prepared = prepared.map_err(|error| of_query(&error))?;
+            let spending = query.spending.as_ref();
+            let counted = spending.map(|spending| spending.watch(prepared.touch_reader()));
             let results = prepared.execute().await;
             let QueryResults::Solutions(solutions) = results.map_err(|error| of_query(&error))?
             else {
@@ -126,9 +129,13 @@ impl GraphSource for EngineGraphs {
                     "a query that selects has no solutions",
                 ));
             };
-            Ok(solutions.map(move |batch| match batch {
-                Ok(batch) => rows(&batch, &query),
-                Err(error) => Err(of_query(&error)),
+            Ok(solutions.map(move |batch| {
+                // As long as it runs.
+                let _ = &counted;
+                match batch {
+                    Ok(batch) => rows(&batch, &query),
+                    Err(error) => Err(of_query(&error)),
+                }
             }))
         };
         futures::stream::once(solutions).try_flatten().boxed()
@@ -186,6 +193,7 @@ fn of_query(error: &QueryError) -> Error {
         QueryError::Unsupported { .. } => SqlState::FeatureNotSupported,
         QueryError::Timeout { .. } | QueryError::TooManyRows { .. } => SqlState::QueryCanceled,
         QueryError::OutOfMemory { .. } | QueryError::Busy => SqlState::OutOfMemory,
+        QueryError::MemoryOfAccount { .. } => SqlState::ConfigurationLimitExceeded,
         QueryError::Service { .. } => SqlState::ForeignDataError,
         QueryError::Storage(_) => SqlState::IoError,
         QueryError::Forbidden { .. } => SqlState::InsufficientPrivilege,

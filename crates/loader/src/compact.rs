@@ -120,6 +120,9 @@ pub fn compact(
         }
     }
     progress.end();
+    if !matches!(result, Ok(_) | Err(LoadError::Cancelled)) {
+        database.activity().compactions.note_failure();
+    }
     result.map(|report| finished(report, start))
 }
 

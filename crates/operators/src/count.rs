@@ -11,6 +11,7 @@ use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use orrery_storage::statistics::Figures;
 use orrery_storage::{Permutation, QuadPosition, ReadView};
 use orrery_term::TermId;
 
@@ -97,7 +98,7 @@ fn rows_of(
 
 /// The number of different values of a variable of a pattern, if it was counted when the rows were written, and none have changed since.
 ///
-/// That is so for the subjects and objects of everything, and of one predicate.
+/// That is so for the subjects and objects of everything, and of one predicate, for who sees all graphs.
 pub fn exact_distinct_count(view: &ReadView, pattern: &QuadPattern, key: &str) -> Option<u64> {
     let sees_all = match pattern.graph {
         GraphScope::Default => !view.has_named_graphs(),
@@ -111,7 +112,9 @@ pub fn exact_distinct_count(view: &ReadView, pattern: &QuadPattern, key: &str) -
     if !sees_all || !index.is_unchanged() || occurrences.count() != pattern.variables().len() {
         return None;
     }
-    let statistics = view.statistics();
+    let Figures::Counted(statistics) = view.figures() else {
+        return None;
+    };
     let (is_subject, is_object) = (is_key(&pattern.subject), is_key(&pattern.object));
     match (&pattern.subject, &pattern.predicate, &pattern.object) {
         (Slot::Variable(_), Slot::Constant(predicate), Slot::Variable(_)) => {

@@ -1,12 +1,15 @@
-//! The log: lines on standard error.
+//! The log: lines on standard error, for people or, as JSON, for programs.
 //!
 //! A server writes a line for each request, and a write to the system takes as long as a part of a point query. So
 //! lines of requests are gathered for [`GATHER_TIME`] and written together by a thread of their own; every other
 //! line is written at once, after those that wait. A process that is killed loses the lines that wait.
 
+mod json_format;
 mod line_format;
+mod time;
 
 use std::io::{self, IsTerminal as _, Write};
+use std::panic::PanicHookInfo;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -17,7 +20,9 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use self::json_format::JsonFormat;
 use self::line_format::{ACCESS, LineFormat};
+use crate::arguments::LogFormat;
 
 /// How long a line may wait for others.
 const GATHER_TIME: Duration = Duration::from_millis(50);
@@ -45,7 +50,7 @@ struct Lines<W> {
 }
 
 /// Starts the log; `ORRERY_LOG` takes `level` or `target=level,target=level`.
-pub(crate) fn start(is_verbose: bool) -> Log {
+pub(crate) fn start(is_verbose: bool, format: LogFormat) -> Log {
     let default = if is_verbose {
         LevelFilter::DEBUG
     } else {
@@ -57,15 +62,42 @@ pub(crate) fn start(is_verbose: bool) -> Log {
         .unwrap_or_else(|| Targets::new().with_default(default));
     let log = Log::new(StandardError);
     let has_colours = io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(Log(Arc::clone(&log.0)))
-        .with_ansi(has_colours)
-        .event_format(LineFormat::new(has_colours));
-    tracing_subscriber::registry()
-        .with(lines)
-        .with(filter)
-        .init();
+    let lines = tracing_subscriber::fmt::layer().with_writer(Log(Arc::clone(&log.0)));
+    let registry = tracing_subscriber::registry();
+    match format {
+        LogFormat::Text => {
+            let lines = lines
+                .with_ansi(has_colours)
+                .event_format(LineFormat::new(has_colours));
+            registry.with(lines).with(filter).init();
+        }
+        LogFormat::Json => {
+            let lines = lines.with_ansi(false).event_format(JsonFormat);
+            registry.with(lines).with(filter).init();
+            // What Rust writes of a panic has several lines.
+            std::panic::set_hook(Box::new(log_panic));
+        }
+    }
     log
+}
+
+/// Writes a line of JSON that is written whatever the filter leaves out.
+pub(crate) fn write_json(level: &str, message: &str) {
+    let line = json_format::line(level, "orrery", message, "");
+    // Nobody could be told where nobody listens.
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string);
+    let thread = thread::current();
+    tracing::error!(
+        target: "panic",
+        place = place.as_deref().unwrap_or_default(),
+        thread = thread.name().unwrap_or_default(),
+        "{}",
+        panic.payload_as_str().unwrap_or("a panic without words")
+    );
 }
 
 impl LogSink for StandardError {

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, Command, LogFormat};
 use crate::failure::Failure;
 
 /// The exit status of clap.
@@ -36,11 +36,16 @@ fn main() -> ExitCode {
             error.exit()
         }
     };
-    let _log = log::start(arguments.verbose);
-    match run(arguments.command) {
+    let format = arguments.log_format;
+    let _log = log::start(arguments.verbose, format);
+    match run(arguments.command, format) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of our output has gone (`orrery dump | head`): nothing to complain about.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Err(failure) if format == LogFormat::Json => {
+            log::write_json("ERROR", &failure.to_string());
+            ExitCode::FAILURE
+        }
         Err(failure) => {
             // The line with its carets comes first: what is wrong, and what to do, is the last thing that stands there.
             if let Some([line, carets]) = failure.excerpt() {
@@ -74,14 +79,14 @@ fn has_colours() -> bool {
     std::io::stderr().is_terminal() && !is_refused
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+fn run(command: Command, format: LogFormat) -> Result<(), Failure> {
     match command {
         Command::Load(arguments) => commands::load::run(arguments),
         Command::Query(arguments) => commands::query::run(arguments),
         Command::Update(arguments) => commands::update::run(arguments),
         Command::Sql(arguments) => commands::sql::run(arguments),
         Command::Explain(arguments) => commands::explain::run(arguments),
-        Command::Serve(arguments) => commands::serve::run(arguments),
+        Command::Serve(arguments) => commands::serve::run(arguments, format),
         Command::Dump(arguments) => commands::dump::run(arguments),
         Command::Log(arguments) => commands::log::run(arguments),
         Command::Stats(arguments) => commands::stats::run(arguments),

@@ -4,10 +4,14 @@
 //! the statement holds goes with it.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
-use orrery_sql::{Error, Session, SessionOptions, TransactionStatus, Turn};
+use orrery_sql::{
+    Caller, Denied, Error, Session, SessionOptions, TransactionStatus, Turn, Watched,
+};
+use tokio::time::Instant;
 
 use crate::frontend::Frontend;
 use crate::guard::{Guard, reached, shutting_down};
@@ -16,11 +20,21 @@ use crate::portal::Portal;
 use crate::refusal::{Refusal, Stopped};
 use crate::shared::{Shared, Stage, close};
 use crate::startup::Greeting;
+use crate::watching::Watching;
 use crate::wire::Wire;
+
+/// Who is at the other end.
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    /// None where the database has no users.
+    pub(crate) caller: Option<Arc<dyn Caller>>,
+}
 
 /// See the module.
 pub(crate) struct Connection {
     pub(crate) wire: Wire,
+    client: Client,
+    pub(crate) watching: Watching,
     pub(crate) session: Session,
     pub(crate) portals: HashMap<String, Portal>,
     /// The open transaction was not begun by the client: it ends with the message, or with Sync.
@@ -34,6 +48,7 @@ impl Connection {
     pub(crate) async fn start(
         mut wire: Wire,
         greeting: Greeting,
+        client: Client,
         shared: Arc<Shared>,
     ) -> Stopped<Option<Self>> {
         let user = greeting.settings.get("user").cloned().unwrap_or_default();
@@ -65,8 +80,15 @@ impl Connection {
             body.put_i32(key.process);
             body.put_i32(key.secret);
         });
+        let known = client
+            .caller
+            .as_ref()
+            .map(|caller| caller.name().to_owned());
+        let watch = shared.context.watch.clone();
         let mut connection = Self {
             wire,
+            watching: Watching::new(watch, known, client.address.ip()),
+            client,
             portals: HashMap::new(),
             is_implicit: false,
             guard: Guard {
@@ -74,6 +96,7 @@ impl Connection {
                 stage: shared.stage.clone(),
                 until: None,
                 committing: session.committing(),
+                watched: None,
             },
             session,
             shared,
@@ -100,6 +123,10 @@ impl Connection {
                 message = self.wire.any_message(is_skipping) => message,
                 () = reached(&mut stage, Stage::Stopping) => Err(shutting_down().into()),
             };
+            let message = match self.client.require() {
+                Ok(()) => message,
+                Err(denied) => message.and(Err(refusal_of(denied).into())),
+            };
             let is_extended = self.wire.is_extended();
             let done = match message {
                 Ok(Frontend::Terminate) => return Ok(()),
@@ -109,12 +136,14 @@ impl Connection {
                 }
                 Ok(Frontend::Skipped) => continue,
                 Ok(Frontend::Query(text)) => {
+                    self.watch(&text);
                     let done = self.simple(&text).await;
                     self.answered(done).await
                 }
                 Ok(message) => self.extended(message).await,
                 Err(stop) => Err(stop),
             };
+            self.watching.end(&done, &mut self.guard, &self.wire);
             let Err(stop) = done else {
                 continue;
             };
@@ -130,6 +159,24 @@ impl Connection {
                 self.ready().await?;
             }
         }
+    }
+
+    /// A statement begins, of which others are told.
+    pub(crate) fn watch(&mut self, text: &str) {
+        if !self.watching.is_wanted() {
+            return;
+        }
+        let settings = self.session.reported_settings();
+        let named = settings.iter().find(|(name, _)| name == "application_name");
+        let agent = named.map(|(_, value)| value.as_str());
+        let agent = agent.filter(|agent| !agent.is_empty());
+        self.watching
+            .begin(text, agent, &mut self.guard, &self.wire);
+    }
+
+    /// One goes on, of which some rows were sent.
+    pub(crate) fn go_on_watching(&mut self, watched: Option<Arc<dyn Watched>>) {
+        self.watching.go_on(watched, &mut self.guard, &self.wire);
     }
 
     /// What comes after a simple query, if it was done or refused.
@@ -189,18 +236,59 @@ impl Connection {
         put_message(&mut self.wire.output, b'Z', |body| body.put_u8(status));
     }
 
-    /// A statement begins: its time, and its turn.
+    /// A statement begins: its time, what who asks may do now, and its turn.
     pub(crate) async fn begin_statement(&mut self) -> Stopped<Turn> {
         let options = &self.shared.options;
         let asked = self.session.statement_timeout();
         let asked = asked.unwrap_or(options.statement_time_default);
+        let began = Instant::now();
         self.guard.begin(asked.min(options.statement_time_max));
+        let mut entered = None;
+        if let Some(caller) = self.client.caller.clone() {
+            let admitted = async { Ok(caller.admitted().await) };
+            let admitted = self.guard.run(&mut self.wire, admitted).await?;
+            let admitted = admitted.map_err(refusal_of)?;
+            self.session.set_scope(admitted.scope);
+            self.session.read_at(admitted.state);
+            if let Some(limits) = admitted.limits {
+                let counted = limits.enter().map_err(refusal_of)?;
+                if let Some(until) = counted.time_max.and_then(|max| began.checked_add(max)) {
+                    self.guard.until = self.guard.until.map(|it| it.min(until));
+                }
+                entered = Some(counted);
+            }
+        }
         let turns = Arc::clone(&self.shared.context.turns);
         let turn = self
             .guard
             .run(&mut self.wire, async { Ok(turns.turn().await) });
         let turn = turn.await?;
-        turn.map_err(|why| Refusal::new("53000", why).into())
+        let turn = turn.map_err(|why| Refusal::new("53000", why))?;
+        Ok(match entered {
+            None => turn,
+            Some(entered) => Box::new((turn, entered.held)),
+        })
+    }
+}
+
+impl Client {
+    /// Fails when it is not let in any more.
+    fn require(&self) -> Result<(), Denied> {
+        self.caller
+            .as_ref()
+            .map_or(Ok(()), |caller| caller.require())
+    }
+}
+
+/// What a client that was let in is told: the connection ends where it is not any more.
+fn refusal_of(denied: Denied) -> Refusal {
+    match denied {
+        Denied::Concurrent(_) | Denied::UsedUp(_) | Denied::Failed(_) => {
+            Refusal::new(denied.code(), denied.to_string())
+        }
+        Denied::Unknown(_) | Denied::Wait(_) | Denied::Gone => {
+            Refusal::fatal(denied.code(), denied.to_string())
+        }
     }
 }
 

@@ -20,6 +20,7 @@ impl Connection {
     /// Takes what the client sends, and runs the statement on it.
     pub(crate) async fn copy_in(&mut self, mut copy: CopyIn) -> Stopped<Tag> {
         put_response(&mut self.wire.output, b'G', copy.columns());
+        let began = self.session.scope().cloned();
         self.guard.begin_without_end();
         self.guard.send(&mut self.wire).await?;
         loop {
@@ -45,6 +46,8 @@ impl Connection {
             }
         }
         let _turn = self.begin_statement().await?;
+        // It goes on with the rights that it began with, so these have to be those of now.
+        self.session.require_scope(began.as_ref())?;
         self.guard.run(&mut self.wire, copy.finish()).await
     }
 

@@ -17,7 +17,7 @@ use crate::encode::{is_binary, put_columns};
 use crate::frontend::{Bind, Frontend, Target};
 use crate::message::put_message;
 use crate::parameters;
-use crate::portal::{Answer, Portal, PortalState};
+use crate::portal::{Answer, Portal, PortalState, Suspended};
 use crate::refusal::{Refusal, Stopped};
 use crate::types::{TEXT, oid_of, told};
 
@@ -52,7 +52,14 @@ impl Connection {
     /// Answers any message but a simple query.
     pub(crate) async fn extended(&mut self, message: Frontend) -> Stopped<()> {
         match message {
-            Frontend::Parse { name, text, types } => self.parse(&name, &text, &types).await,
+            Frontend::Parse { name, text, types } => {
+                let parsed = self.parse(&name, &text, &types).await;
+                if parsed.is_err() {
+                    // One that is understood is seen when it runs.
+                    self.watch(&text);
+                }
+                parsed
+            }
             Frontend::Bind(bind) => Ok(self.bind(bind)?),
             Frontend::Describe(target) => Ok(self.describe(&target)?),
             Frontend::Execute { portal, rows_max } => self.execute(&portal, rows_max).await,
@@ -229,8 +236,13 @@ impl Connection {
         };
         let formats = portal.formats.clone();
         // What fails on the way leaves it done.
-        let answer = match std::mem::replace(&mut portal.state, PortalState::Done) {
+        let Suspended {
+            answer,
+            began,
+            watched,
+        } = match std::mem::replace(&mut portal.state, PortalState::Done) {
             PortalState::Bound(values) => {
+                self.watch(prepared.text());
                 let turn = self.begin_statement().await?;
                 return match self.begin(&prepared, &values).await? {
                     Begun::Rows(answer) => self.send(name, *answer, &formats, rows_max).await,
@@ -244,14 +256,16 @@ impl Connection {
                     }
                 };
             }
-            PortalState::Suspended(answer) => answer,
+            PortalState::Suspended(suspended) => *suspended,
             PortalState::Done => {
                 return Err(
                     Refusal::new("55000", format!("portal \"{name}\" cannot be run")).into(),
                 );
             }
         };
+        self.go_on_watching(watched);
         let _turn = self.begin_statement().await?;
+        self.session.require_scope(began.as_ref())?;
         self.send(name, answer, &formats, rows_max).await
     }
 
@@ -301,7 +315,11 @@ impl Connection {
         }
         put_message(&mut self.wire.output, b's', |_| {});
         if let Some(portal) = self.portals.get_mut(name) {
-            portal.state = PortalState::Suspended(answer);
+            portal.state = PortalState::Suspended(Box::new(Suspended {
+                answer,
+                began: self.session.scope().cloned(),
+                watched: self.watching.pause(&mut self.guard, &self.wire),
+            }));
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! What stops a statement: its client's wish, its time, the server's end, and that its client has gone.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use orrery_sql::{Committing, Error};
+use orrery_sql::{Committing, Error, Watched};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -13,6 +14,9 @@ use crate::refusal::{Refusal, Stop, Stopped};
 use crate::shared::Stage;
 use crate::wire::Wire;
 
+/// What a statement is told whose time is up.
+pub(crate) const TIMED_OUT: &str = "canceling statement due to statement timeout";
+
 /// What may stop a statement.
 pub(crate) struct Guard {
     pub(crate) key: CancelKey,
@@ -20,6 +24,8 @@ pub(crate) struct Guard {
     pub(crate) until: Option<Instant>,
     /// Of the session whose statements are stopped.
     pub(crate) committing: Committing,
+    /// Where others see the statement and may end it; none where nobody does.
+    pub(crate) watched: Option<Arc<dyn Watched>>,
 }
 
 impl Guard {
@@ -45,7 +51,13 @@ impl Guard {
 
     /// Completes when something is to be stopped.
     async fn stop(&mut self) -> Refusal {
-        let (until, stage) = (self.until, &mut self.stage);
+        let (until, stage, watched) = (self.until, &mut self.stage, &self.watched);
+        let is_killed = async {
+            match watched {
+                Some(watched) => watched.killed().await,
+                None => std::future::pending().await,
+            }
+        };
         let time_is_up = async {
             match until {
                 Some(until) => tokio::time::sleep_until(until).await,
@@ -56,7 +68,10 @@ impl Guard {
             () = self.key.asked() => {
                 Refusal::new("57014", "canceling statement due to user request")
             }
-            () = time_is_up => Refusal::new("57014", "canceling statement due to statement timeout"),
+            () = is_killed => {
+                Refusal::new("57014", "canceling statement because an administrator has ended it")
+            }
+            () = time_is_up => Refusal::new("57014", TIMED_OUT),
             () = reached(stage, Stage::Over) => shutting_down(),
         }
     }
@@ -131,6 +146,7 @@ mod tests {
             stage,
             until: None,
             committing: committing.clone(),
+            watched: None,
         };
         for is_committing in [true, false] {
             guard.begin(Duration::ZERO);

@@ -18,6 +18,7 @@ mod copy;
 mod encode;
 mod extended;
 mod frontend;
+pub mod fuzzing;
 mod guard;
 mod listen;
 mod message;
@@ -31,6 +32,7 @@ mod simple;
 mod startup;
 mod texts;
 mod types;
+mod watching;
 mod wire;
 
 pub use listen::Listener;

@@ -4,17 +4,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orrery_sql::Host;
+use orrery_sql::{Caller, Denied, Host, Users};
 use orrery_tls::{Served, Tls};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::connection::Connection;
+use crate::connection::{Client, Connection};
 use crate::options::{PostgresOptions, StartError};
 use crate::refusal::{Refusal, Stop};
 use crate::shared::{Shared, Stage, close};
-use crate::startup::{self, authenticate, greet, negotiate};
+use crate::startup::{self, greet, negotiate, prove, wrong_password};
 
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
@@ -38,7 +38,8 @@ impl Listener {
     /// When others could reach the address and there is no password, when it is taken, when there is no TLS to be had from the files.
     pub async fn bind(options: PostgresOptions) -> Result<Self, StartError> {
         let address = options.listen;
-        if !address.ip().is_loopback() && options.password.is_none() {
+        let asks_who = options.has_users || options.password.is_some();
+        if !address.ip().is_loopback() && !asks_who {
             return Err(StartError::NoPassword { address });
         }
         let tls = options.tls.clone();
@@ -91,9 +92,15 @@ impl Listener {
                     Ok((stream, address)) => {
                         let shared = Arc::clone(&shared);
                         let threads = shared.context.threads.clone();
-                        open.spawn_on(serve(stream.into_std(), address, shared), &threads);
+                        let counted = shared.context.connections.accept();
+                        let served = async move {
+                            let _counted = counted;
+                            serve(stream.into_std(), address, shared).await;
+                        };
+                        open.spawn_on(served, &threads);
                     }
                     Err(error) => {
+                        shared.context.connections.note_refused();
                         tracing::warn!("cannot accept a connection: {error}");
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
@@ -171,11 +178,13 @@ async fn start(
         mut wire, greeting, ..
     } = greeted;
     match let_in {
-        Ok(permit) => {
-            let connection = Connection::start(wire, greeting, shared).await?;
+        Ok((caller, permit)) => {
+            let client = Client { address, caller };
+            let connection = Connection::start(wire, greeting, client, shared).await?;
             Ok(connection.map(|connection| (connection, permit)))
         }
         Err(Stop::Refused(refusal)) => {
+            shared.context.connections.note_refused();
             refusal.write(&mut wire.output);
             close(wire).await;
             Err(refusal.into())
@@ -189,14 +198,51 @@ async fn let_in(
     address: SocketAddr,
     tls: Option<&Served>,
     shared: &Shared,
-) -> Result<OwnedSemaphorePermit, Stop> {
+) -> Result<(Option<Arc<dyn Caller>>, OwnedSemaphorePermit), Stop> {
     negotiate(&mut greeted.greeting, &mut greeted.wire.output);
     let user = greeted.greeting.settings.get("user").cloned();
     let user = user.unwrap_or_default();
-    if let Some(password) = &shared.options.password {
-        let tls = tls.filter(|_| greeted.is_secure);
-        authenticate(&mut greeted.wire, password, tls, &user, address).await?;
-    }
+    let tls = tls.filter(|_| greeted.is_secure);
+    let caller = match (&shared.context.users, &shared.options.password) {
+        (Some(users), _) => Some(known(greeted, address, tls, &user, &**users).await?),
+        (None, Some(password)) => {
+            let wire = &mut greeted.wire;
+            let proof = prove(wire, password.verifier(), tls, address).await?;
+            if !proof.is_right {
+                return Err(wrong_password(&user).into());
+            }
+            proof.accept(wire)?;
+            None
+        }
+        (None, None) => None,
+    };
     let permit = Arc::clone(&shared.connections).try_acquire_owned();
-    permit.map_err(|_| Refusal::fatal("53300", "sorry, too many clients already").into())
+    let permit = permit.map_err(|_| Refusal::fatal("53300", "sorry, too many clients already"))?;
+    Ok((caller, permit))
+}
+
+/// The user that a client has named, once it has shown that it is that.
+async fn known(
+    greeted: &mut startup::Greeted,
+    address: SocketAddr,
+    tls: Option<&Served>,
+    name: &str,
+    users: &dyn Users,
+) -> Result<Arc<dyn Caller>, Stop> {
+    let certificate = greeted.certificate.as_ref();
+    let by_certificate =
+        certificate.and_then(|names| users.of_certificate(name, names.as_slice(), address.ip()));
+    if let Some(caller) = by_certificate {
+        return Ok(caller);
+    }
+    let told = |denied: Denied| match denied {
+        Denied::Unknown(_) => wrong_password(name),
+        denied => Refusal::fatal(denied.code(), denied.to_string()),
+    };
+    let attempt = users.scram(name, address.ip()).map_err(told)?;
+    let wire = &mut greeted.wire;
+    let proof = prove(wire, attempt.keys().into(), tls, address).await?;
+    let caller = attempt.shown(proof.is_right).map_err(told)?;
+    proof.accept(wire)?;
+    Ok(caller)
 }

@@ -16,8 +16,10 @@ pub const PORT_DEFAULT: u16 = 5433;
 pub struct PostgresOptions {
     /// Address to listen on.
     pub listen: SocketAddr,
-    /// What clients have to know. Without one only an address of this machine is listened on.
+    /// What clients have to know where the database has no users. Without one only an address of this machine is listened on.
     pub password: Option<Password>,
+    /// Whether the database has users, whom clients name and whose passwords they have.
+    pub has_users: bool,
     /// Certificate and key, for those who ask for TLS.
     pub tls: Option<TlsFiles>,
     /// Connections open at the same time; more are told to come back (53300).
@@ -40,6 +42,7 @@ impl PostgresOptions {
         Self {
             listen,
             password: None,
+            has_users: false,
             tls: None,
             connections_max: 256,
             message_bytes_max: 64 << 20,

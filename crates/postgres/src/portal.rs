@@ -5,7 +5,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
 use arrow::util::display::FormatOptions;
 use futures::StreamExt;
-use orrery_sql::{Error, Prepared, ScalarValue, Tag, ValueTexts};
+use orrery_sql::{Error, Prepared, ScalarValue, SqlScope, Tag, ValueTexts, Watched};
 use std::sync::Arc;
 
 use crate::encode::{Rows, plain};
@@ -32,9 +32,17 @@ pub(crate) enum PortalState {
     /// Nothing was asked yet.
     Bound(Vec<ScalarValue>),
     /// Some rows were sent.
-    Suspended(Answer),
+    Suspended(Box<Suspended>),
     /// All were; or it failed.
     Done,
+}
+
+/// A statement some of whose rows were sent.
+pub(crate) struct Suspended {
+    pub(crate) answer: Answer,
+    /// What could be read and changed when they were asked for.
+    pub(crate) began: Option<Arc<SqlScope>>,
+    pub(crate) watched: Option<Arc<dyn Watched>>,
 }
 
 /// Rows of an answer that were not sent yet.
@@ -89,7 +97,11 @@ impl Answer {
             if self.next == self.batch_rows && !self.fetch(wire, guard).await? {
                 return Ok(true);
             }
-            left -= self.put(left, formats, wire)?;
+            let put = self.put(left, formats, wire)?;
+            left -= put;
+            if let Some(watched) = &guard.watched {
+                watched.add(put as u64, 0);
+            }
             if wire.is_full() {
                 guard.send(wire).await?;
             }

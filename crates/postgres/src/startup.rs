@@ -4,12 +4,14 @@
 //!   SSLRequest -> 'S' and TLS, or 'N'      GSSENCRequest -> 'N'      CancelRequest -> done, without an answer
 //!   StartupMessage -> [SASL: SCRAM-SHA-256, two rounds] -> AuthenticationOk
 //! ```
+//!
+//! Where the database has users, a client is the one that it names: by a certificate of that user, or by the exchange. Names of nobody go through the same exchange.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use orrery_tls::Served;
+use orrery_tls::{PeerNames, Served};
 use pgwire::api::DefaultClient;
 use pgwire::api::auth::mechanism::{AuthMechanismFactory, AuthState};
 use pgwire::messages::startup::{Authentication, PasswordMessageFamily};
@@ -20,7 +22,7 @@ use tokio::net::TcpStream;
 use crate::cancel::CancelKeys;
 use crate::frontend::{Body, Frontend, Malformed};
 use crate::message::put_message;
-use crate::password::Password;
+use crate::password::Verifier;
 use crate::refusal::{Refusal, Stopped};
 use crate::wire::Wire;
 
@@ -49,7 +51,16 @@ pub(crate) struct Greeting {
 pub(crate) struct Greeted {
     pub(crate) wire: Wire,
     pub(crate) is_secure: bool,
+    /// What the client's certificate says, if it has one.
+    pub(crate) certificate: Option<PeerNames>,
     pub(crate) greeting: Greeting,
+}
+
+/// What an exchange has come to.
+pub(crate) struct Proof {
+    pub(crate) is_right: bool,
+    /// What the client is told where it is right, and let in.
+    last: Option<Authentication>,
 }
 
 /// Speaks with a client until it has said what it wants to be; `None` if it wanted something else, which is done.
@@ -62,12 +73,13 @@ pub(crate) async fn greet(
     let mut first = [0];
     let is_direct = stream.peek(&mut first).await? == 1 && first[0] == TLS_HANDSHAKE;
     let mut is_secure = false;
+    let mut certificate = None;
     let mut wire = Wire::new(MaybeTls::Plain(stream), message_bytes_max);
     if is_direct {
         let Some(tls) = tls else {
             return Ok(None);
         };
-        wire = secure(wire, tls, message_bytes_max, true).await?;
+        (wire, certificate) = secure(wire, tls, message_bytes_max, true).await?;
         is_secure = true;
     }
     // One of each kind at most.
@@ -78,7 +90,7 @@ pub(crate) async fn greet(
                 Some(tls) if !is_secure => {
                     wire.output.put_u8(b'S');
                     wire.flush().await?;
-                    wire = secure(wire, tls, message_bytes_max, false).await?;
+                    (wire, certificate) = secure(wire, tls, message_bytes_max, false).await?;
                     is_secure = true;
                 }
                 _ => {
@@ -101,6 +113,7 @@ pub(crate) async fn greet(
                     greeting: told_if_refused(&mut wire, greeted).await?,
                     wire,
                     is_secure,
+                    certificate,
                 }));
             }
         }
@@ -132,7 +145,7 @@ async fn secure(
     tls: &Served,
     message_bytes_max: usize,
     is_direct: bool,
-) -> Stopped<Wire> {
+) -> Stopped<(Wire, Option<PeerNames>)> {
     // Whoever stands between could have put something before the first encrypted byte.
     let socket = wire.into_socket();
     let Some(MaybeTls::Plain(stream)) = socket else {
@@ -142,11 +155,12 @@ async fn secure(
     if is_direct && stream.get_ref().1.alpn_protocol() != Some(NAME) {
         return Err(Refusal::fatal("08P01", "direct TLS without the protocol's name").into());
     }
+    let certificate = PeerNames::of(&stream);
     let socket = MaybeTls::Tls(Box::new(stream));
-    Ok(Wire::new(socket, message_bytes_max))
+    Ok((Wire::new(socket, message_bytes_max), certificate))
 }
 
-fn read_greeting(version: i32, mut packet: Body) -> Result<Greeting, Refusal> {
+pub(crate) fn read_greeting(version: i32, mut packet: Body) -> Result<Greeting, Refusal> {
     if version >> 16 != 3 {
         return Err(Refusal::fatal(
             "0A000",
@@ -197,37 +211,44 @@ pub(crate) fn negotiate(greeting: &mut Greeting, output: &mut BytesMut) {
     });
 }
 
-/// Asks for the password. Who does not know it is told so, and nothing else.
-pub(crate) async fn authenticate(
+/// What who does not know the password is told, and nothing else.
+pub(crate) fn wrong_password(user: &str) -> Refusal {
+    Refusal::fatal(
+        "28P01",
+        format!("password authentication failed for user \"{user}\""),
+    )
+}
+
+/// Has the client show that it knows a password. It is not told yet whether it does.
+pub(crate) async fn prove(
     wire: &mut Wire,
-    password: &Password,
+    verifier: Verifier,
     tls: Option<&Served>,
-    user: &str,
     address: SocketAddr,
-) -> Stopped<()> {
-    let exchange = password
+) -> Stopped<Proof> {
+    let exchange = verifier
         .exchange(tls.map(Served::certificate))
         .map_err(|error| Refusal::fatal("XX000", error.to_string()))?;
     let mut exchange: Box<dyn pgwire::api::auth::mechanism::AuthMechanism> = exchange.create();
     let client = DefaultClient::<()>::new(address, tls.is_some());
-    let wrong = || {
-        Refusal::fatal(
-            "28P01",
-            format!("password authentication failed for user \"{user}\""),
-        )
+    let wrong = Proof {
+        is_right: false,
+        last: None,
     };
-    let mut state = exchange.begin(&client).await.map_err(|_| wrong())?;
+    let Ok(mut state) = exchange.begin(&client).await else {
+        return Ok(wrong);
+    };
     let mut is_first = true;
     loop {
         match state {
             AuthState::InProgress(request) => ask(wire, &request).await?,
             AuthState::Ok { final_message, .. } => {
-                if let Some(last) = final_message {
-                    put(wire, &last)?;
-                }
-                return Ok(());
+                return Ok(Proof {
+                    is_right: true,
+                    last: final_message,
+                });
             }
-            AuthState::Failed(_) => return Err(wrong().into()),
+            AuthState::Failed(_) => return Ok(wrong),
         }
         let Frontend::Password(body) = wire.message(MESSAGE_BYTES_MAX).await? else {
             return Err(Refusal::fatal("08P01", "expected SASL response").into());
@@ -237,10 +258,20 @@ pub(crate) async fn authenticate(
             false => PasswordMessageFamily::SASLResponse(SASLResponse::new(body)),
         };
         is_first = false;
-        state = exchange.next(&client, answer).await.map_err(|error| {
-            tracing::info!("PostgreSQL client {address}: no password exchange: {error}");
-            wrong()
-        })?;
+        state = match exchange.next(&client, answer).await {
+            Ok(state) => state,
+            Err(error) => {
+                tracing::info!("PostgreSQL client {address}: no password exchange: {error}");
+                return Ok(wrong);
+            }
+        };
+    }
+}
+
+impl Proof {
+    /// Tells the client that it was right.
+    pub(crate) fn accept(self, wire: &mut Wire) -> Result<(), Refusal> {
+        self.last.map_or(Ok(()), |last| put(wire, &last))
     }
 }
 
@@ -255,7 +286,7 @@ async fn ask(wire: &mut Wire, request: &Authentication) -> Stopped<()> {
 }
 
 /// The name of the exchange that the client has chosen, and its first words.
-fn first_answer(body: Bytes) -> Result<PasswordMessageFamily, Refusal> {
+pub(crate) fn first_answer(body: Bytes) -> Result<PasswordMessageFamily, Refusal> {
     let mut body = Body(body);
     let method = body.text()?;
     if !method.starts_with(SCRAM) {

@@ -31,6 +31,7 @@ pub(crate) struct Wire {
     pub(crate) output: BytesMut,
     message_bytes_max: usize,
     last_kind: u8,
+    sent_bytes: u64,
 }
 
 impl Wire {
@@ -41,6 +42,7 @@ impl Wire {
             output: BytesMut::with_capacity(INPUT_BYTES),
             message_bytes_max,
             last_kind: 0,
+            sent_bytes: 0,
         }
     }
 
@@ -57,11 +59,16 @@ impl Wire {
             let sent = self.socket.write_buf(&mut self.output);
             match tokio::time::timeout(SEND_TIME_MAX, sent).await {
                 Ok(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(sent) => sent?,
+                Ok(sent) => self.sent_bytes += sent? as u64,
                 Err(_elapsed) => return Err(io::ErrorKind::TimedOut.into()),
             };
         }
         self.socket.flush().await
+    }
+
+    /// Bytes that were made for the client until now, sent or gathered.
+    pub(crate) fn made_bytes(&self) -> u64 {
+        self.sent_bytes + self.output.len() as u64
     }
 
     /// Whether what was gathered should be sent now.

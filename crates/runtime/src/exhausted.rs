@@ -30,6 +30,15 @@ const PARTS: &[(&str, &str)] = &[
 ];
 const GROUPING: &str = "AggregateStream";
 
+/// How refusals end that are those of an account, and not of the memory of all.
+pub(crate) const OF_ACCOUNT: &str = " that your requests may hold at a time";
+
+/// Whether it is an account whose share is used up.
+pub fn is_of_account(message: &str) -> bool {
+    let first = message.lines().next().unwrap_or_default();
+    first.ends_with(OF_ACCOUNT)
+}
+
 /// How the pools' messages begin, before the amount.
 const REFUSED: &str = "Failed to allocate additional ";
 

@@ -64,6 +64,28 @@ const ASSURED_PART: usize = 2;
 /// Memory is scarce where more than one part of so many is held.
 const SCARCE_PART: usize = 8;
 
+/// What is held of a pool, and what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolFigures {
+    /// Reserved now.
+    pub used_bytes: usize,
+    /// All of it.
+    pub max_bytes: usize,
+}
+
+/// What is held of the parts of an engine's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryFigures {
+    /// What operators keep, and bodies of requests.
+    pub operators: PoolFigures,
+    /// What is on its way.
+    pub on_the_way: PoolFigures,
+    /// What adjacencies may take.
+    pub adjacencies_max_bytes: u64,
+    /// What the process holds that is not pages of files, where the system tells.
+    pub process_bytes: Option<usize>,
+}
+
 /// The two pools of an engine.
 #[derive(Clone, Debug)]
 pub struct Memory {
@@ -118,6 +140,26 @@ impl Memory {
     /// All that is reserved.
     pub fn reserved_bytes(&self) -> usize {
         self.operators.reserved() + self.on_the_way.reserved()
+    }
+
+    /// What is held of each part now.
+    pub fn figures(&self) -> MemoryFigures {
+        let operators_max = match self.operators.memory_limit() {
+            MemoryLimit::Finite(limit) => limit,
+            MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
+        };
+        MemoryFigures {
+            operators: PoolFigures {
+                used_bytes: self.operators.reserved(),
+                max_bytes: operators_max,
+            },
+            on_the_way: PoolFigures {
+                used_bytes: self.on_the_way.reserved(),
+                max_bytes: self.on_the_way_bytes,
+            },
+            adjacencies_max_bytes: self.adjacencies_bytes,
+            process_bytes: anonymous_bytes(),
+        }
     }
 
     /// Whether queries hold so much that one more may fail for want of what they hold.

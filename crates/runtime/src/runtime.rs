@@ -8,6 +8,7 @@ use std::sync::Arc;
 use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use tokio::sync::Semaphore;
 
@@ -118,9 +119,14 @@ impl Runtime {
 
     /// The same for a part of a plan that may keep so many bytes of what all may.
     pub fn task_with_share(task: &TaskContext, bytes: usize) -> Arc<TaskContext> {
-        let mut runtime = task.runtime_env().as_ref().clone();
-        runtime.memory_pool = Arc::new(Share::of(task.memory_pool(), bytes));
-        task_context(task.session_config().clone(), Arc::new(runtime))
+        let share: Arc<dyn MemoryPool> = Arc::new(Share::of(task.memory_pool(), bytes));
+        Self::task_with_pool(task, &share)
+    }
+
+    /// The same whose operators take memory from this pool.
+    pub fn task_with_pool(task: &TaskContext, pool: &Arc<dyn MemoryPool>) -> Arc<TaskContext> {
+        let environment = environment_with_pool(&task.runtime_env(), pool);
+        task_context(task.session_config().clone(), environment)
     }
 
     /// Memory for something beside the queries, called `what` where memory runs out; nothing at first.
@@ -128,10 +134,25 @@ impl Runtime {
         HeldMemory::of(self.memory.operators(), what)
     }
 
+    /// Bytes of spilled runs that are on the disk now.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.task.runtime_env().disk_manager.used_disk_space()
+    }
+
     /// All that it may use.
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
+}
+
+/// An environment with another pool.
+pub fn environment_with_pool(
+    environment: &RuntimeEnv,
+    pool: &Arc<dyn MemoryPool>,
+) -> Arc<RuntimeEnv> {
+    let mut environment = environment.clone();
+    environment.memory_pool = Arc::clone(pool);
+    Arc::new(environment)
 }
 
 /// Without the functions and the session's name of DataFusion's own front ends, which no plan of ours looks up.

@@ -1,10 +1,14 @@
 //! One line per request, when its last byte is sent or given up: method, path,
-//! status, milliseconds, rows, and the beginning of the query. Where there is a query log, what was asked gets its entry there at the same moment.
+//! status, milliseconds, rows, and the beginning of the query. What was asked is counted at the same moment ([`Metrics`]), and gets its entry where there is a query log.
 
 use crate::edge;
-use crate::errors::ServerError;
-use crate::query_log::{AtCommit, Ended, Peer, QueryLog, QueryRecord};
+use crate::errors::{Failure, ServerError};
+use crate::metrics::{EndedQuery, Listens, Metrics, PanicWatch, SpentLimit};
+use crate::query_log::{AtCommit, Peer, QueryLog, QueryRecord};
 use crate::running_queries::{Place, RunningQueries};
+use crate::stages::Stages;
+use crate::tls::Secure;
+use crate::traces::{EndedRequest, TraceRecord, Tracer};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode, request::Parts};
@@ -17,14 +21,28 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How much of a query the log shows.
 const QUERY_CHARACTERS_MAX: usize = 200;
 
+/// Who wants to know of the requests of a listener.
+#[derive(Debug)]
+pub(crate) struct Observers {
+    pub(crate) listens: Listens,
+    pub(crate) metrics: Arc<Metrics>,
+    /// None where nothing is logged.
+    pub(crate) query_log: Option<Arc<QueryLog>>,
+    /// None where nobody lists what runs.
+    pub(crate) running: Option<Arc<RunningQueries>>,
+    /// None where no traces are sent.
+    pub(crate) tracer: Option<Arc<Tracer>>,
+}
+
 /// What is known about a request so far; logged when the last holder lets go.
 #[derive(Debug)]
 pub(crate) struct AccessRecord {
+    observers: Arc<Observers>,
     method: Method,
     path: String,
     started: Instant,
@@ -33,29 +51,59 @@ pub(crate) struct AccessRecord {
     rows: AtomicU64,
     is_complete: AtomicBool,
     query: OnceLock<String>,
+    /// None in requests that ask nothing.
+    kind: OnceLock<Kind>,
+    /// Of a query, as soon as it is known.
+    form: OnceLock<Kind>,
+    outcome: OnceLock<Outcome>,
+    limit: OnceLock<SpentLimit>,
+    stages: OnceLock<Stages>,
+    touches: AtomicU64,
+    /// Of the answer's body, as they went out.
+    bytes: AtomicU64,
+    /// Microseconds after the start; 0 until then.
+    first_byte_us: AtomicU64,
+    ended_us: AtomicU64,
     /// None without a query log.
     entry: Option<Box<QueryRecord>>,
     /// None where nobody lists what runs.
     place: Option<Box<Place>>,
+    /// None where it is not sampled.
+    trace: Option<Box<TraceRecord>>,
 }
 
 impl AccessRecord {
-    fn new(
-        request: &Request,
-        log: Option<&Arc<QueryLog>>,
-        running: Option<&Arc<RunningQueries>>,
-    ) -> Self {
+    fn new(observers: Arc<Observers>, request: &Request) -> Self {
         let client = || request.extensions().get().map(|&Peer(address)| address);
+        let started = Instant::now();
+        let log = observers.query_log.as_ref();
+        let running = observers.running.as_ref();
         Self {
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
-            started: Instant::now(),
+            started,
             status: AtomicU16::new(0),
             rows: AtomicU64::new(0),
             is_complete: AtomicBool::new(false),
             query: OnceLock::new(),
-            entry: log.map(|log| Box::new(QueryRecord::new(log, request))),
+            kind: OnceLock::new(),
+            form: OnceLock::new(),
+            outcome: OnceLock::new(),
+            limit: OnceLock::new(),
+            stages: OnceLock::new(),
+            touches: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            first_byte_us: AtomicU64::new(0),
+            ended_us: AtomicU64::new(0),
+            entry: log.map(|log| Box::new(QueryRecord::of(log, request, started))),
             place: running.map(|running| Box::new(running.place(client()))),
+            trace: observers.tracer.as_ref().and_then(|tracer| {
+                let is_secure = request.extensions().get::<Secure>().is_some();
+                tracer
+                    .begin(request, started, client(), is_secure)
+                    .map(Box::new)
+            }),
+            observers,
         }
     }
 
@@ -84,12 +132,17 @@ impl AccessRecord {
         if let (Some(place), Some(user)) = (&self.place, user()) {
             place.set_user(user.to_string());
         }
+        if let (Some(trace), Some(user)) = (&self.trace, user()) {
+            trace.set_user(user.to_string());
+        }
     }
 
-    /// Notes for the query log, and the list of what runs, what is asked.
+    /// Notes what is asked, also for the query log, and the list of what runs.
     pub(crate) fn set_asked(&self, kind: Kind, text: &str) {
+        // A request asks once; the first would stay.
+        let _ = self.kind.set(kind);
         if let Some(entry) = self.entry() {
-            entry.set_asked(kind, text);
+            entry.set_asked(text);
         }
         self.take_place(kind, text);
     }
@@ -101,24 +154,93 @@ impl AccessRecord {
         }
     }
 
-    /// Notes for the query log why the answer broke off.
-    pub(crate) fn set_outcome(&self, outcome: Outcome) {
+    /// Notes the form of the query that is asked, and the commit of the snapshot that it reads.
+    pub(crate) fn set_prepared(&self, form: Kind, commit: u64) {
+        // A second try has the same.
+        let _ = self.form.set(form);
         if let Some(entry) = self.entry() {
-            entry.set_outcome(outcome);
+            entry.set_commit(commit);
         }
     }
 
-    /// Notes for the query log what the answer says about itself.
-    fn set_answer(&self, response: &Response) {
-        let Some(entry) = self.entry() else {
-            return;
-        };
-        if let Some(&outcome) = response.extensions().get() {
-            entry.set_outcome(outcome);
+    /// Notes why there is no answer, or none to its end; the first reason counts.
+    pub(crate) fn set_failure(&self, failure: Failure) {
+        let _ = self.outcome.set(failure.outcome);
+        if let Some(limit) = failure.limit {
+            let _ = self.limit.set(limit);
         }
-        if let Some(&AtCommit(commit)) = response.extensions().get() {
+    }
+
+    /// Notes what the time was spent on.
+    pub(crate) fn set_stages(&self, stages: Stages) {
+        let _ = self.stages.set(stages);
+    }
+
+    /// Counts a panic that drops what holds this.
+    pub(crate) fn watch_panics(&self) -> PanicWatch<'_> {
+        self.observers.metrics.watch_panics()
+    }
+
+    /// Notes what the answer says about itself.
+    fn set_answer(&self, response: &Response) {
+        let Observers {
+            metrics, listens, ..
+        } = &*self.observers;
+        metrics.answered(*listens, Some(response.status()));
+        if let Some(&failure) = response.extensions().get::<Failure>() {
+            self.set_failure(failure);
+            if let Some(refusal) = failure.refusal {
+                metrics.refused(refusal);
+            }
+        }
+        if let (Some(entry), Some(&AtCommit(commit))) = (self.entry(), response.extensions().get())
+        {
             entry.set_commit(commit);
         }
+    }
+
+    /// Bytes of the answer went out.
+    fn sent(&self, bytes: usize) {
+        if self.bytes.fetch_add(bytes as u64, Ordering::Relaxed) == 0 && bytes > 0 {
+            let us = self.elapsed_us();
+            self.first_byte_us.store(us, Ordering::Relaxed);
+        }
+    }
+
+    /// No more of the answer goes out.
+    fn end(&self) {
+        self.ended_us.store(self.elapsed_us(), Ordering::Relaxed);
+    }
+
+    fn elapsed_us(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// What was asked, at its end; none where nothing was.
+    fn ended(&mut self, took_us: u64) -> Option<EndedQuery> {
+        let kind = *self.kind.get()?;
+        let is_complete = self.is_complete();
+        let first_byte_us = *self.first_byte_us.get_mut();
+        let by_status = match *self.status.get_mut() {
+            100..400 if is_complete => Outcome::Ok,
+            400.. => Outcome::Error,
+            _ => Outcome::Cancelled,
+        };
+        Some(EndedQuery {
+            kind: *self.form.get().unwrap_or(&kind),
+            outcome: *self.outcome.get().unwrap_or(&by_status),
+            took: Duration::from_micros(took_us),
+            first_byte: (first_byte_us != 0).then(|| Duration::from_micros(first_byte_us)),
+            rows: *self.rows.get_mut(),
+            bytes: *self.bytes.get_mut(),
+            touches: *self.touches.get_mut(),
+            stages: self.stages.get().copied(),
+        })
+    }
+
+    /// Whether the answer went out to its end. What is not sent for HEAD is not missing.
+    fn is_complete(&mut self) -> bool {
+        *self.is_complete.get_mut() || self.method == Method::HEAD
     }
 
     /// The answer begins anew.
@@ -126,11 +248,9 @@ impl AccessRecord {
         self.rows.store(0, Ordering::Relaxed);
     }
 
-    /// Notes for the query log what the query costs.
+    /// Notes what the query costs.
     pub(crate) fn add_touches(&self, touches: u64) {
-        if let Some(entry) = self.entry() {
-            entry.add_touches(touches);
-        }
+        self.touches.fetch_add(touches, Ordering::Relaxed);
         if let Some(place) = &self.place {
             place.add_touches(touches);
         }
@@ -159,13 +279,33 @@ impl AccessRecord {
 
 impl Drop for AccessRecord {
     fn drop(&mut self) {
-        if let Some(mut entry) = self.entry.take() {
-            entry.finish(Ended {
-                status: *self.status.get_mut(),
-                rows: *self.rows.get_mut(),
-                // What is not sent for HEAD is not missing.
-                is_complete: *self.is_complete.get_mut() || self.method == Method::HEAD,
-            });
+        let took_us = match *self.ended_us.get_mut() {
+            0 => self.elapsed_us(),
+            us => us,
+        };
+        let observers = Arc::clone(&self.observers);
+        let metrics = &observers.metrics;
+        let status = *self.status.get_mut();
+        if status == 0 {
+            metrics.answered(observers.listens, None);
+        }
+        if let Some(&limit) = self.limit.get() {
+            metrics.spent(limit);
+        }
+        let ended = self.ended(took_us);
+        if let Some(ended) = &ended {
+            metrics.ended(ended);
+            if let Some(mut entry) = self.entry.take() {
+                entry.finish(status, ended);
+            }
+        }
+        if let (Some(trace), Some(tracer)) = (self.trace.take(), &observers.tracer) {
+            let request = EndedRequest {
+                status,
+                took: Duration::from_micros(took_us),
+                query: ended.as_ref(),
+            };
+            tracer.ended(&trace, request);
         }
         let outcome = match (*self.status.get_mut(), *self.is_complete.get_mut()) {
             (0, _) => "client left before the answer",
@@ -177,7 +317,7 @@ impl Drop for AccessRecord {
             method = %self.method,
             path = %self.path,
             status = *self.status.get_mut(),
-            ms = self.started.elapsed().as_micros() as f64 / 1000.0,
+            ms = took_us as f64 / 1000.0,
             rows = *self.rows.get_mut(),
             query = self.query.get().map_or("", String::as_str),
             outcome,
@@ -237,12 +377,11 @@ fn clip(query: &str) -> String {
 
 /// Middleware: follows a request and its answer's body to their end.
 pub(crate) async fn log_access(
-    log: Option<Arc<QueryLog>>,
-    running: Option<Arc<RunningQueries>>,
+    observers: Arc<Observers>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let record = Arc::new(AccessRecord::new(&request, log.as_ref(), running.as_ref()));
+    let record = Arc::new(AccessRecord::new(observers, &request));
     request.extensions_mut().insert(Arc::clone(&record));
     let response = next.run(request).await;
     record
@@ -264,9 +403,7 @@ struct FollowedBody {
 
 impl Drop for FollowedBody {
     fn drop(&mut self) {
-        if let Some(entry) = self.record.entry() {
-            entry.end();
-        }
+        self.record.end();
     }
 }
 
@@ -284,8 +421,8 @@ impl HttpBody for FollowedBody {
             Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
             Poll::Ready(Some(Err(_))) | Poll::Pending => false,
         };
-        if let (Poll::Ready(Some(Ok(frame))), Some(entry)) = (&polled, self.record.entry()) {
-            entry.sent(frame.data_ref().map_or(0, Bytes::len));
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.record.sent(frame.data_ref().map_or(0, Bytes::len));
         }
         if is_end {
             self.record.is_complete.store(true, Ordering::Relaxed);

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | GET `/admin/access` | | all users, groups, keys and rules, without secrets |
 //! | GET `/admin/usage?from=2026-11-01&to=2026-11-30` | | what each user used on each day, from the query log: JSON, or CSV with `format=csv` |
+//! | GET `/metrics` | | what the server counts, for Prometheus: see `metrics_page` |
 //! | GET `/queries`, DELETE `/queries/17` | ends a query that runs | what runs now, see `admin_queries` |
 //! | POST `/admin/access` | one command, as JSON ([`Command`]) | `{"commit":17}`, and what is seen once: `password`, `key` |
 //!
@@ -22,17 +23,18 @@ use axum::routing::{delete, get};
 use axum::{Json, Router, middleware};
 use orrery_guard::{Command, Done, Error, Listing, UserId};
 
-use crate::access_log::log_access;
+use crate::access_log::{Observers, log_access};
 use crate::audit::{Act, AuditLog};
 use crate::edge::{self, Edge};
 use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::HostRule;
 use crate::media_type;
+use crate::metrics::Listens;
 use crate::paths;
 use crate::query_log::Peer;
 use crate::router::{known, not_found};
 use crate::state::ServerState;
-use crate::{admin_queries, admin_usage};
+use crate::{admin_queries, admin_usage, metrics_page};
 
 /// The longest command: names, an IRI and a note.
 const COMMAND_BYTES_MAX: usize = 64 * 1024;
@@ -45,11 +47,21 @@ pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
         allow_any_origin: false,
         authentication: state.authentication.clone(),
         audit: state.audit.clone(),
+        metrics_token: state.options.metrics_token.clone(),
         methods_of: paths::admin_methods_of,
     };
+    let observers = Arc::new(Observers {
+        listens: Listens::Admin,
+        metrics: Arc::clone(&state.metrics),
+        // Nothing is asked here that the query log is about.
+        query_log: None,
+        running: None,
+        tracer: state.tracer.clone(),
+    });
     Router::new()
         .route(paths::ACCESS, known(get(list).post(change)))
         .route(paths::USAGE, known(get(usage)))
+        .route(paths::METRICS, known(get(metrics_page::metrics)))
         .route(paths::QUERIES, known(get(admin_queries::list)))
         .route(paths::QUERY, known(delete(admin_queries::kill)))
         .layer(DefaultBodyLimit::disable())
@@ -58,9 +70,8 @@ pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
         .layer(middleware::from_fn(move |request, next| {
             edge::around(edge.clone(), request, next)
         }))
-        .layer(middleware::from_fn(|request, next| {
-            // Nothing is asked here that the query log is about.
-            log_access(None, None, request, next)
+        .layer(middleware::from_fn(move |request, next| {
+            log_access(Arc::clone(&observers), request, next)
         }))
 }
 

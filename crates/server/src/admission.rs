@@ -21,6 +21,7 @@ pub(crate) struct Admission {
     running: Arc<Semaphore>,
     running_max: usize,
     waiting: Semaphore,
+    waiting_max: usize,
     narrow: Arc<Semaphore>,
 }
 
@@ -45,6 +46,7 @@ impl Admission {
             running: Arc::new(Semaphore::new(running_max)),
             running_max,
             waiting: Semaphore::new(waiting_max),
+            waiting_max,
             narrow: Arc::new(Semaphore::new(1)),
         }
     }
@@ -72,6 +74,16 @@ impl Admission {
             _permit: permit,
             narrow: Arc::clone(&self.narrow),
         }
+    }
+
+    /// Queries that wait for their turn.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting_max - self.waiting.available_permits()
+    }
+
+    /// Queries that may run at the same time.
+    pub(crate) fn running_max(&self) -> usize {
+        self.running_max
     }
 
     /// Queries that run now, also those whose answer is still on its way.

@@ -1,11 +1,11 @@
-//! Who asks over HTTP: a name and a password (Basic, RFC 7617), a key or a provider's token (Bearer, RFC 6750), a certificate, or nobody who is known; and what they may see
+//! Who asks: a name and a password (Basic, RFC 7617; SCRAM of PostgreSQL's clients), a key or a provider's token (Bearer, RFC 6750), a certificate, or nobody who is known; and what they may see
 //! and change.
 //!
 //! ```text
 //! Authorization, or else the certificate of the connection -> user of the catalog, and groups that a token says -> Asked: the scope of what is read, rights to change -> extensions of the request
 //! ```
 //!
-//! There is none where the database has no users: then everybody sees everything.
+//! HTTP asks with each request; `callers` for clients of the other ports, with each statement. There is none where the database has no users: then everybody sees everything.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use orrery_guard::{
-    Attempt, Catalog, GroupId, Identity, KeptPassword, Known, Limited, Limits, NAME_BYTES_MAX,
-    Name, Right, User, UserId, new_password,
+    Attempt, Catalog, DecoySecret, GroupId, Identity, KeptPassword, Known, Limited, Limits,
+    NAME_BYTES_MAX, Name, Right, ShownToScram, User, UserId,
 };
 use orrery_sparql::WriteScope;
 use orrery_sql::SqlScope;
@@ -45,10 +45,12 @@ pub(crate) struct Authentication {
     checks: Semaphore,
     /// Is checked where there is no such user, so that the time does not tell.
     decoy: KeptPassword,
+    /// What names show to SCRAM before the database has a secret of its own for that.
+    decoys: DecoySecret,
     /// Whose tokens are taken, if anybody's.
     provider: Option<Arc<OidcProvider>>,
     /// Finds graphs for rules by query; until it is there, they allow nothing.
-    graph_rules: Option<GraphRules>,
+    graph_rules: Option<Arc<GraphRules>>,
 }
 
 #[derive(Debug)]
@@ -64,11 +66,23 @@ struct KeptCatalog {
 
 /// A user, or nobody known, and the groups that only a token says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-struct Who {
-    user: Option<UserId>,
+pub(crate) struct Who {
+    pub(crate) user: Option<UserId>,
     groups: BTreeSet<GroupId>,
     /// The key that let the user in, where it has limits of its own.
     key: Option<String>,
+}
+
+/// By what somebody came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CameBy {
+    /// Nobody known.
+    Nothing,
+    Password,
+    /// A key, by its number.
+    Key(String),
+    Token,
+    Certificate,
 }
 
 impl From<UserId> for Who {
@@ -87,8 +101,27 @@ pub(crate) struct Asked {
     pub(crate) rights: Rights,
     /// Rules by query, whose graphs are not among those yet; none where there are no such rules.
     queries: Option<Arc<Queries<Asked>>>,
-    /// The state in which rules by query found what is among them.
-    pub(crate) state: Option<Arc<Snapshot>>,
+    /// How rules by query found what is among them, where there are such rules.
+    pub(crate) ruled: Option<Ruled>,
+}
+
+/// Somebody about whom there are rules by query: what they may do is of one state.
+#[derive(Debug, Clone)]
+pub(crate) struct Ruled {
+    /// The state in which the rules found graphs.
+    pub(crate) state: Arc<Snapshot>,
+    catalog: Arc<Catalog>,
+    who: Who,
+    queries: Arc<Queries<Asked>>,
+    rules: Arc<GraphRules>,
+}
+
+impl Ruled {
+    /// What they may do in another state.
+    pub(crate) async fn asked_in(&self, state: &Arc<Snapshot>) -> Asked {
+        let make = |found: &FoundGraphs| Asked::of_who(&self.catalog, &self.who, found);
+        self.queries.made(&self.rules, state, make).await
+    }
 }
 
 /// What somebody may do beside reading of graphs; not in the extensions of a request where there are no users.
@@ -131,7 +164,8 @@ impl Authentication {
             kept: Mutex::new(kept),
             known: Mutex::default(),
             checks: Semaphore::new(CHECKS_MAX),
-            decoy: KeptPassword::new(&new_password())?,
+            decoy: KeptPassword::decoy()?,
+            decoys: DecoySecret::new(),
             provider: None,
             graph_rules: None,
         }))
@@ -145,7 +179,7 @@ impl Authentication {
 
     /// Has rules by query find graphs from now on.
     pub(crate) fn find_graphs_with(&mut self, rules: GraphRules) {
-        self.graph_rules = Some(rules);
+        self.graph_rules = Some(Arc::new(rules));
     }
 
     /// Who sends a request with these headers, by a connection whose client has a certificate with these names, if it has one. What the headers say goes first.
@@ -157,35 +191,77 @@ impl Authentication {
         headers: &HeaderMap,
         certificate: Option<&PeerNames>,
     ) -> Result<Asked, ServerError> {
+        let values = headers.get_all(header::AUTHORIZATION).iter();
+        let values = values.map(|value| value.to_str().ok());
+        let (who, _by) = self
+            .who(values, certificate.map(PeerNames::as_slice))
+            .await?;
+        self.asked_by(&who).await
+    }
+
+    /// Who sends these values of `Authorization` by such a connection, and by what they came in. A value that is no text is none.
+    ///
+    /// # Errors
+    /// When what it says of that is wrong.
+    pub(crate) async fn who(
+        &self,
+        authorization: impl Iterator<Item = Option<&str>>,
+        certificate: Option<&[String]>,
+    ) -> Result<(Who, CameBy), ServerError> {
         let catalog = self.catalog()?;
-        let who = match Credentials::of(headers)? {
+        Ok(match Credentials::of(authorization)? {
             None => match certificate {
-                None => Who::default(),
-                Some(names) => user_of_certificate(&catalog, names)?.into(),
+                None => (Who::default(), CameBy::Nothing),
+                Some(names) => {
+                    let user = user_of_certificate(&catalog, names).ok_or_else(|| {
+                        tracing::info!(
+                            ?names,
+                            "a certificate was refused: it names no user, or several"
+                        );
+                        ServerError::unknown_asker(
+                            "the certificate of the connection names no user of this server; send another one, or a name and a password (Basic), or a key (Bearer)",
+                        )
+                    })?;
+                    (user.into(), CameBy::Certificate)
+                }
             },
             Some(Credentials::Key(token)) if has_form_of_token(&token) => {
-                self.who_of_token(&catalog, &token).await?
+                (self.who_of_token(&catalog, &token).await?, CameBy::Token)
             }
             Some(Credentials::Key(text)) => {
-                let now = SystemTime::now().duration_since(UNIX_EPOCH);
-                let found = catalog.key_and_user(&text, now.unwrap_or_default().as_secs());
+                let found = catalog.key_and_user(&text, now_s());
                 let (key, user) = found.ok_or_else(wrong)?;
-                Who {
+                let who = Who {
                     key: catalog.limits_key(&key.id),
                     ..Who::from(user.id)
-                }
+                };
+                (who, CameBy::Key(key.id.clone()))
             }
             Some(Credentials::Password { name, password }) => {
-                self.user_of(&catalog, name, password).await?.into()
+                let user = self.user_of(&catalog, name, password).await?;
+                (user.into(), CameBy::Password)
             }
-        };
+        })
+    }
+
+    /// What somebody may do now.
+    ///
+    /// # Errors
+    /// When nobody unknown may see anything.
+    pub(crate) async fn asked_by(&self, who: &Who) -> Result<Asked, ServerError> {
+        let catalog = self.catalog()?;
         let is_unknown = who.user.is_none();
-        let mut asked = self.what_may(&catalog, &who);
+        let mut asked = self.what_may(&catalog, who);
         if let (Some(queries), Some(rules)) = (asked.queries.take(), &self.graph_rules) {
-            let snapshot = self.database.snapshot();
-            let make = |found: &FoundGraphs| Asked::of_who(&catalog, &who, found);
-            asked = queries.made(rules, &snapshot, make).await;
-            asked.state = Some(snapshot);
+            let ruled = Ruled {
+                state: self.database.snapshot(),
+                catalog: Arc::clone(&catalog),
+                who: who.clone(),
+                queries,
+                rules: Arc::clone(rules),
+            };
+            asked = ruled.asked_in(&ruled.state).await;
+            asked.ruled = Some(ruled);
         }
         match is_unknown && !asked.rights.sees_anything(&asked.scope) {
             true => Err(ServerError::unknown_asker(
@@ -201,8 +277,67 @@ impl Authentication {
         kept.is_stale = true;
     }
 
+    /// What a name shows to a client of SCRAM, whether there is such a user or not.
+    ///
+    /// # Errors
+    /// When no password for the name is looked at now.
+    pub(crate) fn shown_to_scram(&self, name: &str) -> Result<ShownToScram, ServerError> {
+        self.require_no_wait(name)?;
+        Ok(self.catalog()?.scram(name, &self.decoys))
+    }
+
+    /// The user who has shown, or has not, that they know the password of a name, to which this was shown.
+    ///
+    /// # Errors
+    /// When the proof was wrong, or others were in the meantime; when it is not the user's password any more.
+    pub(crate) fn user_of_proof(
+        &self,
+        name: &str,
+        shown: &ShownToScram,
+        is_right: bool,
+    ) -> Result<UserId, ServerError> {
+        if name.len() > NAME_BYTES_MAX {
+            return Err(wrong());
+        }
+        let now = self.catalog()?.scram(name, &self.decoys);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who guesses on many connections at once gains nothing by that.
+        if let Some(wait) = known.wait(name, Instant::now()) {
+            return Err(ServerError::TooManyGuesses { wait });
+        }
+        match now.user {
+            Some(user) if is_right && now.verifier == shown.verifier => {
+                known.was_shown(name);
+                Ok(user)
+            }
+            _ => {
+                let wait = known.was_wrong(name, Instant::now());
+                match shown.is_too_old {
+                    true => tracing::warn!(
+                        ?name,
+                        ?wait,
+                        "the password was set by a version that kept nothing of it for PostgreSQL's clients: set it once more (`orrery user password`)"
+                    ),
+                    false => tracing::warn!(?name, ?wait, "a password was wrong"),
+                }
+                Err(wrong())
+            }
+        }
+    }
+
+    fn require_no_wait(&self, name: &str) -> Result<(), ServerError> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.wait(name, Instant::now()) {
+            Some(wait) => Err(ServerError::TooManyGuesses { wait }),
+            None => Ok(()),
+        }
+    }
+
     /// The catalog of now.
-    fn catalog(&self) -> Result<Arc<Catalog>, ServerError> {
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn catalog(&self) -> Result<Arc<Catalog>, ServerError> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = || kept.is_stale || kept.read.elapsed() > CATALOG_AGE_MAX;
         if self.database.snapshot().commit() != kept.commit && is_old() {
@@ -379,7 +514,7 @@ impl Asked {
                 limits: catalog.limits_of(user, who.key.as_deref()).into(),
             },
             queries: None,
-            state: None,
+            ruled: None,
         }
     }
 }
@@ -427,14 +562,16 @@ impl Rights {
 }
 
 impl Credentials {
-    fn of(headers: &HeaderMap) -> Result<Option<Self>, ServerError> {
-        let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    /// Of the values of `Authorization`.
+    fn of<'v>(
+        mut values: impl Iterator<Item = Option<&'v str>>,
+    ) -> Result<Option<Self>, ServerError> {
         let value = match (values.next(), values.next()) {
             (None, _) => return Ok(None),
             (Some(value), None) => value,
             (Some(_), Some(_)) => return Err(wrong()),
         };
-        let value = value.to_str().map_err(|_not_ascii| wrong())?;
+        let value = value.ok_or_else(wrong)?;
         let (scheme, given) = value.split_once(' ').ok_or_else(wrong)?;
         let given = given.trim();
         if scheme.eq_ignore_ascii_case("bearer") {
@@ -443,7 +580,9 @@ impl Credentials {
         if !scheme.eq_ignore_ascii_case("basic") {
             return Err(wrong());
         }
-        let decoded = STANDARD.decode(given).map_err(|_error| wrong())?;
+        // Drivers of Flight SQL leave out the signs that fill it up.
+        let given = given.trim_end_matches('=');
+        let decoded = STANDARD_NO_PAD.decode(given).map_err(|_error| wrong())?;
         let decoded = String::from_utf8(decoded).map_err(|_error| wrong())?;
         let (name, password) = decoded.split_once(':').ok_or_else(wrong)?;
         Ok(Some(Self::Password {
@@ -454,23 +593,17 @@ impl Credentials {
 }
 
 /// The one user whom the names of a certificate are identities of.
-fn user_of_certificate(catalog: &Catalog, names: &PeerNames) -> Result<UserId, ServerError> {
+pub(crate) fn user_of_certificate(catalog: &Catalog, names: &[String]) -> Option<UserId> {
     let identities = names.iter().filter_map(|name| Identity::new(name).ok());
     let users = identities.filter_map(|it| catalog.user_of_identity(&it).map(|user| user.id));
     let users: BTreeSet<UserId> = users.collect();
-    match (users.first(), users.len()) {
-        (Some(user), 1) => Ok(*user),
-        _ => {
-            let names: Vec<&str> = names.iter().collect();
-            tracing::info!(
-                ?names,
-                "a certificate was refused: it names no user, or several"
-            );
-            Err(ServerError::unknown_asker(
-                "the certificate of the connection names no user of this server; send another one, or a name and a password (Basic), or a key (Bearer)",
-            ))
-        }
-    }
+    users.first().copied().filter(|_| users.len() == 1)
+}
+
+/// Seconds of the Unix epoch.
+pub(crate) fn now_s() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
 }
 
 /// One answer for all that is wrong: it does not tell which users there are.

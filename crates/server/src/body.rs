@@ -117,8 +117,53 @@ pub(crate) fn body_bytes(parts: &Parts, limit_bytes: usize) -> usize {
 
 /// How long a client may take to send a body, or more of one that goes to the disk; comes with a request where it is not the default.
 pub(crate) fn body_time_max(parts: &Parts) -> Duration {
+    client_times(parts).body_max
+}
+
+/// How long the client of a request may take for what.
+pub(crate) fn client_times(parts: &Parts) -> ClientTimes {
     let times = parts.extensions.get::<ClientTimes>().copied();
-    times.unwrap_or_default().body_max
+    times.unwrap_or_default()
+}
+
+/// How fast a body comes that may take as long as it likes otherwise: a client that sends a byte in time would keep its connection for ever. Only the time counts in
+/// which the server has waited.
+#[derive(Debug)]
+pub(crate) struct UploadPace {
+    times: ClientTimes,
+    waited: Duration,
+    bytes: u64,
+}
+
+impl UploadPace {
+    pub(crate) fn new(times: ClientTimes) -> Self {
+        Self {
+            times,
+            waited: Duration::ZERO,
+            bytes: 0,
+        }
+    }
+
+    /// So much came after a wait.
+    ///
+    /// # Errors
+    /// When it was too little in the time of a window.
+    pub(crate) fn came(&mut self, bytes: usize, waited: Duration) -> Result<(), ServerError> {
+        self.bytes += bytes as u64;
+        self.waited += waited;
+        if self.waited < self.times.upload_window {
+            return Ok(());
+        }
+        let least = self.waited.as_secs_f64() * self.times.upload_bytes_per_s as f64;
+        if (self.bytes as f64) < least {
+            return Err(ServerError::UploadTooSlow {
+                bytes_per_s: self.times.upload_bytes_per_s,
+                window: self.times.upload_window,
+            });
+        }
+        (self.bytes, self.waited) = (0, Duration::ZERO);
+        Ok(())
+    }
 }
 
 /// A body as it came, and the memory that is held for it.

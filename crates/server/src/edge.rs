@@ -3,10 +3,11 @@
 //! It comes after the access log, so that what is refused here is logged, and before compression.
 
 use crate::audit::{AuditLog, Denied};
-use crate::authentication::{Authentication, Rights};
+use crate::authentication::{Authentication, Rights, Ruled};
 use crate::conditions::mark_compressed;
 use crate::errors::ServerError;
 use crate::guard::HostRule;
+use crate::metrics::MetricsToken;
 use crate::paths;
 use crate::query_log::Peer;
 use axum::extract::Request;
@@ -40,6 +41,8 @@ pub(crate) struct Edge {
     pub(crate) authentication: Option<Arc<Authentication>>,
     /// Where it is written down who was denied something.
     pub(crate) audit: Option<Arc<AuditLog>>,
+    /// What a scraper of `/metrics` may say instead of who it is.
+    pub(crate) metrics_token: Option<MetricsToken>,
     /// The methods of a path.
     pub(crate) methods_of: fn(&str) -> Option<&'static str>,
 }
@@ -50,13 +53,33 @@ pub(crate) fn scope(parts: &Parts) -> ReadScope {
     scope.unwrap_or_else(|| ReadScope::only(Asker::Anonymous, GraphNames::default()))
 }
 
-/// The state in which rules by query have found graphs for who asks: what they see is in this one, not in a later one in which they may see less.
-#[derive(Debug, Clone)]
-struct RuledState(Arc<Snapshot>);
+/// Stands with a request to `/metrics` that has the token for it, and with no other.
+#[derive(Debug, Clone, Copy)]
+struct Scraper;
+
+/// Refuses who may not read what the server counts: `needs_token` where there is a token for it, which others than administrators need.
+pub(crate) fn require_metrics(parts: &Parts, needs_token: bool) -> Result<(), ServerError> {
+    if parts.extensions.get::<Scraper>().is_some() {
+        return Ok(());
+    }
+    match rights(parts) {
+        Some(_) => require_administrator(parts, "read what the server counts"),
+        None if needs_token => Err(ServerError::unknown_asker(
+            "what the server counts is for who has the token of --metrics-token-file; send it (Bearer)",
+        )),
+        None => Ok(()),
+    }
+}
 
 /// The state that a request reads that names none, where rules by query are about who sends it.
 pub(crate) fn ruled_state(parts: &Parts) -> Option<&Arc<Snapshot>> {
-    parts.extensions.get().map(|RuledState(state)| state)
+    ruled(parts).map(|ruled| &ruled.state)
+}
+
+/// How rules by query found graphs for who sends a request, where there are such rules: what they see is in the state of these, not in a later one in which they may
+/// see less.
+pub(crate) fn ruled(parts: &Parts) -> Option<&Ruled> {
+    parts.extensions.get()
 }
 
 /// What a request that would change data may see and change.
@@ -179,15 +202,23 @@ impl Edge {
         // A browser asks what it may do without saying for whom, and whoever looks after servers whether this one is up.
         let is_for_all =
             request.method() == Method::OPTIONS || request.uri().path() == paths::HEALTH;
+        let is_scraper = request.uri().path() == paths::METRICS
+            && self
+                .metrics_token
+                .as_ref()
+                .is_some_and(|token| token.is_in(request.headers()));
+        if is_scraper {
+            request.extensions_mut().insert(Scraper);
+        }
         match &self.authentication {
-            Some(authentication) if !is_for_all => {
+            Some(authentication) if !is_for_all && !is_scraper => {
                 let asked = authentication
                     .asked(request.headers(), request.extensions().get())
                     .await?;
                 request.extensions_mut().insert(asked.scope);
                 request.extensions_mut().insert(asked.rights);
-                if let Some(state) = asked.state {
-                    request.extensions_mut().insert(RuledState(state));
+                if let Some(ruled) = asked.ruled {
+                    request.extensions_mut().insert(ruled);
                 }
             }
             // Nobody is known, and all may see all, unless whoever serves the router knows better.

@@ -18,7 +18,7 @@
 //! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow |
 //! | 414, 431 | the address, or the head of a request, is too long, see `refusals` |
 //! | 503 | over its time (names the limit); ended by an administrator; too many queries at once, or others hold the memory (`Retry-After`) |
-//! | 507 | over its memory (names the limit) |
+//! | 507 | over its memory, or over what who asks may hold (names the limit) |
 //! | 500 | the database is damaged, or a bug |
 //!
 //! What is wrong with the server's own files and disks is told to its log, with paths and what the system said; clients
@@ -26,6 +26,7 @@
 
 use crate::format::FormatError;
 use crate::metering::Exceeded;
+use crate::metrics::{Refusal, SpentLimit};
 use crate::negotiate::NoFormat;
 use crate::sql_failure::SqlFailure;
 use axum::Json;
@@ -99,6 +100,11 @@ pub(crate) enum ServerError {
     TooLong { message: String },
     #[error("the request body did not arrive within {}", seconds(*limit))]
     BodyTooSlow { limit: Duration },
+    #[error(
+        "the request body came more slowly than {bytes_per_s} bytes a second over {}",
+        seconds(*window)
+    )]
+    UploadTooSlow { bytes_per_s: u64, window: Duration },
     #[error("not supported: {what}")]
     Unsupported { what: String },
     #[error(
@@ -115,6 +121,9 @@ pub(crate) enum ServerError {
     Endpoint { message: String, is_timeout: bool },
     #[error("{message}")]
     OutOfMemory { message: String },
+    /// What who asks may hold is not enough.
+    #[error("{message}")]
+    MemoryOfAccount { message: String },
     /// Of the changes of a transaction, which may go another way.
     #[error("{message}")]
     TransactionMemory { message: String },
@@ -131,6 +140,16 @@ pub(crate) enum ServerError {
     Format(#[from] FormatError),
     #[error("internal error: {message}")]
     Internal { message: String },
+}
+
+/// What is counted of a request that failed; in the extensions of its answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failure {
+    pub(crate) outcome: Outcome,
+    /// Where it was refused for what an operator may do something about.
+    pub(crate) refusal: Option<Refusal>,
+    /// Of who sent it.
+    pub(crate) limit: Option<SpentLimit>,
 }
 
 /// What a client is told where its answer could not be written: not in which directory of the server.
@@ -200,7 +219,7 @@ impl ServerError {
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
             Self::PayloadTooLarge { .. } | Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyTooSlow { .. } | Self::UploadTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
             Self::Unsupported { .. } => StatusCode::NOT_IMPLEMENTED,
             Self::Timeout { .. }
             | Self::Busy { .. }
@@ -212,9 +231,9 @@ impl ServerError {
                 is_timeout: true, ..
             } => StatusCode::GATEWAY_TIMEOUT,
             Self::Endpoint { .. } => StatusCode::BAD_GATEWAY,
-            Self::OutOfMemory { .. } | Self::TransactionMemory { .. } => {
-                StatusCode::INSUFFICIENT_STORAGE
-            }
+            Self::OutOfMemory { .. }
+            | Self::MemoryOfAccount { .. }
+            | Self::TransactionMemory { .. } => StatusCode::INSUFFICIENT_STORAGE,
             Self::AskFirst | Self::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -227,6 +246,7 @@ impl ServerError {
             Self::Timeout { .. } => Outcome::Timeout,
             Self::Exceeded(_) => Outcome::Exceeded,
             Self::OutOfMemory { .. }
+            | Self::MemoryOfAccount { .. }
             | Self::TransactionMemory { .. }
             | Self::MemoryBusy { .. }
             | Self::Format(FormatError::Spill { .. }) => Outcome::Memory,
@@ -252,11 +272,44 @@ impl ServerError {
             | Self::FeedsBusy { .. } => Outcome::Refused,
             Self::NotWritable { .. }
             | Self::BodyTooSlow { .. }
+            | Self::UploadTooSlow { .. }
             | Self::Endpoint { .. }
             | Self::AskFirst
             | Self::Format(_)
             | Self::Internal { .. } => Outcome::Error,
         }
+    }
+
+    /// What is counted of it.
+    pub(crate) fn failure(&self) -> Failure {
+        Failure {
+            outcome: self.outcome(),
+            refusal: self.refusal(),
+            limit: match self {
+                Self::Exceeded(exceeded) => Some(exceeded.limit()),
+                _ => None,
+            },
+        }
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        Some(match self {
+            Self::UnknownAsker { .. } => Refusal::Unknown,
+            Self::Forbidden { .. } => Refusal::Forbidden,
+            Self::TooManyGuesses { .. } => Refusal::Guesses,
+            Self::Exceeded(_) => Refusal::Limit,
+            Self::Busy { .. } => Refusal::QueriesBusy,
+            Self::WritesBusy { .. } => Refusal::ChangesBusy,
+            Self::FeedsBusy { .. } => Refusal::FeedsBusy,
+            Self::Timeout { .. } => Refusal::Timeout,
+            Self::MemoryBusy { .. } => Refusal::MemoryBusy,
+            Self::ReadOnly { .. } | Self::NotWritable { .. } => Refusal::ReadOnly,
+            Self::Killed => Refusal::Killed,
+            Self::Stopping => Refusal::Stopping,
+            Self::OutOfMemory { .. } | Self::TransactionMemory { .. } => Refusal::Memory,
+            Self::Format(FormatError::Spill { .. }) => Refusal::Disk,
+            _ => return None,
+        })
     }
 
     /// Whether what was found until then is right, and only not all.
@@ -301,8 +354,8 @@ impl ServerError {
             (format!("{}\n", self.line())).into_response()
         };
         *response.status_mut() = status;
-        // For the query log.
-        response.extensions_mut().insert(self.outcome());
+        // For those who count, and the query log.
+        response.extensions_mut().insert(self.failure());
         let headers = response.headers_mut();
         match self {
             Self::Busy { .. }
@@ -390,6 +443,9 @@ impl ServerError {
             SqlState::OutOfMemory => Self::OutOfMemory {
                 message: error.message,
             },
+            SqlState::ConfigurationLimitExceeded => Self::MemoryOfAccount {
+                message: error.message,
+            },
             SqlState::IoError => Self::Internal {
                 message: told_to_the_log(
                     "the server's database could not be read or written",
@@ -432,6 +488,9 @@ impl From<QueryError> for ServerError {
                 message: error.to_string(),
             },
             error @ QueryError::OutOfMemory { .. } => Self::OutOfMemory {
+                message: error.to_string(),
+            },
+            error @ QueryError::MemoryOfAccount { .. } => Self::MemoryOfAccount {
                 message: error.to_string(),
             },
             QueryError::AskFirst => Self::AskFirst,

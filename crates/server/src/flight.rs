@@ -1,6 +1,7 @@
 //! Clients of Arrow Flight SQL beside those of HTTP.
 
 use crate::hosting::host;
+use crate::metrics::Listens;
 use crate::state::ServerState;
 use orrery_flight::Listener;
 use orrery_storage::Writer;
@@ -42,7 +43,7 @@ impl Flight {
         if let Ok(address) = self.local_addr() {
             tracing::info!("listening for clients of Flight SQL on {address}");
         }
-        let host = host(self.state, self.writer);
+        let host = host(self.state, self.writer, Listens::Flight);
         tokio::spawn(self.listener.run(host, stop))
     }
 }

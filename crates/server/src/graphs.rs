@@ -30,6 +30,7 @@ use crate::graphs::address::{Address, BODY_NAME, Target, graph_of_path};
 use crate::guard::base_iri;
 use crate::guard::host_of;
 use crate::media_type::{self, is_multipart};
+use crate::metering::Payment;
 use crate::paths::GRAPHS;
 use crate::paths::method_not_allowed;
 use crate::protocol::QueryRequest;
@@ -89,7 +90,8 @@ pub(crate) async fn answer(
         ));
     }
     let (time, meter) = state.enter(parts, None)?;
-    let response = match parts.method {
+    let payment = state.payment(parts, meter.as_ref(), &record);
+    let mut response = match parts.method {
         Method::PUT => {
             address.graph()?;
             store(state, writes, parts, options, body, &address, true).await?
@@ -97,11 +99,13 @@ pub(crate) async fn answer(
         Method::POST => store(state, writes, parts, options, body, &address, false).await?,
         Method::PATCH => {
             options.query.timeout = Some(time.limit);
-            patch(state, writes, record, parts, options, body, &address).await?
+            options.query.spending = payment.as_ref().map(|it| Arc::clone(it.spending()));
+            let asked = (record, payment.clone());
+            patch(state, writes, asked, parts, options, body, &address).await?
         }
         _ => delete(state, writes, parts, options, &address).await?,
     };
-    updates::charge(meter.as_deref(), &response);
+    updates::charge(payment.as_deref(), &mut response);
     Ok(response)
 }
 
@@ -229,7 +233,9 @@ async fn store(
     let changed = HeldUpdate {
         update,
         options,
+        ruled: edge::ruled(parts).cloned(),
         record: AccessRecord::of(parts),
+        payment: None,
         memory,
     };
     let (committed, existed) =
@@ -267,10 +273,11 @@ async fn make(
         let (graph, commit_request, who) = (graph.clone(), commit_request.clone(), who.clone());
         Box::new(
             move |transaction: &mut Transaction, query_threads: &Handle| {
-                let view = held.options.query.view_of(transaction.snapshot()?)?;
+                let options = query_threads.block_on(held.options_in(transaction))?;
+                let view = options.query.view_of(transaction.snapshot()?)?;
                 let exists = graph_exists(&view, graph.as_deref())?;
                 commit_request.check(transaction, exists)?;
-                query_threads.block_on(held.apply(&engine, transaction))?;
+                query_threads.block_on(held.apply(&engine, &options, transaction))?;
                 existed.store(exists, Ordering::Relaxed);
                 Ok(commit_request.options(&who))
             },
@@ -293,7 +300,9 @@ async fn delete(
     let changed = HeldUpdate {
         update,
         options,
+        ruled: edge::ruled(parts).cloned(),
         record: AccessRecord::of(parts),
+        payment: None,
         memory: BodyMemory::new(&state.engine),
     };
     let (committed, existed) =
@@ -307,7 +316,7 @@ async fn delete(
 async fn patch(
     state: &Arc<ServerState>,
     writes: &Writes,
-    record: Arc<AccessRecord>,
+    (record, payment): (Arc<AccessRecord>, Option<Arc<Payment>>),
     parts: &Parts,
     options: UpdateOptions,
     body: Body,
@@ -344,7 +353,9 @@ async fn patch(
     let changed = HeldUpdate {
         update,
         options,
+        ruled: edge::ruled(parts).cloned(),
         record: AccessRecord::of(parts),
+        payment,
         memory,
     };
     let (committed, _) = make(state, writes, parts, changed, graph, commit_request).await?;

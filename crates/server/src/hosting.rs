@@ -1,5 +1,8 @@
 //! What clients of other protocols share with those of HTTP: the same engine and writer, the same threads, and turns at the same door.
 
+use crate::callers::PortUsers;
+use crate::metrics::Listens;
+use crate::port_statements::PortStatements;
 use crate::router::graphs_of;
 use crate::state::ServerState;
 use futures::future::BoxFuture;
@@ -22,7 +25,7 @@ impl Turns for Door {
 }
 
 /// What a listener works with.
-pub(crate) fn host(state: Arc<ServerState>, writer: Option<Writer>) -> Host {
+pub(crate) fn host(state: Arc<ServerState>, writer: Option<Writer>, listens: Listens) -> Host {
     Host {
         runtime: Arc::clone(state.engine.runtime()),
         database: Arc::clone(state.engine.database()),
@@ -33,6 +36,9 @@ pub(crate) fn host(state: Arc<ServerState>, writer: Option<Writer>) -> Host {
             &state.options.foreign,
         )),
         graphs: Arc::new(graphs_of(&state.engine, &state.options)),
+        connections: Arc::clone(state.metrics.connections(listens)),
+        watch: Some(PortStatements::of(&state)),
+        users: PortUsers::of(&state, listens.name()),
         threads: state.query_threads.handle().clone(),
         turns: Arc::new(Door(state)),
     }

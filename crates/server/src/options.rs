@@ -1,8 +1,11 @@
 //! Settings of the server, with their defaults.
 
 use crate::endpoints::EndpointOptions;
+use crate::metrics::MetricsToken;
 use crate::oidc::OidcOptions;
+use crate::proxies::TrustedProxies;
 use crate::query_log::QueryLogOptions;
+use crate::traces::OtlpOptions;
 use orrery_flight::FlightOptions;
 use orrery_loader::{BackgroundOptions, CompactOptions};
 use orrery_postgres::PostgresOptions;
@@ -56,6 +59,12 @@ pub struct ServerOptions {
     pub warm_bytes: Option<u64>,
     /// Connections open at the same time; more wait in the system's queue.
     pub connections_max: usize,
+    /// Connections of HTTP that one address may have open; more are closed at once. Programs of this machine and trusted proxies have no bound of their own.
+    pub connections_per_address: usize,
+    /// Counts the connections of this machine as those of others: for tests.
+    pub counts_loopback: bool,
+    /// Proxies whose word is taken for whom they were asked by.
+    pub trust_proxy: TrustedProxies,
     /// How long clients of HTTP may keep a connection waiting.
     pub client_times: ClientTimes,
     /// Whom `SERVICE` may ask.
@@ -96,6 +105,9 @@ impl ServerOptions {
             writer: WriterOptions::default(),
             warm_bytes: None,
             connections_max: 1024,
+            connections_per_address: 256,
+            counts_loopback: false,
+            trust_proxy: TrustedProxies::default(),
             client_times: ClientTimes::default(),
             endpoints: EndpointOptions::default(),
             auth: None,
@@ -117,6 +129,10 @@ pub struct ClientTimes {
     pub body_max: Duration,
     /// To take more of an answer.
     pub stall_max: Duration,
+    /// Bytes of a body that goes to the disk that have to come in each second, on average over `upload_window`, in which the server has waited for them.
+    pub upload_bytes_per_s: u64,
+    /// See `upload_bytes_per_s`.
+    pub upload_window: Duration,
 }
 
 impl Default for ClientTimes {
@@ -125,6 +141,8 @@ impl Default for ClientTimes {
             head_max: Duration::from_secs(30),
             body_max: Duration::from_secs(30),
             stall_max: Duration::from_secs(60),
+            upload_bytes_per_s: 1024,
+            upload_window: Duration::from_secs(30),
         }
     }
 }
@@ -164,6 +182,10 @@ pub struct HttpOptions {
     pub lists_queries: bool,
     /// The file that acts of administrators and denied requests are appended to; none if not given.
     pub audit_log: Option<PathBuf>,
+    /// Who has it may read `/metrics`, beside administrators; without one, and without users, everybody may.
+    pub metrics_token: Option<MetricsToken>,
+    /// Where traces are sent, if they are.
+    pub otlp: Option<OtlpOptions>,
 }
 
 impl Default for HttpOptions {
@@ -186,6 +208,8 @@ impl Default for HttpOptions {
             query_log: None,
             lists_queries: false,
             audit_log: None,
+            metrics_token: None,
+            otlp: None,
         }
     }
 }

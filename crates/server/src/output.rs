@@ -168,13 +168,19 @@ impl Head {
 struct BrokenOff;
 
 /// The chunks as a body; fused, for the compressor asks again after the end.
+///
+/// Before it breaks off it gives way once: whoever writes the body to the connection drops what it has gathered when the body fails, and a client that had nothing
+/// yet would not be told that there was an answer; a proxy would ask again.
 fn body_of(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = Result<Bytes, BrokenOff>> {
     futures::stream::unfold(Some(chunks), |state| async move {
         let mut chunks = state?;
         match chunks.recv().await {
             Some(Chunk::Bytes(bytes)) => Some((Ok(bytes), Some(chunks))),
             Some(Chunk::End) => None,
-            None => Some((Err(BrokenOff), None)),
+            None => {
+                tokio::task::yield_now().await;
+                Some((Err(BrokenOff), None))
+            }
         }
     })
     .fuse()
@@ -462,5 +468,25 @@ impl Sink {
             Self::Chunks(chunks) => chunks.closed().await,
             Self::Closed => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    #[tokio::test]
+    async fn what_was_sent_can_go_out_before_an_answer_breaks_off() {
+        let (sender, receiver) = mpsc::channel(1);
+        let rows = Chunk::Bytes(Bytes::from_static(b"rows"));
+        sender.try_send(rows).ok().unwrap();
+        drop(sender);
+        let mut body = std::pin::pin!(body_of(receiver));
+        assert!(matches!(body.next().now_or_never(), Some(Some(Ok(_)))));
+        // Nothing is ready now: the connection is written to.
+        assert!(body.next().now_or_never().is_none());
+        assert!(matches!(body.next().await, Some(Err(BrokenOff))));
+        assert!(body.next().await.is_none());
     }
 }

@@ -9,6 +9,9 @@ pub(crate) const GRAPHS: &str = "/graphs";
 /// What tells whether the server is up.
 pub(crate) const HEALTH: &str = "/health";
 
+/// What the server counts, for Prometheus; there and on the admin socket.
+pub(crate) const METRICS: &str = "/metrics";
+
 /// What the admin socket tells and takes.
 pub(crate) const ACCESS: &str = "/admin/access";
 
@@ -38,7 +41,7 @@ const ALL: &str = "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS";
 /// The methods of a path; None where there is nothing.
 pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
     match path {
-        "/" | "/console.js" | "/console.css" | "/health" | "/changes" => Some(READ),
+        "/" | "/console.js" | "/console.css" | "/changes" | HEALTH | METRICS => Some(READ),
         "/sparql" | "/sparql/" | "/explain" | "/prefixes" => Some(ASK),
         "/checkpoint" | "/compact" | "/sql" => Some(DO),
         "*" => Some(ALL),
@@ -53,7 +56,7 @@ pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
 pub(crate) fn admin_methods_of(path: &str) -> Option<&'static str> {
     match path {
         ACCESS | "*" => Some(ASK),
-        USAGE | QUERIES => Some(READ),
+        USAGE | QUERIES | METRICS => Some(READ),
         path => {
             let number = path.strip_prefix(QUERIES)?.strip_prefix('/')?;
             (!number.is_empty() && !number.contains('/')).then_some(END)

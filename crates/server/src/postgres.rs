@@ -1,6 +1,7 @@
 //! PostgreSQL's clients beside those of HTTP.
 
 use crate::hosting::host;
+use crate::metrics::Listens;
 use crate::state::ServerState;
 use orrery_postgres::Listener;
 use orrery_storage::Writer;
@@ -42,7 +43,7 @@ impl Postgres {
         if let Ok(address) = self.local_addr() {
             tracing::info!("listening for PostgreSQL's clients on {address}");
         }
-        let host = host(self.state, self.writer);
+        let host = host(self.state, self.writer, Listens::Postgres);
         tokio::spawn(self.listener.run(host, stop))
     }
 }

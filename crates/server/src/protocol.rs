@@ -317,7 +317,7 @@ pub(crate) fn parse_durability(text: &str) -> Result<bool, ServerError> {
 }
 
 /// `true` or `false`.
-fn parse_partial(text: &str) -> Result<bool, ServerError> {
+pub(crate) fn parse_partial(text: &str) -> Result<bool, ServerError> {
     match text {
         "true" => Ok(true),
         "false" => Ok(false),

@@ -10,6 +10,7 @@
 //! are what was spent until the head of the answer was sent, which is all of it for an answer that is sent whole.
 //! Reading the clock costs some 25 ns, and happens twice a batch.
 
+use crate::stages::Stages;
 use axum::http::{HeaderName, HeaderValue};
 use orrery_sparql::Preparation;
 use std::fmt::Write;
@@ -21,6 +22,8 @@ pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-tim
 /// What the time of one query was spent on so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestTimes {
+    /// When the query was ready to run.
+    ready: Instant,
     wait: Duration,
     preparation: Preparation,
     run: Duration,
@@ -34,6 +37,7 @@ impl RequestTimes {
     pub(crate) fn begin(ready: Instant) -> Self {
         let now = Instant::now();
         Self {
+            ready,
             wait: now - ready,
             preparation: Preparation::default(),
             run: Duration::ZERO,
@@ -58,6 +62,15 @@ impl RequestTimes {
     pub(crate) fn serialized(&mut self) {
         let elapsed = self.lap();
         self.serialize += elapsed;
+    }
+
+    /// The same for those who count.
+    pub(crate) fn stages(&self) -> Stages {
+        let Preparation { parse, plan, .. } = self.preparation;
+        Stages::new(
+            self.ready,
+            [self.wait, parse, plan, self.run, self.serialize],
+        )
     }
 
     fn lap(&mut self) -> Duration {
@@ -105,6 +118,7 @@ mod tests {
     #[test]
     fn the_header_has_milliseconds_with_three_decimals() {
         let times = RequestTimes {
+            ready: Instant::now(),
             wait: Duration::from_micros(7),
             preparation: Preparation {
                 parse: Duration::from_micros(1234),

@@ -9,12 +9,13 @@
 //! | `/explain` | the plan of a query, as text |
 //! | `/prefixes` | the prefixes that queries need not declare |
 //! | `/health` | JSON for load balancers and people |
+//! | `/metrics` | what the server counts, for Prometheus |
 //! | `/` | the console |
 //!
 //! From the outside in: access log, `edge` (host, OPTIONS, headers for browsers), gzip, the handler. Which methods a path has
 //! stands in `paths::methods_of`.
 
-use crate::access_log::{AccessRecord, log_access};
+use crate::access_log::{AccessRecord, Observers, log_access};
 use crate::admission::Admission;
 use crate::audit::AuditLog;
 use crate::authentication::Authentication;
@@ -27,15 +28,17 @@ use crate::graph_rules::GraphRules;
 use crate::guard::{HostRule, WriteRule};
 use crate::maintenance::{self, Maintenance};
 use crate::metering::Accounts;
+use crate::metrics::{Listens, Metrics};
 use crate::options::{HttpOptions, compaction_within};
-use crate::paths::{method_not_allowed, methods_of};
+use crate::paths::{self, method_not_allowed, methods_of};
 use crate::protocol::{self, Operation};
 use crate::query_log::QueryLog;
 use crate::query_threads::QueryThreads;
 use crate::state::ServerState;
 use crate::stream_body::{self};
+use crate::traces::Tracer;
 use crate::writes::Writes;
-use crate::{changes, console, description, graphs, health, prefixes, sql, updates};
+use crate::{changes, console, description, graphs, health, metrics_page, prefixes, sql, updates};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Extension, Request, State};
@@ -140,7 +143,12 @@ pub(crate) fn shared(
         .map(AuditLog::open)
         .transpose()?
         .map(Arc::new);
+    let metrics = Arc::new(Metrics::default());
     let query_threads = QueryThreads::start(options.queries_running_max)?;
+    let tracer = options.otlp.as_ref();
+    let tracer = tracer.map(|otlp| Tracer::start(otlp, query_threads.handle()));
+    let tracer = tracer.transpose().map_err(io::Error::other)?;
+    let tracer = tracer.map(Arc::new);
     if let Some(authentication) = &mut authentication {
         authentication.find_graphs_with(GraphRules {
             engine: Arc::clone(&engine),
@@ -179,11 +187,13 @@ pub(crate) fn shared(
                 usize::try_from(bodies_bytes_max).unwrap_or(usize::MAX),
                 bulk,
                 query_threads.handle().clone(),
+                Arc::clone(&metrics),
             )?),
             Err(reason) => Err(reason),
         },
         audit,
         query_log: query_log.map(Arc::new),
+        tracer,
         running: options.lists_queries.then(Arc::default),
         query_threads,
         // Who may change what is known then.
@@ -192,6 +202,7 @@ pub(crate) fn shared(
             writing.allow_writes || authentication.is_some(),
         ),
         authentication: authentication.map(Arc::new),
+        metrics,
         accounts: Accounts::default(),
         hosts,
         options,
@@ -205,15 +216,22 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         allow_any_origin: state.options.allow_any_origin,
         authentication: state.authentication.clone(),
         audit: state.audit.clone(),
+        metrics_token: state.options.metrics_token.clone(),
         methods_of,
     };
-    let query_log = state.query_log.clone();
-    let running = state.running.clone();
+    let observers = Arc::new(Observers {
+        listens: Listens::Http,
+        metrics: Arc::clone(&state.metrics),
+        query_log: state.query_log.clone(),
+        running: state.running.clone(),
+        tracer: state.tracer.clone(),
+    });
     Router::new()
         .route("/", known(get(console::page)))
         .route("/console.js", known(get(console::script)))
         .route("/console.css", known(get(console::style)))
         .route("/health", known(get(health::health)))
+        .route(paths::METRICS, known(get(metrics_page::metrics)))
         .route("/sparql", any(sparql))
         .route("/sparql/", any(sparql))
         .route("/explain", any(explain))
@@ -245,7 +263,7 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
             edge::around(edge.clone(), request, next)
         }))
         .layer(middleware::from_fn(move |request, next| {
-            log_access(query_log.clone(), running.clone(), request, next)
+            log_access(Arc::clone(&observers), request, next)
         }))
 }
 

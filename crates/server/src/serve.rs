@@ -9,17 +9,21 @@
 use crate::admin;
 use crate::audit::Act;
 use crate::authentication::Authentication;
+use crate::connections::{AddressRule, OpenConnections};
 use crate::documents::Documents;
 use crate::flight::Flight;
+use crate::metrics::{Listens, Metrics};
 use crate::oidc::{OidcError, OidcProvider};
 use crate::options::{ClientTimes, ServerOptions, compaction_within};
 use crate::postgres::Postgres;
-use crate::query_log::{Peer, QueryLog};
+use crate::proxies::{FarEnd, TrustedProxies};
+use crate::query_log::QueryLog;
 use crate::query_threads::STACK_BYTES;
 use crate::refusals::Explained;
 use crate::router::{Writing, routes, shared};
 use crate::stalls::Unstalled;
 use crate::tls::{self, SecureClient};
+use crate::traces::Tracer;
 use crate::warming::Warming;
 use axum::Router;
 use axum::extract::Request;
@@ -28,9 +32,11 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use orrery_flight::FlightOptions;
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
-use orrery_postgres::Listener;
+use orrery_postgres::{Listener, PostgresOptions};
 use orrery_sparql::{Engine, EngineOptions};
+use orrery_sql::Connections;
 use orrery_storage::{ByteCount, Database, Writer, reason};
 use orrery_tls::Tls;
 use std::io;
@@ -116,11 +122,16 @@ pub enum ServeError {
     /// Users, groups and rules cannot be read or written.
     #[error(transparent)]
     Users(#[from] orrery_guard::Error),
-    /// These ports know no users yet.
+    /// One password for all, and users who have their own.
     #[error(
-        "the database has users, whom clients of PostgreSQL and Flight SQL cannot name yet; leave --pg and --flight out"
+        "the database has users, who have passwords of their own: leave the one password of {port} out ({options})"
     )]
-    Unguarded,
+    OnePassword {
+        /// Whose clients it would be for.
+        port: &'static str,
+        /// What gives it.
+        options: &'static str,
+    },
     /// There are no users, and none can be made.
     #[error(
         "the database has no users, and is only read here; make an administrator with `orrery user add NAME --administrator`"
@@ -155,12 +166,19 @@ pub struct Server {
     warming: Warming,
     /// None where nothing is logged.
     query_log: Option<Arc<QueryLog>>,
+    metrics: Arc<Metrics>,
+    /// None where no traces are sent.
+    tracer: Option<Arc<Tracer>>,
     /// Whether requests say from which address they came: for the query log, and for what unknown askers may use.
     wants_peers: bool,
     /// None where HTTP is spoken in the clear.
     tls: Option<Arc<Tls>>,
     grace: Duration,
     connections_max: usize,
+    /// By address.
+    open: Arc<OpenConnections>,
+    /// None where the word of no proxy is taken.
+    proxies: Option<Arc<TrustedProxies>>,
     client_times: ClientTimes,
 }
 
@@ -215,10 +233,10 @@ impl Server {
         if let (Some(authentication), Some(oidc)) = (&mut authentication, oidc) {
             authentication.take_tokens_of(oidc);
         }
+        if authentication.is_some() {
+            ask_users(options.postgres.as_mut(), options.flight.as_mut())?;
+        }
         match (&authentication, options.auth) {
-            (Some(_), _) if options.postgres.is_some() || options.flight.is_some() => {
-                return Err(ServeError::Unguarded);
-            }
             (None, Some(_)) => return Err(ServeError::NoAdministrator),
             (Some(_), _) if tls.is_none() && is_public(options.listen, options.admin) => {
                 tracing::warn!(
@@ -253,6 +271,7 @@ impl Server {
                 .map_err(|error| ServeError::System(io::Error::other(error)))?
                 .counted_in(&engine),
         };
+        let proxies = (!options.trust_proxy.is_empty()).then(|| Arc::new(options.trust_proxy));
         let (over, is_over) = watch::channel(false);
         let has_users = authentication.is_some();
         options.http.lists_queries |= options.admin.is_some();
@@ -273,13 +292,17 @@ impl Server {
             flight.map(|listener| Flight::new(listener, Arc::clone(&state), sql_writer.clone()));
         let postgres =
             postgres.map(|listener| Postgres::new(listener, Arc::clone(&state), sql_writer));
+        state.metrics.set_connections_max(options.connections_max);
         Ok(Self {
             database,
             listener,
             query_log: state.query_log.clone(),
+            metrics: Arc::clone(&state.metrics),
+            tracer: state.tracer.clone(),
             wants_peers: state.query_log.is_some()
                 || state.running.is_some()
                 || state.audit.is_some()
+                || state.tracer.is_some()
                 || state.authentication.is_some(),
             router: routes(state),
             admin,
@@ -292,6 +315,12 @@ impl Server {
             tls,
             grace: options.grace,
             connections_max: options.connections_max,
+            open: OpenConnections::new(AddressRule {
+                connections_max: options.connections_per_address,
+                counts_loopback: options.counts_loopback,
+                proxies: proxies.clone(),
+            }),
+            proxies,
             client_times: options.client_times,
         })
     }
@@ -329,6 +358,9 @@ impl Server {
         }
         let mut connections = JoinSet::new();
         let times = self.client_times;
+        let metrics = &self.metrics;
+        let of_http = metrics.connections(Listens::Http);
+        let of_admin = metrics.connections(Listens::Admin);
         let mut shutdown = pin!(shutdown);
         let mut refresh = pin!(refresh_until_users_come(self.database, self.has_users));
         let mut ended = Ok(());
@@ -340,25 +372,40 @@ impl Server {
                     break;
                 }
                 // Ended connections are collected as they end.
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                Some(ended) = connections.join_next(), if !connections.is_empty() => {
+                    if ended.is_err_and(|error| error.is_panic()) {
+                        metrics.note_panic();
+                    }
+                }
                 accepted = self.listener.accept(), if connections.len() < self.connections_max => {
                     match accepted {
                         Ok((stream, address)) => {
-                            let service = self.router.clone();
-                            let peer = self.wants_peers.then_some(Peer(address.ip()));
-                            connections.spawn(answer(stream, tls.clone(), peer, times, service, stopping.clone()));
+                            // Closed at once, if its address has enough of them.
+                            if let Some(open) = self.open.open(address.ip()) {
+                                let service = self.router.clone();
+                                let peer = self.wants_peers.then(|| FarEnd::new(address.ip(), self.proxies.clone()));
+                                let counted = Arc::clone(of_http);
+                                let answered = answer(stream, tls.clone(), (peer, counted), times, service, stopping.clone());
+                                connections.spawn(async move {
+                                    answered.await;
+                                    drop(open);
+                                });
+                            } else {
+                                of_http.note_refused();
+                            }
                         }
-                        Err(error) => wait_to_accept(&error).await,
+                        Err(error) => wait_to_accept(&error, of_http).await,
                     }
                 }
                 // Beyond the bound of connections, too: whoever administers gets in where all others wait.
                 accepted = accept_admin(self.admin.as_ref()) => {
                     match accepted {
                         Ok((stream, address, service)) => {
-                            let peer = self.wants_peers.then_some(Peer(address.ip()));
-                            connections.spawn(answer(stream, tls.clone(), peer, times, service, stopping.clone()));
+                            let peer = self.wants_peers.then(|| FarEnd::new(address.ip(), self.proxies.clone()));
+                            let counted = Arc::clone(of_admin);
+                            connections.spawn(answer(stream, tls.clone(), (peer, counted), times, service, stopping.clone()));
                         }
-                        Err(error) => wait_to_accept(&error).await,
+                        Err(error) => wait_to_accept(&error, of_admin).await,
                     }
                 }
             }
@@ -385,6 +432,9 @@ impl Server {
                 tracing::error!("serving clients of {clients} failed: {error}");
             }
         }
+        if let Some(tracer) = &self.tracer {
+            tracer.finish().await;
+        }
         let background = (self.compaction, self.warming);
         let ending = move || {
             // It ends a compaction that is under way, and waits for that.
@@ -400,6 +450,32 @@ impl Server {
         tracing::info!("stopped");
         ended
     }
+}
+
+/// Has clients of the other ports say who they are, as users do.
+fn ask_users(
+    postgres: Option<&mut PostgresOptions>,
+    flight: Option<&mut FlightOptions>,
+) -> Result<(), ServeError> {
+    if let Some(postgres) = postgres {
+        postgres.has_users = true;
+        if postgres.password.is_some() {
+            return Err(ServeError::OnePassword {
+                port: "PostgreSQL's clients",
+                options: "--pg-password-file, ORRERY_PG_PASSWORD",
+            });
+        }
+    }
+    if let Some(flight) = flight {
+        flight.has_users = true;
+        if flight.password.is_some() {
+            return Err(ServeError::OnePassword {
+                port: "Flight SQL",
+                options: "--flight-password-file, ORRERY_FLIGHT_PASSWORD",
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Whether other machines can reach where users say who they are.
@@ -431,7 +507,8 @@ async fn accept_admin(
     }
 }
 
-async fn wait_to_accept(error: &io::Error) {
+async fn wait_to_accept(error: &io::Error, connections: &Connections) {
+    connections.note_refused();
     tracing::warn!("cannot accept a connection: {error}");
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
@@ -518,11 +595,12 @@ fn open(db: &std::path::Path) -> Result<Database, ServeError> {
 async fn answer(
     stream: TcpStream,
     tls: Option<Arc<Tls>>,
-    peer: Option<Peer>,
+    (peer, connections): (Option<FarEnd>, Arc<Connections>),
     times: ClientTimes,
     router: Router,
     mut stopping: watch::Receiver<bool>,
 ) {
+    let _counted = connections.accept();
     // Without it the kernel holds back the second half of a small answer for 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("TCP_NODELAY: {error}");
@@ -535,6 +613,8 @@ async fn answer(
         if let Some((stream, client)) = tls::secured(stream, &tls, &mut stopping).await {
             drop(tls);
             converse(stream, peer, Some(client), times, router, stopping).await;
+        } else {
+            connections.note_refused();
         }
     };
     Box::pin(secured).await;
@@ -543,7 +623,7 @@ async fn answer(
 /// Speaks HTTP/1.1 on one connection until it ends or the server stops.
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    peer: Option<Peer>,
+    peer: Option<FarEnd>,
     client: Option<SecureClient>,
     times: ClientTimes,
     router: Router,
@@ -556,7 +636,8 @@ async fn converse(
         .serve_connection(
             TokioIo::new(Explained::new(Unstalled::new(stream, times.stall_max))),
             service_fn(move |mut request: Request<Incoming>| {
-                if let Some(peer) = peer {
+                if let Some(peer) = &peer {
+                    let peer = peer.of(request.headers());
                     request.extensions_mut().insert(peer);
                 }
                 if times != ClientTimes::default() {

@@ -12,7 +12,8 @@ use crate::errors::ServerError;
 use crate::feeds::Feeds;
 use crate::guard::{HostRule, WriteRule, base_iri};
 use crate::media_type;
-use crate::metering::{Accounts, Meter};
+use crate::metering::{Accounts, Meter, Payment};
+use crate::metrics::Metrics;
 use crate::negotiate::AcceptedFormats;
 use crate::options::HttpOptions;
 use crate::output::TimeLimit;
@@ -22,9 +23,12 @@ use crate::query_log::{Peer, QueryLog};
 use crate::query_threads::QueryThreads;
 use crate::running_queries::RunningQueries;
 use crate::stream_body::Job;
+use crate::traces::Tracer;
 use crate::writes::Writes;
 use axum::http::{Method, request::Parts};
-use orrery_sparql::{DocumentSource, Engine, ParsedUpdate, UpdateOptions};
+use orrery_sparql::{
+    DocumentSource, Engine, MemoryPool, ParsedUpdate, Spending, UpdateOptions, WithinShares,
+};
 use orrery_sql::Session;
 use orrery_storage::Snapshot;
 use std::sync::{Arc, Weak};
@@ -38,6 +42,8 @@ pub(crate) struct ServerState {
     pub(crate) engine: Arc<Engine>,
     /// None where the database has no users.
     pub(crate) authentication: Option<Arc<Authentication>>,
+    /// What is counted for who watches the server.
+    pub(crate) metrics: Arc<Metrics>,
     /// What those who ask have used of what they may.
     pub(crate) accounts: Accounts,
     pub(crate) admission: Admission,
@@ -58,6 +64,8 @@ pub(crate) struct ServerState {
     pub(crate) query_log: Option<Arc<QueryLog>>,
     /// None where there is no admin socket, which alone shows it.
     pub(crate) running: Option<Arc<RunningQueries>>,
+    /// None where no traces are sent.
+    pub(crate) tracer: Option<Arc<Tracer>>,
     pub(crate) query_threads: QueryThreads,
     pub(crate) write_rule: WriteRule,
     pub(crate) hosts: HostRule,
@@ -227,6 +235,31 @@ impl ServerState {
         Ok(self.accounts.enter(&rights.limits, address)?)
     }
 
+    /// What counts a request's work, and where its memory comes from; none where nobody wants to know and nothing is bounded.
+    pub(crate) fn payment(
+        &self,
+        parts: &Parts,
+        meter: Option<&Arc<Meter>>,
+        record: &Arc<AccessRecord>,
+    ) -> Option<Arc<Payment>> {
+        let memory = self.memory_of(meter);
+        let is_told = memory.is_some() || wants_cost(parts, record);
+        is_told.then(|| {
+            let spending = Spending::new(memory);
+            Arc::new(Payment::new(
+                spending,
+                meter.cloned(),
+                Some(Arc::clone(record)),
+            ))
+        })
+    }
+
+    /// The memory of a request that is held to what its accounts may have.
+    fn memory_of(&self, meter: Option<&Arc<Meter>>) -> Option<Arc<dyn MemoryPool>> {
+        let of_all = self.engine.runtime().memory().operators();
+        WithinShares::pool(meter?.shares(), of_all)
+    }
+
     /// Waits for the query's turn and packs what it needs.
     pub(crate) async fn job(
         &self,
@@ -260,12 +293,19 @@ impl ServerState {
             strict_prefixes: self.options.strict_prefixes,
             time,
             request,
-            // Whose costs are nobody's are looked at for the log.
-            wants_cost: edge::rights(parts).is_some() || record.entry().is_some(),
+            wants_cost: wants_cost(parts, &record),
+            memory: self
+                .memory_of(meter.as_ref())
+                .map(|memory| Spending::new(Some(memory))),
             meter,
             record,
             turn,
             ready: Instant::now(),
         })
     }
+}
+
+/// Whether anybody is told what a request costs: who asks, or the log.
+fn wants_cost(parts: &Parts, record: &AccessRecord) -> bool {
+    edge::rights(parts).is_some() || record.entry().is_some()
 }

@@ -41,8 +41,8 @@ use crate::warnings::warnings_of;
 use axum::http::Method;
 use axum::response::Response;
 use orrery_sparql::{
-    Engine, PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream, TripleStream,
-    WrittenStream,
+    Engine, PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream, Spending,
+    TripleStream, WrittenStream,
 };
 use orrery_storage::{ReadScope, ReadView, Snapshot};
 use orrery_usage::Kind;
@@ -77,6 +77,8 @@ pub(crate) struct Job {
     pub(crate) record: Arc<AccessRecord>,
     /// Whether what it costs is told, or limited.
     pub(crate) wants_cost: bool,
+    /// Where its memory comes from, if not from that of all.
+    pub(crate) memory: Option<Arc<Spending>>,
     /// What it may use; none where nothing is limited.
     pub(crate) meter: Option<Arc<Meter>>,
     /// Gone when nobody waits for the answer to begin.
@@ -150,13 +152,16 @@ enum RunsOn {
 
 /// The job. The turn ends with it.
 async fn run(job: Job, runs_on: RunsOn, head: HeadSender) {
+    let _panics = job.record.watch_panics();
     let mut output = Output::new(head, job.ready, job.time);
     let produced = produce_within_memory(&job, runs_on, &mut output);
-    match job.record.unless_killed(produced).await {
+    let produced = job.record.unless_killed(produced).await;
+    job.record.set_stages(output.times.stages());
+    match produced {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its query was stopped"),
         Err(Stop::Failed(error)) => {
-            job.record.set_outcome(error.outcome());
+            job.record.set_failure(error.failure());
             output.fail(error);
         }
     }
@@ -210,6 +215,7 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
         // The time of the run counts elsewhere: only while the query works.
         planning_timeout: Some(job.time.limit),
         waiting: Some(job.waiting.clone()),
+        spending: job.memory.clone(),
         ..QueryOptions::of(job.scope.clone())
     };
     Ok(job.engine.prepare(&job.request.query, &options)?)
@@ -217,13 +223,10 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
 
 async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), Stop> {
     let prepared = prepare(job)?;
-    let entry = job.record.entry();
-    if let Some(entry) = entry {
-        let commit = prepared.snapshot().commit();
-        entry.set_prepared(kind_of(prepared.kind()), commit);
-    }
+    let commit = prepared.snapshot().commit();
+    job.record.set_prepared(kind_of(prepared.kind()), commit);
     let produced = produce_prepared(job, &prepared, runs_on, output).await;
-    if let Some(entry) = entry {
+    if let Some(entry) = job.record.entry() {
         // Whatever its end was: it is what took so long.
         entry.note_plan(|| prepared.explain());
     }
@@ -249,8 +252,8 @@ async fn produce_prepared(
     output.times.prepared(prepared.preparation());
     // What the first try has cost is charged with the end of its watch.
     output.cost = job.wants_cost.then(|| {
-        let (meter, record) = (job.meter.clone(), Arc::clone(&job.record));
-        CostWatch::new(prepared.touch_reader(), meter, record)
+        let (meter, record) = (job.meter.clone(), Some(Arc::clone(&job.record)));
+        CostWatch::new(Box::new(prepared.touch_reader()), meter, record)
     });
     let rows_max = job.meter.as_ref().and_then(|meter| meter.rows_max());
     let limited = |results: QueryResults| match rows_max {
@@ -323,7 +326,7 @@ async fn produce_prepared(
 fn take_part(job: &Job, output: &mut Output, written: Result<(), Stop>) -> Result<(), Stop> {
     match written {
         Err(Stop::Failed(error)) if job.request.partial && error.leaves_a_part() => {
-            job.record.set_outcome(error.outcome());
+            job.record.set_failure(error.failure());
             output.partial = Some(error.line());
             // No state has this answer.
             output.etag = None;

@@ -9,13 +9,16 @@
 //! client can read, decide and write.
 
 use crate::access_log::AccessRecord;
+use crate::authentication::Ruled;
 use crate::conditions::{Conditions, State, etag_of_commit};
 use crate::edge;
 use crate::errors::ServerError;
 use crate::guard::base_iri;
-use crate::metering::Meter;
+use crate::metering::Payment;
+use crate::output::COST;
 use crate::protocol::UpdateRequest;
 use crate::query_log::AtCommit;
+use crate::stages::Stages;
 use crate::state::ServerState;
 use crate::writes::{Change, Committed, Writes};
 use axum::Json;
@@ -23,7 +26,9 @@ use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use orrery_sparql::{Engine, ParsedUpdate, QueryOptions, UpdateOptions};
 use orrery_storage::{CommitOptions, Durability, Transaction};
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -117,12 +122,15 @@ pub(crate) fn who(parts: &Parts) -> String {
     }
 }
 
-/// Takes what a change has done, as its answer has it, out of the budgets of who made it: a touch for each quad that came or went.
-pub(crate) fn charge(meter: Option<&Meter>, response: &Response) {
-    let committed = response.extensions().get::<Committed>();
-    if let (Some(meter), Some(committed)) = (meter, committed) {
-        // It is done; the next request is told that nothing is left.
-        let _ = meter.take(committed.added.saturating_add(committed.removed));
+/// Takes what a change has done, as its answer has it, out of the budgets of who made it: a touch for each quad that came or went. What it has read was charged while it
+/// did; the answer says the sum.
+pub(crate) fn charge(payment: Option<&Payment>, response: &mut Response) {
+    let committed = response.extensions().get::<Committed>().copied();
+    if let (Some(payment), Some(committed)) = (payment, committed) {
+        payment.charge(committed.added.saturating_add(committed.removed));
+        response
+            .headers_mut()
+            .insert(COST, payment.touches().into());
     }
 }
 
@@ -140,8 +148,12 @@ pub(crate) async fn update(
     } = edge::update_options(parts)?;
     let commit_request = CommitRequest::new(&parts.headers, request.is_relaxed)?;
     let (time, meter) = state.enter(parts, request.timeout)?;
+    let record = AccessRecord::of(parts);
+    let payment = record.as_ref();
+    let payment = payment.and_then(|record| state.payment(parts, meter.as_ref(), record));
     let options = UpdateOptions {
         query: QueryOptions {
+            spending: payment.as_ref().map(|it| Arc::clone(it.spending())),
             base_iri: base_iri(parts),
             default_graphs: request.using_graphs,
             named_graphs: request.using_named_graphs,
@@ -158,15 +170,19 @@ pub(crate) async fn update(
     let (text, memory) = (request.update, request.memory);
     let warnings = orrery_sparql::warnings(&text);
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let begun = Instant::now();
     let parsed = state
         .while_parsing(move || Ok(engine.parse_update(&text, &of_parse)?))
         .await?;
+    let parse = begun.elapsed();
     let parsed = state.fetch_documents(parsed, &options).await?;
     let who = who(parts);
     let held = HeldUpdate {
         update: parsed,
         options,
-        record: AccessRecord::of(parts),
+        ruled: edge::ruled(parts).cloned(),
+        record,
+        payment: payment.clone(),
         memory,
     };
     let engine = Arc::clone(&state.engine);
@@ -178,9 +194,16 @@ pub(crate) async fn update(
             who.clone(),
         )
     };
-    let committed = make(state, writes, held, make_change).await?;
-    let response = answer_with(StatusCode::OK, committed, &warnings);
-    charge(meter.as_deref(), &response);
+    let writing = Instant::now();
+    let committed = make(state, writes, held, make_change).await;
+    if let Some(record) = AccessRecord::of(parts) {
+        let none = Duration::ZERO;
+        let spent = [none, parse, none, none, writing.elapsed()];
+        record.set_stages(Stages::new(begun, spent));
+    }
+    let committed = committed?;
+    let mut response = answer_with(StatusCode::OK, committed, &warnings);
+    charge(payment.as_deref(), &mut response);
     Ok(response)
 }
 
@@ -188,28 +211,58 @@ pub(crate) async fn update(
 pub(crate) struct HeldUpdate<M> {
     pub(crate) update: ParsedUpdate,
     pub(crate) options: UpdateOptions,
+    /// Who makes it, where rules by query say what they may do.
+    pub(crate) ruled: Option<Ruled>,
     /// Of the request that it comes with.
     pub(crate) record: Option<Arc<AccessRecord>>,
+    /// None where nobody is told what it costs.
+    pub(crate) payment: Option<Arc<Payment>>,
     #[expect(dead_code, reason = "held")]
     pub(crate) memory: M,
 }
 
 impl<M> HeldUpdate<M> {
-    /// Applies it, unless somebody ends it first: then the transaction is not to be committed.
+    /// Its options in a transaction that has just begun: what rules by query find, they find in the state that it begins on.
+    pub(crate) async fn options_in(
+        &self,
+        transaction: &mut Transaction,
+    ) -> Result<Cow<'_, UpdateOptions>, ServerError> {
+        let later = self.ruled.as_ref();
+        let later = later.filter(|ruled| ruled.state.commit() != transaction.begins_after());
+        let Some(ruled) = later else {
+            return Ok(Cow::Borrowed(&self.options));
+        };
+        let asked = ruled.asked_in(&transaction.snapshot()?).await;
+        Ok(Cow::Owned(UpdateOptions {
+            query: QueryOptions {
+                scope: asked.scope,
+                ..self.options.query.clone()
+            },
+            writes: asked.rights.writes,
+            documents: self.options.documents.clone(),
+        }))
+    }
+
+    /// Applies it, unless somebody ends it first, or it costs more than there is: then the transaction is not to be committed.
     pub(crate) async fn apply(
         &self,
         engine: &Engine,
+        options: &UpdateOptions,
         transaction: &mut Transaction,
     ) -> Result<(), ServerError> {
         let applied = async {
-            engine
-                .apply(&self.update, &self.options, transaction)
-                .await?;
+            engine.apply(&self.update, options, transaction).await?;
             Ok(())
         };
+        let paid = async {
+            match &self.payment {
+                Some(payment) => payment.while_paid(applied).await,
+                None => applied.await,
+            }
+        };
         match &self.record {
-            Some(record) => record.unless_killed(applied).await,
-            None => applied.await,
+            Some(record) => record.unless_killed(paid).await,
+            None => paid.await,
         }
     }
 }
@@ -257,7 +310,10 @@ fn change<M: Send + Sync + 'static>(
     Box::new(
         move |transaction: &mut Transaction, query_threads: &Handle| {
             commit_request.check(transaction, true)?;
-            query_threads.block_on(held.apply(&engine, transaction))?;
+            query_threads.block_on(async {
+                let options = held.options_in(transaction).await?;
+                held.apply(&engine, &options, transaction).await
+            })?;
             Ok(commit_request.options(&who))
         },
     )

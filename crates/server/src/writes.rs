@@ -13,11 +13,12 @@
 //! is made, whether or not somebody hears the answer.
 
 use crate::errors::ServerError;
+use crate::metrics::Metrics;
 use orrery_loader::{BulkCommit, CompactOptions, SilentProgress, commit_in_bulk};
 use orrery_storage::{CommitOptions, PendingCommit, Transaction, Writer};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -89,6 +90,7 @@ impl Writes {
         bodies_bytes_max: usize,
         bulk: CompactOptions,
         query_threads: Handle,
+        metrics: Arc<Metrics>,
     ) -> io::Result<Self> {
         let body_units = bodies_bytes_max.min(BODIES_BYTES_MAX) / BODY_UNIT_BYTES;
         let body_units_max = u32::try_from(body_units.max(1)).unwrap_or(u32::MAX);
@@ -101,7 +103,13 @@ impl Writes {
             .name("orrery-write".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || {
-                write(&of_thread, &bulk, &query_threads, queue, &commits);
+                write(
+                    &of_thread,
+                    &bulk,
+                    (&query_threads, &metrics),
+                    queue,
+                    &commits,
+                );
                 drop((of_thread, alive));
             })?;
         Builder::new()
@@ -123,6 +131,20 @@ impl Writes {
     /// The writer itself, for loads, which go around the queue.
     pub(crate) fn writer(&self) -> &Writer {
         &self.writer
+    }
+
+    /// Changes that wait for their turn.
+    pub(crate) fn waiting(&self) -> usize {
+        let jobs = self.jobs.as_ref();
+        jobs.map_or(0, |jobs| jobs.max_capacity() - jobs.capacity())
+    }
+
+    /// Bytes of bodies that there is room for now, and in all.
+    pub(crate) fn body_bytes(&self) -> (u64, u64) {
+        let bytes = |units: usize| (units * BODY_UNIT_BYTES) as u64;
+        let all = self.body_units_max as usize;
+        let free = self.bodies.available_permits();
+        (bytes(all - free.min(all)), bytes(all))
     }
 
     /// Room for the body of a request; waits until there is.
@@ -178,7 +200,7 @@ impl Drop for Writes {
 fn write(
     writer: &Writer,
     bulk: &CompactOptions,
-    query_threads: &Handle,
+    (query_threads, metrics): (&Handle, &Metrics),
     mut jobs: mpsc::Receiver<Job>,
     commits: &mpsc::Sender<(PendingCommit, Answer)>,
 ) {
@@ -191,6 +213,7 @@ fn write(
             Work::Whole(change) => Ok(Made::Pending(change(writer.begin()?, query_threads)?)),
         });
         let result = std::panic::catch_unwind(work).unwrap_or_else(|_| {
+            metrics.note_panic();
             Err(ServerError::Internal {
                 message: "the change panicked and was rolled back".to_owned(),
             })
@@ -267,7 +290,6 @@ mod tests {
     use orrery_storage::io::testing::{FailingFileSystem, RecordingFileSystem};
     use orrery_storage::{Database, Durability, WriterOptions};
     use orrery_term::{Term, TermId};
-    use std::sync::Arc;
 
     fn insertion(name: &'static str, durability: Durability) -> Change {
         Box::new(move |transaction, _| {
@@ -295,6 +317,7 @@ mod tests {
             1 << 20,
             CompactOptions::default(),
             runtime.handle().clone(),
+            Arc::default(),
         )
         .unwrap();
         runtime.block_on(async {

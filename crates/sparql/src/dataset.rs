@@ -61,7 +61,7 @@ fn known(
         let graph = mapped.and_then(|mapped| mapped.id(name));
         let id = match graph {
             Some(id) => Some(id),
-            None => context.snapshot().term_id(&Term::iri(name))?,
+            None => context.view().id_in_quads(&Term::iri(name))?,
         };
         if let Some(id) = id
             && !graphs.contains(&id)

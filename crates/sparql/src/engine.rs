@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use datafusion_execution::TaskContext;
 use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::context::ContextOptions;
@@ -19,7 +20,7 @@ use orrery_storage::{Database, ReadView};
 use crate::error::QueryError;
 use crate::execute::{Limits, Run};
 use crate::mapped::MappedGraphs;
-use crate::options::EngineOptions;
+use crate::options::{EngineOptions, QueryOptions};
 use crate::parse::{self, ShapeCache, ShapeCounts};
 use crate::plan::{OrderCache, OrderCounts, PlanCache, PlanCounts};
 use crate::results::IdStream;
@@ -169,10 +170,15 @@ impl Engine {
     }
 
     /// What a query's context takes of the engine.
-    pub(crate) fn context_options(&self, patience: Arc<Patience>) -> ContextOptions {
+    pub(crate) fn context_options(
+        &self,
+        patience: Arc<Patience>,
+        pool: Option<&Arc<dyn MemoryPool>>,
+    ) -> ContextOptions {
+        let pool = pool.unwrap_or(self.memory_pool());
         ContextOptions {
             base_iri: None,
-            memory_pool: Arc::clone(self.memory_pool()),
+            memory_pool: Arc::clone(pool),
             on_the_way_pool: Arc::clone(self.runtime.memory().on_the_way()),
             now: None,
             workers: Arc::clone(self.runtime.workers()),
@@ -185,19 +191,28 @@ impl Engine {
         self.runtime.memory().operators()
     }
 
+    /// What a query runs with.
+    pub(crate) fn task(&self, options: &QueryOptions) -> Arc<TaskContext> {
+        let task = self.runtime.task(options.tuning.vector_rows);
+        match options.memory_pool() {
+            Some(pool) => Runtime::task_with_pool(&task, pool),
+            None => task,
+        }
+    }
+
     /// Starts the plan of an update.
     pub(crate) async fn run(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         has_own_task: bool,
-        limits: Limits,
+        options: &QueryOptions,
     ) -> Result<IdStream, QueryError> {
         let run = Run {
             plan,
             has_own_task,
-            task: &self.runtime.task(None),
+            task: &self.task(options),
             runtime: &self.runtime,
-            limits,
+            limits: self.limits(options.timeout),
             wait_max: UPDATE_WAIT_MAX,
         };
         run.start().await

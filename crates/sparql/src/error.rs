@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use datafusion_common::DataFusionError;
-use orrery_runtime::words_of_refusal;
+use orrery_runtime::{is_refused_by_account, words_of_refusal};
 use orrery_storage::{ByteCount, without_numbers};
 use orrery_syntax::SyntaxError;
 
@@ -50,6 +50,12 @@ pub enum QueryError {
         /// The budget of the engine.
         limit_bytes: u64,
         /// What asked for how much.
+        message: String,
+    },
+    /// The query needs more memory than the requests of whoever asks may hold together.
+    #[error("{message}; ask for less, or when another of your requests has ended")]
+    MemoryOfAccount {
+        /// What asked for how much, of how much.
         message: String,
     },
     /// The answer has more solutions or triples than whoever asks may have.
@@ -138,10 +144,7 @@ impl QueryError {
     /// Translates an error of the runtime, unwrapping our own where they travelled in it.
     pub(crate) fn from_datafusion(error: DataFusionError, limit_bytes: u64) -> Self {
         match error {
-            DataFusionError::ResourcesExhausted(message) => Self::OutOfMemory {
-                limit_bytes,
-                message: words_of_refusal(&message),
-            },
+            DataFusionError::ResourcesExhausted(message) => Self::exhausted(&message, limit_bytes),
             DataFusionError::External(inner) => Self::from_external(inner, limit_bytes),
             DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
                 Self::from_datafusion(*inner, limit_bytes)
@@ -155,16 +158,27 @@ impl QueryError {
                 ),
             },
             DataFusionError::Shared(shared) => match shared.as_ref() {
-                DataFusionError::ResourcesExhausted(message) => Self::OutOfMemory {
-                    limit_bytes,
-                    message: words_of_refusal(message),
-                },
+                DataFusionError::ResourcesExhausted(message) => {
+                    Self::exhausted(message, limit_bytes)
+                }
                 other => {
                     Self::of_service(other).unwrap_or_else(|| Self::internal(other.to_string()))
                 }
             },
             DataFusionError::NotImplemented(what) => Self::Unsupported { what },
             other => Self::internal(other.to_string()),
+        }
+    }
+
+    /// What a memory pool refused.
+    fn exhausted(message: &str, limit_bytes: u64) -> Self {
+        let words = words_of_refusal(message);
+        match is_refused_by_account(message) {
+            true => Self::MemoryOfAccount { message: words },
+            false => Self::OutOfMemory {
+                limit_bytes,
+                message: words,
+            },
         }
     }
 

@@ -9,7 +9,7 @@
 //! `docs/explain.md` explains it to users. The [notation] keeps it short.
 //!
 //! Figures after `~` are estimates; after the semicolon stands what an analyzed run has
-//! counted. Times are a node's own computing, without its inputs, where the node measures it.
+//! counted. How rows were found (look-ups in files and in memory) depends on all that is in the database, so who does not see all of it is not told. Times are a node's own computing, without its inputs, where the node measures it.
 //!
 //! A [`PlanNode`] has the same for programs. It also tells whether the run read a node to its end: below a
 //! limit, or beside an empty side of a join, the rows counted say nothing about the estimate.
@@ -77,9 +77,16 @@ pub struct PlanStep {
 pub struct StepFigures {
     /// Rows after it.
     pub rows: usize,
-    /// Look-ups made in a permutation.
-    pub look_ups: usize,
-    /// Look-ups made in an adjacency in memory.
+    /// How they were found; only for who sees all graphs.
+    pub look_ups: Option<LookUps>,
+}
+
+/// Keys that were looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LookUps {
+    /// In a permutation.
+    pub in_files: usize,
+    /// In an adjacency in memory.
     pub in_memory: usize,
 }
 
@@ -118,27 +125,39 @@ impl PlanStep {
         let patterns = || self.patterns.iter();
         let texts: Vec<&str> = patterns().map(|pattern| pattern.text.as_str()).collect();
         let access: Vec<&str> = patterns().map(|pattern| pattern.access.as_str()).collect();
+        let look_ups = self.measured.and_then(|figures| figures.look_ups);
         json!({
             "text": texts.join(" & "),
             "access": access,
             "estimated_rows": self.estimated_rows,
             "rows": self.measured.map(|figures| figures.rows),
-            "look_ups": self.measured.map(|figures| figures.look_ups),
-            "look_ups_in_memory": self.measured.map(|figures| figures.in_memory),
+            "look_ups": look_ups.map(|it| it.in_files),
+            "look_ups_in_memory": look_ups.map(|it| it.in_memory),
             "is_read_whole": self.is_read_whole,
         })
     }
 }
 
-/// The tree of a plan, after a run if it `is_analyzed`.
+/// What is told of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// What is expected.
+    Estimates,
+    /// Also what a run has counted.
+    Run,
+    /// And how it found it.
+    RunAndLookUps,
+}
+
+/// The tree of a plan.
 pub(crate) fn nodes(
     plan: &Arc<dyn ExecutionPlan>,
     estimates: &PlanEstimates,
-    is_analyzed: bool,
+    told: Told,
 ) -> PlanNode {
     let mut reader = Reader {
         positions: estimates.positions(),
-        is_analyzed,
+        told,
     };
     reader.node(plan, true)
 }
@@ -147,19 +166,19 @@ pub(crate) fn nodes(
 pub(crate) fn tree(
     plan: &Arc<dyn ExecutionPlan>,
     estimates: &PlanEstimates,
-    is_analyzed: bool,
+    told: Told,
     prologue: &str,
     shortener: &Shortener,
 ) -> String {
     let mut text = String::new();
-    write_node(&nodes(plan, estimates, is_analyzed), 0, &mut text);
+    write_node(&nodes(plan, estimates, told), 0, &mut text);
     notation::readable(&text, prologue, shortener)
 }
 
 /// Reads nodes off a plan.
 struct Reader<'e> {
     positions: Positions<'e>,
-    is_analyzed: bool,
+    told: Told,
 }
 
 impl Reader<'_> {
@@ -168,7 +187,7 @@ impl Reader<'_> {
         let text = displayable(plan.as_ref()).one_line().to_string();
         let measured = plan
             .metrics()
-            .filter(|_| self.is_analyzed)
+            .filter(|_| self.told != Told::Estimates)
             .map(|metrics| measured(&metrics));
         let steps = plan.downcast_ref::<PatternExec>();
         let steps = steps.map(|pattern| self.steps(pattern, is_read_whole));
@@ -218,10 +237,12 @@ impl Reader<'_> {
                     })
                     .collect(),
                 estimated_rows: step.estimated_rows,
-                measured: self.is_analyzed.then_some(StepFigures {
+                measured: (self.told != Told::Estimates).then_some(StepFigures {
                     rows: step.rows,
-                    look_ups: step.seeks,
-                    in_memory: step.in_memory,
+                    look_ups: (self.told == Told::RunAndLookUps).then_some(LookUps {
+                        in_files: step.seeks,
+                        in_memory: step.in_memory,
+                    }),
                 }),
                 is_read_whole: is_read_whole && finds_all,
             })
@@ -317,10 +338,17 @@ fn write_step(step: &PlanStep, indent: &str, text: &mut String) {
 }
 
 fn figures_of_step(figures: &StepFigures) -> String {
-    let text = format!("{} rows, {} look-ups", figures.rows, figures.look_ups);
-    match figures.in_memory {
-        0 => text,
-        in_memory => format!("{text}, {in_memory} in memory"),
+    let rows = figures.rows;
+    match figures.look_ups {
+        None => format!("{rows} rows"),
+        Some(LookUps {
+            in_files,
+            in_memory: 0,
+        }) => format!("{rows} rows, {in_files} look-ups"),
+        Some(LookUps {
+            in_files,
+            in_memory,
+        }) => format!("{rows} rows, {in_files} look-ups, {in_memory} in memory"),
     }
 }
 

@@ -38,6 +38,7 @@ mod warnings;
 mod work;
 mod write_scope;
 
+pub use datafusion_execution::memory_pool::MemoryPool;
 pub use engine::Engine;
 pub use error::QueryError;
 pub use explain::{Measured, PlanNode, PlanPattern, PlanStep};
@@ -48,7 +49,9 @@ pub use options::{EngineOptions, QueryOptions, Tuning};
 pub use orrery_operators::codec::Destination;
 /// The seam through which `SERVICE` asks other endpoints.
 pub use orrery_operators::service;
-pub use orrery_runtime::{AdjacencyCounts, HeldMemory};
+pub use orrery_runtime::{
+    AccountShare, AdjacencyCounts, HeldMemory, Spending, Touched, Watched, WithinShares,
+};
 pub use orrery_syntax::{Suggestion, SyntaxError};
 pub use parse::ShapeCounts;
 pub use plan::{OrderCounts, PlanCounts};

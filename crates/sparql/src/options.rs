@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use datafusion_execution::memory_pool::MemoryPool;
 use orrery_operators::service::ServiceOptions;
+use orrery_runtime::Spending;
 use orrery_storage::{Asker, Database, ReadScope, ReadView, Result, Snapshot};
 use orrery_term::Prefixes;
 
@@ -82,6 +84,9 @@ pub struct QueryOptions {
     /// Whether `SERVICE` is refused, also where the engine may ask other endpoints, because somebody waits for the end of the query who
     /// should not wait for others. Default: no.
     pub asks_nobody: bool,
+    /// Where its memory comes from, and what counts what updates cost ([`PreparedQuery::touch_reader`](crate::PreparedQuery::touch_reader) tells it of
+    /// queries). Default: nobody asks.
+    pub spending: Option<Arc<Spending>>,
     /// What is needed of its solutions. Default: all.
     pub narrowing: Narrowing,
     /// How the query is planned and run.
@@ -104,6 +109,7 @@ impl QueryOptions {
             scope,
             strict_prefixes: false,
             asks_nobody: false,
+            spending: None,
             narrowing: Narrowing::default(),
             tuning: Tuning::default(),
         }
@@ -117,6 +123,11 @@ impl QueryOptions {
     /// The prefixes that a text need not declare.
     pub(crate) fn assumed<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Arc<Prefixes>> {
         (!self.strict_prefixes).then(|| snapshot.prefixes())
+    }
+
+    /// Where its memory comes from, if not from that of all.
+    pub(crate) fn memory_pool(&self) -> Option<&Arc<dyn MemoryPool>> {
+        self.spending.as_ref()?.memory()
     }
 
     /// What the query sees: of the state that was asked for, or of the newest.

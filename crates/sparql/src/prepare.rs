@@ -123,7 +123,7 @@ fn read_again(
     let mut keeping = None;
     if keeps_plans(options)
         && !(engine.mapped_in(view).is_some() && may_name_graphs(text))
-        && let Some(constants) = Constants::of(shape, constants, view.snapshot())?
+        && let Some(constants) = Constants::of(shape, constants, view)?
     {
         let key = PlanKey::of(shape, constants.constants);
         let known = known(engine, text, (&key, &constants), (times, view), options)?;
@@ -219,7 +219,7 @@ fn known(
             plan,
             estimates: variant.estimates.clone(),
             context,
-            task: engine.runtime().task(options.tuning.vector_rows),
+            task: engine.task(options),
             runtime: Arc::clone(engine.runtime()),
             limits: engine.limits(options.timeout),
             preparation: Preparation {
@@ -245,7 +245,7 @@ fn context(
     let context = ContextOptions {
         base_iri,
         now,
-        ..engine.context_options(patience)
+        ..engine.context_options(patience, options.memory_pool())
     };
     Ok(QueryContext::new(Arc::clone(view), context)?)
 }
@@ -331,7 +331,7 @@ fn prepared(
         plan: planned.relation.plan,
         estimates: planned.estimates,
         context: planned.context,
-        task: engine.runtime().task(options.tuning.vector_rows),
+        task: engine.task(options),
         runtime: Arc::clone(engine.runtime()),
         limits: engine.limits(options.timeout),
         preparation: Preparation {

@@ -9,13 +9,13 @@ use datafusion_execution::TaskContext;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use orrery_operators::context::QueryContext;
-use orrery_runtime::Runtime;
+use orrery_runtime::{Runtime, Touched as _};
 use orrery_storage::{ReadCounts, ReadView, Snapshot};
 use orrery_term::TermId;
 
 use crate::error::QueryError;
 use crate::execute::{self, Limits, Run, without_tables};
-use crate::explain::{self, PlanNode};
+use crate::explain::{self, PlanNode, Told};
 use crate::plan::PlanEstimates;
 use crate::results::{
     Decoder, IdStream, QueryResults, SolutionStream, Template, TripleStream, construct, describe,
@@ -132,13 +132,21 @@ impl PreparedQuery {
 
     /// The plan as text, with estimates.
     pub fn explain(&self) -> String {
-        self.plan_text(false)
+        self.plan_text(Told::Estimates)
     }
 
-    fn plan_text(&self, is_analyzed: bool) -> String {
+    /// What is told of a run. Who does not see all graphs is not told how it found its rows.
+    fn told_of_run(&self) -> Told {
+        match self.view().scope().graphs() {
+            None => Told::RunAndLookUps,
+            Some(_) => Told::Run,
+        }
+    }
+
+    fn plan_text(&self, told: Told) -> String {
         let shortener = self.snapshot().prefixes().shortener();
         let (plan, estimates) = (&self.plan, &self.estimates);
-        explain::tree(plan, estimates, is_analyzed, &self.prologue, &shortener)
+        explain::tree(plan, estimates, told, &self.prologue, &shortener)
     }
 
     /// Runs the query, drops its answer, and returns the plan with actual rows and times.
@@ -146,22 +154,29 @@ impl PreparedQuery {
     /// Figures add up when the same prepared query was run before.
     pub async fn analyze(&self) -> Result<String, QueryError> {
         self.run_to_end().await?;
-        let mut text = self.plan_text(true);
-        let ReadCounts { look_ups, rows } = self.cost();
-        _ = writeln!(text, "read: {look_ups} look-ups, {rows} rows");
+        let told = self.told_of_run();
+        let mut text = self.plan_text(told);
+        if told == Told::RunAndLookUps {
+            let ReadCounts { look_ups, rows } = self.cost();
+            _ = writeln!(text, "read: {look_ups} look-ups, {rows} rows");
+        }
         _ = writeln!(text, "cost: {} touches", self.touches());
         Ok(text)
     }
 
     /// The plan as a tree, with estimates.
     pub fn plan(&self) -> PlanNode {
-        explain::nodes(&self.plan, &self.estimates, false)
+        explain::nodes(&self.plan, &self.estimates, Told::Estimates)
     }
 
     /// As [`PreparedQuery::analyze`], the plan as a tree.
     pub async fn analyzed_plan(&self) -> Result<PlanNode, QueryError> {
         self.run_to_end().await?;
-        Ok(explain::nodes(&self.plan, &self.estimates, true))
+        Ok(explain::nodes(
+            &self.plan,
+            &self.estimates,
+            self.told_of_run(),
+        ))
     }
 
     async fn run_to_end(&self) -> Result<(), QueryError> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::context::QueryContext;
 use orrery_operators::touches;
+use orrery_runtime::Touched;
 
 /// Reads the touches of the runs of one prepared query ([`orrery_operators::touches`]), and of the terms of its answers.
 pub struct TouchReader {
@@ -16,9 +17,11 @@ impl TouchReader {
     pub(crate) fn new(plan: Arc<dyn ExecutionPlan>, context: Arc<QueryContext>) -> Self {
         Self { plan, context }
     }
+}
 
-    /// The touches so far. A walk through the plan, which takes some microseconds.
-    pub fn touches(&self) -> u64 {
+impl Touched for TouchReader {
+    /// A walk through the plan, which takes some microseconds.
+    fn touches(&self) -> u64 {
         touches(&self.plan).saturating_add(self.context.touches())
     }
 }

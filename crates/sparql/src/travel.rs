@@ -49,7 +49,7 @@ impl PreparedQuery {
             let patience = Arc::new(Patience::default());
             let encoded = EncodedPlan::read(bytes)?;
             let snapshot = encoded.snapshot(engine.database())?;
-            let options = engine.context_options(patience);
+            let options = engine.context_options(patience, None);
             let service = engine.options().service.as_ref();
             let decoded = encoded.build(snapshot, options, service, process)?;
             compile_patterns(decoded.plan.as_ref())?;

@@ -3,7 +3,9 @@
 mod common;
 
 use common::Fixture;
-use orrery_sparql::{EngineOptions, QueryOptions};
+use orrery_sparql::{EngineOptions, QueryOptions, Spending, Touched as _, UpdateOptions};
+use orrery_storage::WriterOptions;
+use std::sync::Arc;
 
 /// Things in a chain, with numbers and labels.
 fn data() -> String {
@@ -104,4 +106,45 @@ fn analyzed_plans_say_it() {
     fixture.run(&prepared).unwrap();
     let said = format!("cost: {} touches\n", prepared.touches());
     assert!(plan.ends_with(&said), "{plan} {said}");
+}
+
+#[test]
+fn what_updates_read_costs_the_same_each_time_and_everywhere() {
+    const UPDATES: [&str; 3] = [
+        "DELETE { ?s :number ?n } INSERT { ?s :was ?n } WHERE { ?s a :T1 ; :number ?n }",
+        "INSERT { ?s :same ?o } WHERE { ?s :number ?n . ?o :number ?n FILTER(?s != ?o) }",
+        "DELETE WHERE { ?s :extra ?x } ; INSERT { :a :b ?l } WHERE { ?s :label ?l FILTER(CONTAINS(?l, \"99\")) }",
+    ];
+    let data = data();
+    let mut costs = [None; UPDATES.len()];
+    for threads in [1, 4] {
+        let options = EngineOptions {
+            threads,
+            ..EngineOptions::default()
+        };
+        let fixture = Fixture::with_options(&data, options);
+        let writer = fixture
+            .engine
+            .database()
+            .open_writer(WriterOptions::default());
+        let writer = writer.unwrap();
+        let threads = tokio::runtime::Runtime::new().unwrap();
+        for round in 0..4 {
+            for (text, first) in UPDATES.iter().zip(&mut costs) {
+                let spending = Spending::new(None);
+                let mut options = UpdateOptions::of_process();
+                options.query.spending = Some(Arc::clone(&spending));
+                let text = format!("PREFIX : <http://e/> {text}");
+                let update = fixture.engine.prepare_update(&text, &options).unwrap();
+                // Never committed: the next finds the same.
+                let mut transaction = writer.begin().unwrap();
+                let applied = fixture.engine.apply(&update, &options, &mut transaction);
+                threads.block_on(applied).unwrap();
+                let cost = spending.touches();
+                assert!(cost > 1_000, "{text} {cost}");
+                let first = *first.get_or_insert(cost);
+                assert_eq!(cost, first, "{text}, round {round}");
+            }
+        }
+    }
 }

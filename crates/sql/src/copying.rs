@@ -64,7 +64,13 @@ impl Session {
                     ));
                 }
                 self.may_change(|| "COPY FROM".to_owned())?;
-                let columns = copy.given(&*self.tables()?)?.len();
+                let snapshot = self.looked_at()?;
+                let seen = self.tables_in(&snapshot);
+                if let Some(sight) = self.sight() {
+                    // Before the client sends anything.
+                    copy.require_rows(sight, snapshot.tables(), &seen)?;
+                }
+                let columns = copy.given(&seen)?.len();
                 let session = self.clone();
                 let unfinished = Unfinished::new(&self.block);
                 Ok(Outcome::CopyIn(CopyIn::begin(

@@ -1,12 +1,14 @@
 //! A query whose rows are taken some at a time.
 
 use std::fmt;
+use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::TryStreamExt;
 
+use crate::scope::SqlScope;
 use crate::{Error, Result};
 
 /// A query that is read in portions.
@@ -14,6 +16,8 @@ pub(crate) struct Cursor {
     rows: SendableRecordBatchStream,
     /// What was computed and not asked for.
     left: Option<RecordBatch>,
+    /// What its query was planned to see.
+    scope: Option<Arc<SqlScope>>,
 }
 
 impl fmt::Debug for Cursor {
@@ -23,8 +27,16 @@ impl fmt::Debug for Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(rows: SendableRecordBatchStream) -> Self {
-        Self { rows, left: None }
+    pub(crate) fn new(rows: SendableRecordBatchStream, scope: Option<Arc<SqlScope>>) -> Self {
+        Self {
+            rows,
+            left: None,
+            scope,
+        }
+    }
+
+    pub(crate) fn scope(&self) -> Option<&Arc<SqlScope>> {
+        self.scope.as_ref()
     }
 
     pub(crate) fn columns(&self) -> SchemaRef {

@@ -1,7 +1,7 @@
 //! `DECLARE ... CURSOR`, `FETCH`, `CLOSE`: rows of a query that are taken some at a time, within a transaction.
 //!
 //! The query reads the state that the block saw when the cursor was declared, and computes as far as rows are asked for. What a `FETCH` gives is held in memory
-//! until it is sent. A cursor goes with its block.
+//! until it is sent. A cursor goes with its block, and with the first `FETCH` after what may be read has changed.
 
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -75,12 +75,14 @@ impl Session {
         let plan = planner.query((**query).clone(), text).await?;
         refuse_changes(&plan)?;
         let rows = planner.stream(&plan, text).await?;
-        self.block.lock().put_cursor(name, Cursor::new(rows));
+        let cursor = Cursor::new(rows, self.scope().cloned());
+        self.block.lock().put_cursor(name, cursor);
         Ok(Outcome::Done(Tag::Words("DECLARE CURSOR")))
     }
 
     async fn fetch(&self, name: &str, rows_max: u64) -> Result<Outcome> {
         let mut cursor = self.block.lock().take_cursor(name)?;
+        self.require_scope(cursor.scope())?;
         let columns = cursor.columns();
         let memory = MemoryConsumer::new("rows of a FETCH").register(self.pool());
         let mut batches = Vec::new();

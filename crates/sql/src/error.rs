@@ -8,7 +8,7 @@ use std::fmt;
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
-use orrery_runtime::words_of_refusal;
+use orrery_runtime::{is_refused_by_account, words_of_refusal};
 
 use crate::SqlState;
 use crate::names::DEFAULT_PREFIX;
@@ -176,7 +176,7 @@ fn of_root(error: &DataFusionError) -> Error {
         DataFusionError::SchemaError(error, _) => of_schema(error),
         DataFusionError::ArrowError(error, _) => of_arrow(error),
         DataFusionError::ResourcesExhausted(words) => {
-            Error::new(SqlState::OutOfMemory, out_of_memory(words))
+            of_memory(words)
         }
         DataFusionError::NotImplemented(words) => Error::new(SqlState::FeatureNotSupported, words),
         DataFusionError::Configuration(words) => Error::new(SqlState::InvalidParameterValue, words),
@@ -308,8 +308,13 @@ fn of_storage(error: &orrery_storage::Error) -> Error {
     Error::new(state, error.to_string())
 }
 
-fn out_of_memory(words: &str) -> String {
-    format!("out of memory: {}", words_of_refusal(words))
+/// What a memory pool refused: for want of memory, or by a limit of who asks.
+fn of_memory(words: &str) -> Error {
+    let refusal = words_of_refusal(words);
+    match is_refused_by_account(words) {
+        true => Error::new(SqlState::ConfigurationLimitExceeded, refusal),
+        false => Error::new(SqlState::OutOfMemory, format!("out of memory: {refusal}")),
+    }
 }
 
 fn of_parser(error: &ParserError) -> Error {
@@ -359,7 +364,7 @@ fn of_arrow(error: &ArrowError) -> Error {
         ArrowError::CastError(words) => Error::new(state_of_cast(words), words),
         ArrowError::ParseError(words) => Error::new(SqlState::InvalidDatetimeFormat, words),
         ArrowError::NotYetImplemented(words) => Error::new(SqlState::FeatureNotSupported, words),
-        ArrowError::MemoryError(words) => Error::new(SqlState::OutOfMemory, out_of_memory(words)),
+        ArrowError::MemoryError(words) => of_memory(words),
         ArrowError::CsvError(words) | ArrowError::JsonError(words) => {
             Error::new(SqlState::BadCopyFileFormat, words)
         }

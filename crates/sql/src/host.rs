@@ -1,26 +1,19 @@
 //! What a listener for clients works with, whichever protocol they speak: the engine, and the door before the threads of queries.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
 use orrery_storage::{Database, Writer};
 use tokio::runtime::Handle;
 
+use crate::connections::Connections;
 use crate::graph::GraphSource;
 use crate::mapped::GraphMappings;
-
-/// The right to compute, given up when dropped.
-pub type Turn = Box<dyn Any + Send>;
-
-/// Who may compute now: the door before the query threads.
-pub trait Turns: Send + Sync + 'static {
-    /// Waits for a turn; one sentence where there is none to be had.
-    fn turn(&self) -> BoxFuture<'_, Result<Turn, String>>;
-}
+use crate::turns::Turns;
+use crate::users::Users;
+use crate::watch::Watch;
 
 /// What sessions are made of, and where they compute.
 #[derive(Clone)]
@@ -37,10 +30,16 @@ pub struct Host {
     pub mappings: Arc<dyn GraphMappings>,
     /// Tables of other servers that may be read.
     pub foreign: ForeignAccess,
+    /// None where nobody is told of statements.
+    pub watch: Option<Arc<dyn Watch>>,
+    /// None where the database has no users.
+    pub users: Option<Arc<dyn Users>>,
     /// The door.
     pub turns: Arc<dyn Turns>,
     /// Where statements compute, and connections live.
     pub threads: Handle,
+    /// Where the listener's connections are counted.
+    pub connections: Arc<Connections>,
 }
 
 impl fmt::Debug for Host {

@@ -21,12 +21,12 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::union::UnionExec;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use orrery_storage::Transaction;
 use orrery_storage::table::{
@@ -35,6 +35,7 @@ use orrery_storage::table::{
 use tokio::sync::mpsc;
 
 use self::sorted::sorted;
+use crate::counted::counted_stream;
 use crate::{Error, Result, SqlState};
 
 /// Rows of a table that are read at once.
@@ -329,7 +330,7 @@ async fn write_in_order(
     task: &Arc<TaskContext>,
 ) -> Result<bool> {
     let rows = rewrite.projection(number)?;
-    let mut stream = execute_stream(plan, Arc::clone(task)).map_err(of_engine)?;
+    let mut stream = counted_stream(plan, Arc::clone(task)).map_err(of_engine)?;
     match write(&mut stream, rows, |_| Ok(Vec::new())).await {
         Ok(rows) => {
             rewrite.finish(rows)?;
@@ -367,10 +368,10 @@ async fn append(
     let rows = rewrite.projection(0)?;
     debug_assert_eq!(primary.layout().columns[0].id, ROW_NUMBER);
     let old = stored_rows(primary, primary.layout(), 1, None)?;
-    let mut old = execute_stream(old, Arc::clone(task)).map_err(of_engine)?;
+    let mut old = counted_stream(old, Arc::clone(task)).map_err(of_engine)?;
     let rows = write(&mut old, rows, |_| Ok(Vec::new())).await?;
     let plan = in_layout(plan, before)?;
-    let mut new = execute_stream(plan, Arc::clone(task)).map_err(of_engine)?;
+    let mut new = counted_stream(plan, Arc::clone(task)).map_err(of_engine)?;
     let mut next = before.next_row_number();
     let rows = write(&mut new, rows, |count| {
         let first = next;

@@ -22,7 +22,7 @@ use datafusion::execution::{
 };
 use datafusion::logical_expr::{LogicalPlan, TableType};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast;
@@ -33,6 +33,7 @@ use parking_lot::RwLock;
 use crate::casts::keep_casts_apart;
 use crate::catalog::catalog;
 use crate::column_names::{name_columns, shown_rows};
+use crate::counted::{Analyzed, counted_stream, task_of};
 use crate::counted_sets::counted;
 use crate::described::{self, DESCRIBED, described};
 use crate::facts::SessionFacts;
@@ -235,6 +236,12 @@ impl Planner {
         Some(columns.map(|column| column.name.clone()).collect())
     }
 
+    /// Whether no table is hidden.
+    fn shows_all_tables(&self) -> bool {
+        let sight = self.sight.as_ref();
+        sight.is_none_or(|sight| sight.scope.reads.is_none())
+    }
+
     /// What plans a statement about the session or the catalog: with the functions that it asks for, and the catalog's tables.
     async fn with_catalog(&self, needs: Needs, depth: usize) -> Result<SessionState> {
         let mut state = self.state.clone();
@@ -249,7 +256,13 @@ impl Planner {
                 false => HashMap::new(),
             };
             let settings = facts.settings.lock().all();
-            let seen = Arc::new(Seen::new(&self.tables, views, settings, &facts.user));
+            let seen = Arc::new(Seen::new(
+                &self.tables,
+                views,
+                settings,
+                &facts.user,
+                self.shows_all_tables(),
+            ));
             functions.extend(of_catalog(&seen));
             *self.extra.catalog.write() = Some(seen);
         }
@@ -388,7 +401,7 @@ impl Planner {
 
     /// What runs plans.
     pub(crate) fn task(&self) -> Arc<TaskContext> {
-        self.state.task_ctx()
+        task_of(&self.state)
     }
 
     /// Begins to run a query.
@@ -397,9 +410,16 @@ impl Planner {
         plan: &LogicalPlan,
         text: &str,
     ) -> Result<SendableRecordBatchStream> {
+        let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
         let plan = self.physical(plan, text).await?;
-        let rows = execute_stream(plan, self.task());
-        rows.map(shown_rows).map_err(|error| Error::of_run(&error))
+        let task = self.task();
+        let analyzed = is_analyzed.then(|| Analyzed::new(&plan, &task));
+        let rows = counted_stream(plan, task).map(shown_rows);
+        let rows = rows.map_err(|error| Error::of_run(&error))?;
+        Ok(match analyzed {
+            Some(analyzed) => analyzed.behind(rows),
+            None => rows,
+        })
     }
 }
 

@@ -144,7 +144,7 @@ impl Prepared {
     }
 
     /// The text that it is of.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.statement.text
     }
 

@@ -28,6 +28,7 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
+use crate::counted::environment_of;
 use crate::place::place_of;
 use orrery_storage::table::Tables;
 use orrery_tables::StoredTable;
@@ -157,6 +158,7 @@ impl ReadyQuery {
 
 /// What runs nodes whose functions were found already.
 pub(crate) fn task_without_functions(state: &SessionState) -> Arc<TaskContext> {
+    let environment = environment_of(state);
     Arc::new(TaskContext::new(
         None,
         state.session_id().to_owned(),
@@ -165,7 +167,7 @@ pub(crate) fn task_without_functions(state: &SessionState) -> Arc<TaskContext> {
         HashMap::new(),
         HashMap::new(),
         HashMap::new(),
-        Arc::clone(state.runtime_env()),
+        environment,
     ))
 }
 

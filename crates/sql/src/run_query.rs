@@ -9,9 +9,9 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use datafusion::physical_plan::execute_stream;
 
 use crate::column_names::shown_rows;
+use crate::counted::counted_stream;
 use crate::outcome::Outcome;
 use crate::prepared::{Prepared, Readiness};
 use crate::ready::{ReadyQuery, task_without_functions};
@@ -72,7 +72,7 @@ impl Session {
     ) -> Result<Outcome> {
         let plan = ready.plan(&self.state, values).await;
         let plan = plan.map_err(|error| Error::of_engine(&error, text))?;
-        let rows = execute_stream(plan, task_without_functions(&self.state));
+        let rows = counted_stream(plan, task_without_functions(&self.state));
         let rows = rows.map_err(|error| Error::of_run(&error))?;
         Ok(Outcome::Query(self.failing(shown_rows(rows))))
     }

@@ -45,6 +45,15 @@ impl SqlScope {
             && self.writes_all_graphs
     }
 
+    /// Whether what began under one scope may go on under another: where that is the same, or everything.
+    pub(crate) fn lets_go_on(began: Option<&Arc<Self>>, now: Option<&Arc<Self>>) -> bool {
+        match (began, now) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(began), Some(now)) => Arc::ptr_eq(began, now) || began == now,
+        }
+    }
+
     /// Whether no table may be changed, whichever there are.
     pub fn changes_nothing(&self) -> bool {
         self.writes.as_ref().is_some_and(TableNames::is_empty)

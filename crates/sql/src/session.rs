@@ -12,11 +12,11 @@ use datafusion::common::ScalarValue;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::{CreateExternalTable, Statement as Parsed};
 use datafusion::sql::sqlparser::ast;
 use orrery_foreign::ForeignAccess;
-use orrery_runtime::Runtime;
+use orrery_runtime::{Runtime, Spending};
 use orrery_storage::table::Tables;
 use orrery_storage::{
     Asker, CommitOptions, Database, ReadScope, Snapshot, TableSavepoint, Transaction, Writer,
@@ -28,6 +28,7 @@ use crate::change::Change;
 use crate::column_names::{shown_columns, shown_rows};
 use crate::committing::Committing;
 use crate::copy::BatchesIn;
+use crate::counted::{CountedAnswer, counted_stream, rows_changed};
 use crate::engine_state::engine_state;
 use crate::facts::SessionFacts;
 use crate::files::{ExternalTable, FileAccess};
@@ -95,7 +96,9 @@ pub struct Session {
     graph_limits: GraphLimits,
     turns: Arc<Semaphore>,
     /// What it may read and change, where that is not everything.
-    sight: Option<Arc<Sight>>,
+    pub(crate) sight: Option<Arc<Sight>>,
+    /// What it reads in place of the newest state.
+    state_read: Option<Arc<Snapshot>>,
 }
 
 impl fmt::Debug for Session {
@@ -144,6 +147,7 @@ impl Session {
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(runtime.turns()),
             sight: None,
+            state_read: None,
         }
     }
 
@@ -188,20 +192,87 @@ impl Session {
         self.sight = scope.map(|scope| Arc::new(Sight::new(scope)));
     }
 
+    /// Counts from now on what statements cost, and takes their memory from where this says; counts for nobody if none.
+    pub fn set_spending(&mut self, spending: Option<Arc<Spending>>) {
+        if spending.is_none() && self.spending().is_none() {
+            return;
+        }
+        let spending = spending.unwrap_or_else(|| Spending::new(None));
+        let pool = spending
+            .memory()
+            .unwrap_or(&self.state.runtime_env().memory_pool);
+        self.pool = Arc::clone(pool);
+        self.state.config_mut().set_extension(spending);
+    }
+
+    /// What counts the costs of statements, if anything does.
+    fn spending(&self) -> Option<Arc<Spending>> {
+        self.state.config().get_extension::<Spending>()
+    }
+
+    /// Counts what no plan does.
+    fn note_touches(&self, touches: impl FnOnce() -> u64) {
+        if let Some(spending) = self.spending() {
+            spending.add(touches());
+        }
+    }
+
+    /// Reads this state from now on in place of the newest, where it does not change anything: the one that its scope was made for; the newest if none.
+    pub fn read_at(&mut self, state: Option<Arc<Snapshot>>) {
+        self.state_read = state;
+    }
+
+    pub(crate) fn sight(&self) -> Option<&Arc<Sight>> {
+        self.sight.as_ref()
+    }
+
+    /// What it is held to, where that is not everything.
+    pub fn scope(&self) -> Option<&Arc<SqlScope>> {
+        self.sight.as_ref().map(|sight| &sight.scope)
+    }
+
+    /// Fails where what began under a scope might come to something else now: for rows that are asked for later, and for what a client goes on to send.
+    ///
+    /// # Errors
+    /// When rights have changed since.
+    pub fn require_scope(&self, began: Option<&Arc<SqlScope>>) -> Result<()> {
+        match SqlScope::lets_go_on(began, self.scope()) {
+            true => Ok(()),
+            false => Err(Error::new(
+                SqlState::InsufficientPrivilege,
+                "rights have changed since the statement began; begin it again",
+            )),
+        }
+    }
+
     /// A session of somebody else over the same database, with settings, statements and a transaction of its own. It costs less than a new one.
     #[must_use]
     pub fn another(&self) -> Self {
+        self.another_with(self.options.clone())
+    }
+
+    /// The same of this user, whose commits are by `who`.
+    #[must_use]
+    pub fn another_of(&self, user: &str, who: String) -> Self {
+        self.another_with(SessionOptions {
+            user: user.to_owned(),
+            who,
+            ..self.options.clone()
+        })
+    }
+
+    fn another_with(&self, options: SessionOptions) -> Self {
         let mut settings = Settings::default();
-        settings.set_user(&self.options.user);
+        settings.set_user(&options.user);
         let settings = Arc::new(Mutex::new(settings));
         let mut state = self.state.clone();
-        let facts = SessionFacts::new(&settings, &self.options.user);
+        let facts = SessionFacts::new(&settings, &options.user);
         state.config_mut().set_extension(facts);
-        Self {
+        let mut another = Self {
             state,
             database: Arc::clone(&self.database),
             writer: self.writer.clone(),
-            options: self.options.clone(),
+            options,
             block: Arc::default(),
             settings,
             kept: Arc::default(),
@@ -213,7 +284,11 @@ impl Session {
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(&self.turns),
             sight: self.sight.clone(),
-        }
+            state_read: None,
+        };
+        // Who pays here has no part in it.
+        another.set_spending(None);
+        another
     }
 
     /// Takes a text apart into statements.
@@ -449,6 +524,12 @@ impl Session {
     }
 
     pub(crate) async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {
+        let outcome = self.run_uncounted(statement).await?;
+        self.note_touches(|| rows_changed(&outcome));
+        Ok(outcome)
+    }
+
+    async fn run_uncounted(&self, statement: &Statement) -> Result<Outcome> {
         // PREPARE has parameters without values.
         if let Some(done) = self.own(&statement.parsed, &statement.text).await? {
             return Ok(done);
@@ -609,6 +690,9 @@ impl Session {
     }
 
     fn newest(&self) -> Arc<Snapshot> {
+        if let Some(state) = &self.state_read {
+            return Arc::clone(state);
+        }
         // Where another process writes, this one follows it.
         if self.writer.is_none()
             && let Err(error) = self.database.refresh()
@@ -625,6 +709,7 @@ impl Session {
             snapshot: Arc::clone(snapshot),
             limits: self.graph_limits.clone(),
             holds_turn,
+            spending: self.spending(),
             scope: match &self.sight {
                 Some(sight) => sight.scope.graphs.clone(),
                 None => ReadScope::all_graphs(Asker::Process),
@@ -656,6 +741,10 @@ impl Session {
 
     /// A stream whose failure is that of the open transaction.
     pub(crate) fn failing(&self, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
+        let stream: SendableRecordBatchStream = match self.spending() {
+            Some(spending) => Box::pin(CountedAnswer::new(stream, spending)),
+            None => stream,
+        };
         Box::pin(Answer::new(&self.block, stream))
     }
 
@@ -729,6 +818,7 @@ impl Session {
         let mut change = self.begin_change(|| "INSERT".to_owned()).await?;
         let savepoint = change.savepoint()?;
         let done = batches.run(&mut change).await;
+        self.note_touches(|| *done.as_ref().unwrap_or(&0));
         self.end_change(change, &savepoint, done).await
     }
 
@@ -851,7 +941,7 @@ impl PlannedQuery {
     /// # Errors
     /// When an operator cannot begin.
     pub fn run(self) -> Result<SendableRecordBatchStream> {
-        let rows = execute_stream(self.plan, self.task);
+        let rows = counted_stream(self.plan, self.task);
         rows.map(shown_rows).map_err(|error| Error::of_run(&error))
     }
 }

@@ -127,6 +127,8 @@ states! {
     InvalidTableDefinition "42P16"
     /// No memory or place for spills left.
     OutOfMemory "53200"
+    /// A limit of who asks.
+    ConfigurationLimitExceeded "53400"
     /// A text longer than any that is taken.
     ProgramLimitExceeded "54000"
     /// Expressions nested deeper than they may be.

@@ -18,8 +18,10 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::activity::Activity;
 use crate::base::Base;
 use crate::derived::{DerivedIndex, DerivedIndices};
+use crate::held::HeldStates;
 use crate::io::{FileSystem, LocalFileSystem};
 use crate::lock::LockText;
 use crate::log::{LogEnd, LogReader};
@@ -39,6 +41,8 @@ pub struct Database {
     current: RwLock<Arc<Snapshot>>,
     followed: Mutex<Followed>,
     derived: DerivedIndices,
+    activity: Activity,
+    held: HeldStates,
     /// Old states that were asked for lately, the last one first.
     pub(crate) recent: Mutex<Vec<Arc<Snapshot>>>,
 }
@@ -74,6 +78,8 @@ impl Database {
             current: RwLock::new(Arc::new(opened.snapshot)),
             followed: Mutex::new(Followed::Read(opened.log_end)),
             derived: DerivedIndices::default(),
+            activity: Activity::default(),
+            held: HeldStates::default(),
             recent: Mutex::new(Vec::new()),
         })
     }
@@ -187,6 +193,16 @@ impl Database {
         self.derived.add(index)
     }
 
+    /// What the storage has done since the database was opened.
+    pub fn activity(&self) -> &Activity {
+        &self.activity
+    }
+
+    /// For how long the oldest of the states that somebody still holds has not been the newest; none where only the newest is held.
+    pub fn oldest_held(&self) -> Option<std::time::Duration> {
+        self.held.oldest()
+    }
+
     pub(crate) fn replace_snapshot(&self, snapshot: Arc<Snapshot>) {
         let old = self.snapshot();
         if old.base_name() != snapshot.base_name() {
@@ -194,6 +210,7 @@ impl Database {
         }
         let manifest = Arc::clone(snapshot.shared_manifest());
         let before = std::mem::replace(&mut *self.current.write(), snapshot);
+        self.held.add(&before);
         if before.manifest().generation != manifest.generation {
             self.forget_unkept(&manifest);
         }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use orrery_term::Term;
@@ -122,6 +123,8 @@ pub struct ReadScope {
 #[derive(Debug)]
 struct Listed {
     names: Arc<GraphNames>,
+    /// No other list of this process has it.
+    number: u64,
     digest: OnceLock<String>,
 }
 
@@ -145,10 +148,12 @@ impl ReadScope {
 
     /// These graphs and no others.
     pub fn only(asker: Asker, graphs: GraphNames) -> Self {
+        static LISTS: AtomicU64 = AtomicU64::new(1);
         Self {
             asker,
             graphs: Some(Arc::new(Listed {
                 names: Arc::new(graphs),
+                number: LISTS.fetch_add(1, Ordering::Relaxed),
                 digest: OnceLock::new(),
             })),
         }
@@ -168,6 +173,11 @@ impl ReadScope {
     pub fn digest(&self, make: impl FnOnce(&GraphNames) -> String) -> Option<&str> {
         let listed = self.graphs.as_ref()?;
         Some(listed.digest.get_or_init(|| make(&listed.names)))
+    }
+
+    /// What no other list of graphs has in this process, for what is kept of one; `None` if all may be seen. Copies of a scope have the same.
+    pub fn number(&self) -> Option<u64> {
+        self.graphs.as_ref().map(|listed| listed.number)
     }
 
     /// The same, to be known again.

@@ -10,12 +10,13 @@
 //! snapshot without their quads, as after a `DROP` of them: rows are masked in each permutation, row numbers and counts are
 //! those of what is left. Making such a view reads the column of the graph once; a view of all graphs costs two small allocations.
 //!
-//! Not hidden are terms (that a dictionary knows a term says not in which graph it is) and the base's statistics, on which
-//! plans depend and answers never.
+//! What is known of the quads ([`ReadView::figures`]) is of those that are shown, too, so that estimates tell no more than answers.
+//!
+//! Not hidden are terms: that a dictionary knows a term says not in which graph it is.
 
 use std::sync::Arc;
 
-use orrery_term::TermId;
+use orrery_term::{Term, TermId};
 
 use crate::Result;
 use crate::adjacency::{AdjacencySlot, Measured, Touched};
@@ -26,7 +27,7 @@ use crate::index::{COLUMNS, Cursor, Permutation, QuadIndex, RowRange, Scan};
 use crate::read_cost::{ReadCost, ReadCounts};
 use crate::read_scope::{GraphNames, ReadScope};
 use crate::snapshot::Snapshot;
-use crate::statistics::Statistics;
+use crate::statistics::Figures;
 
 /// What one asker sees of one snapshot; see the module's documentation.
 ///
@@ -59,11 +60,11 @@ impl ReadView {
     pub fn new(snapshot: Arc<Snapshot>, scope: ReadScope) -> Result<Arc<Self>> {
         let seen = match scope.list() {
             None => None,
-            Some(visible) => snapshot.scoped().of(visible, || {
+            // Also where nothing is hidden just now: that it is so would tell something.
+            Some(visible) => Some(snapshot.scoped().of(visible, || {
                 let hidden = hidden_by(&snapshot, visible)?;
-                let seen = (!hidden.is_empty()).then(|| snapshot.without(&hidden));
-                Ok(seen.transpose()?.map(Arc::new))
-            })?,
+                Ok(Arc::new(snapshot.shown_without(&hidden)?))
+            })?),
         };
         let snapshot = seen.unwrap_or(snapshot);
         Ok(Arc::new(Self {
@@ -113,6 +114,30 @@ impl ReadView {
             .filter_map(|permutation| self.index(permutation))
     }
 
+    /// The id of a term that patterns ask for; `None` where no quad has it. Who sees all graphs gets that of every term that the dictionaries know; for others
+    /// it has to stand in a quad that is shown, so that nothing follows from what is known of hidden ones.
+    pub fn id_in_quads(&self, term: &Term<'_>) -> Result<Option<TermId>> {
+        let Some(id) = self.snapshot.term_id(term)? else {
+            return Ok(None);
+        };
+        if self.scope.list().is_none() {
+            return Ok(Some(id));
+        }
+        for permutation in [
+            Permutation::Psog,
+            Permutation::Spog,
+            Permutation::Ospg,
+            Permutation::Gspo,
+        ] {
+            let index = self.snapshot.index(permutation);
+            let rows = index.map(|index| index.range(&[id])).transpose()?;
+            if rows.is_some_and(|rows| !rows.is_empty()) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether there is a permutation.
     pub fn has_index(&self, permutation: Permutation) -> bool {
         self.snapshot.index(permutation).is_some()
@@ -128,9 +153,9 @@ impl ReadView {
         self.snapshot.has_named_graphs()
     }
 
-    /// The statistics of the base: what changed since is not in them, and what is hidden is.
-    pub fn statistics(&self) -> &Statistics {
-        self.snapshot.statistics()
+    /// What is known of what is shown without looking at each quad: where some graphs are not, nothing that was counted among all.
+    pub fn figures(&self) -> Figures<'_> {
+        self.snapshot.figures()
     }
 }
 

@@ -20,8 +20,8 @@ pub(crate) struct ScopedStates<S> {
     kept: Mutex<VecDeque<Kept<S>>>,
 }
 
-/// What a list of graphs shows; none where it shows all.
-type Kept<S> = (Arc<GraphNames>, Option<Arc<S>>);
+/// What a list of graphs shows.
+type Kept<S> = (Arc<GraphNames>, Arc<S>);
 
 impl<S> Default for ScopedStates<S> {
     fn default() -> Self {
@@ -32,12 +32,12 @@ impl<S> Default for ScopedStates<S> {
 }
 
 impl<S> ScopedStates<S> {
-    /// The state for a list of graphs: the one that is kept for this very list, or a new one. `None` where nothing is hidden, and it is the whole state.
+    /// The state for a list of graphs: the one that is kept for this very list, or a new one.
     pub(crate) fn of(
         &self,
         graphs: &Arc<GraphNames>,
-        make: impl FnOnce() -> Result<Option<Arc<S>>>,
-    ) -> Result<Option<Arc<S>>> {
+        make: impl FnOnce() -> Result<Arc<S>>,
+    ) -> Result<Arc<S>> {
         if let Some(found) = self.find(graphs) {
             return Ok(found);
         }
@@ -45,15 +45,15 @@ impl<S> ScopedStates<S> {
         let made = make()?;
         let mut kept = self.kept.lock();
         kept.truncate(KEPT_MAX - 1);
-        kept.push_front((Arc::clone(graphs), made.clone()));
+        kept.push_front((Arc::clone(graphs), Arc::clone(&made)));
         Ok(made)
     }
 
-    fn find(&self, graphs: &Arc<GraphNames>) -> Option<Option<Arc<S>>> {
+    fn find(&self, graphs: &Arc<GraphNames>) -> Option<Arc<S>> {
         let mut kept = self.kept.lock();
         let place = kept.iter().position(|(of, _)| Arc::ptr_eq(of, graphs))?;
         let found = kept.remove(place)?;
-        let state = found.1.clone();
+        let state = Arc::clone(&found.1);
         kept.push_front(found);
         Some(state)
     }

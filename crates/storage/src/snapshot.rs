@@ -26,7 +26,7 @@ use crate::graph_set::GraphSet;
 use crate::index::{COLUMNS, PerPermutation, Permutation, QuadIndex};
 use crate::manifest::{Manifest, PrefixEntry};
 use crate::scoped_states::ScopedStates;
-use crate::statistics::Statistics;
+use crate::statistics::{Figures, Sampled, SampledStatistics};
 use crate::stored::{Deltas, Stored};
 use crate::table::Tables;
 use crate::{Error, Result};
@@ -45,6 +45,8 @@ pub struct Snapshot {
     tables: Arc<Tables>,
     /// What of it some askers see.
     scoped: ScopedStates<Self>,
+    /// Of what some askers see: figures about that alone.
+    sampled: Option<SampledStatistics>,
 }
 
 impl Snapshot {
@@ -61,6 +63,7 @@ impl Snapshot {
             stored,
             tables: Arc::default(),
             scoped: ScopedStates::default(),
+            sampled: None,
         }
     }
 
@@ -85,6 +88,7 @@ impl Snapshot {
             prefixes: Arc::clone(&self.prefixes),
             tables: Arc::clone(&self.tables),
             scoped: ScopedStates::default(),
+            sampled: None,
         })
     }
 
@@ -100,6 +104,7 @@ impl Snapshot {
             prefixes: Arc::clone(&self.prefixes),
             tables: Arc::clone(&self.tables),
             scoped: ScopedStates::default(),
+            sampled: None,
         }
     }
 
@@ -173,6 +178,25 @@ impl Snapshot {
         let with_gspo = stored.base.index(Permutation::Gspo).is_some() || has_named_graph(&changes);
         let deltas = Deltas::default().apply(&changes, None, with_gspo)?;
         self.with_deltas(Arc::new(stored), deltas, self.counts)
+    }
+
+    /// What somebody sees who does not see the quads of some graphs, of a state that is whole. It tells no more than a database does that holds nothing
+    /// else: GSPO is there where a quad of a named graph is seen, and figures are of what is seen.
+    pub(crate) fn shown_without(&self, hidden: &GraphSet) -> Result<Self> {
+        let mut shown = match hidden.is_empty() {
+            true => self.with_manifest(Arc::clone(&self.manifest)),
+            false => self.without(hidden)?,
+        };
+        if let Some(gspo) = shown.index(Permutation::Gspo) {
+            let named = gspo
+                .cursor()
+                .distinct_next(&[], Some(TermId::DEFAULT_GRAPH))?;
+            if named.is_none() {
+                shown.indexes.remove(Permutation::Gspo);
+            }
+        }
+        shown.sampled = Some(SampledStatistics::default());
+        Ok(shown)
     }
 
     /// What of it some askers see.
@@ -257,9 +281,12 @@ impl Snapshot {
         self.counts.delta_terms
     }
 
-    /// The statistics of the base: what changed since is not in them.
-    pub(crate) fn statistics(&self) -> &Statistics {
-        self.stored.base.statistics()
+    /// What is known of the quads without looking at each.
+    pub(crate) fn figures(&self) -> Figures<'_> {
+        match &self.sampled {
+            None => Figures::Counted(self.stored.base.statistics()),
+            Some(found) => Figures::Sampled(Sampled::new(found, &self.indexes)),
+        }
     }
 
     /// Whether there are quads outside the default graph, or were lately.

@@ -41,6 +41,7 @@ mod share;
 mod stream;
 mod table;
 mod told;
+mod touches;
 mod traced;
 mod zone_test;
 
@@ -48,6 +49,7 @@ pub use dense::DenseAggregation;
 pub use node::scan_without_order;
 pub use share::ShareKeys;
 pub use table::StoredTable;
+pub use touches::touches;
 
 use datafusion::common::DataFusionError;
 

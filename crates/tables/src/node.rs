@@ -47,6 +47,10 @@ use super::plan::{Counts, Plan, ScannedRows};
 use super::stream::ScanStream;
 use super::told;
 
+/// What a scan counts of rows, by the names of metrics.
+const LOOKED_AT: &str = "rows_looked_at";
+const SPARED: &str = "rows_spared";
+
 /// Of fewer rows, whoever is first takes the next ones.
 const DIVIDED_ROWS_MIN: u64 = 4 * GROUP_ROWS as u64;
 
@@ -217,9 +221,17 @@ impl ScanExec {
         let counts = Counts {
             baseline: BaselineMetrics::new(&self.metrics, partition),
             vectors_skipped: counter("vectors_skipped"),
-            rows_looked_at: counter("rows_looked_at"),
+            rows_looked_at: counter(LOOKED_AT),
+            rows_spared: counter(SPARED),
         };
         (plan, counts)
+    }
+
+    /// Rows that its own conditions left to be looked at, whether or not a hint spared some of them: hints come sooner or later.
+    pub(super) fn touches(&self) -> u64 {
+        let counted = self.metrics.clone_inner();
+        let sum = |name| counted.sum_by_name(name).map_or(0, |sum| sum.as_usize());
+        (sum(LOOKED_AT) + sum(SPARED)) as u64
     }
 
     /// What operators above say while they run.

@@ -148,4 +148,6 @@ pub(super) struct Counts {
     pub(super) baseline: BaselineMetrics,
     pub(super) vectors_skipped: Count,
     pub(super) rows_looked_at: Count,
+    /// Of vectors that only a hint has ruled out: how many depends on who was faster.
+    pub(super) rows_spared: Count,
 }

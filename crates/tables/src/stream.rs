@@ -215,7 +215,9 @@ impl ScanStream {
         while start < end {
             let vector = start / vector_rows;
             let until = ((vector + 1) * vector_rows).min(end);
-            if self.may_pass(vector as usize) {
+            let vector = vector as usize;
+            let is_left = self.is_left(vector);
+            if is_left && self.is_hinted(vector) {
                 match chunks.last_mut() {
                     Some(last)
                         if last.end == start && last.end - last.start < self.batch_rows as u64 =>
@@ -226,6 +228,9 @@ impl ScanStream {
                 }
             } else {
                 self.counts.vectors_skipped.add(1);
+                if is_left {
+                    self.counts.rows_spared.add((until - start) as usize);
+                }
             }
             start = until;
         }
@@ -250,12 +255,16 @@ impl ScanStream {
         }
     }
 
-    fn may_pass(&self, vector: usize) -> bool {
-        let fixed = self.plan.conditions.iter();
-        let hints = self.hints.iter().flat_map(|hint| &hint.conditions);
-        fixed
-            .chain(hints)
-            .all(|condition| condition.zones.may_pass(vector))
+    /// Whether the scan's own conditions leave a vector.
+    fn is_left(&self, vector: usize) -> bool {
+        let mut fixed = self.plan.conditions.iter();
+        fixed.all(|condition| condition.zones.may_pass(vector))
+    }
+
+    /// Whether hints leave it, too.
+    fn is_hinted(&self, vector: usize) -> bool {
+        let mut hints = self.hints.iter().flat_map(|hint| &hint.conditions);
+        hints.all(|condition| condition.zones.may_pass(vector))
     }
 
     /// Takes hints as they are now.

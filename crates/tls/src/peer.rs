@@ -32,6 +32,11 @@ impl PeerNames {
     }
 
     /// The URIs.
+    pub fn as_slice(&self) -> &[String] {
+        &self.0
+    }
+
+    /// The same, one after the other.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }

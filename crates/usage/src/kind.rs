@@ -23,6 +23,17 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [Self; 7] = [
+        Self::Query,
+        Self::Select,
+        Self::Ask,
+        Self::Construct,
+        Self::Describe,
+        Self::Update,
+        Self::Sql,
+    ];
+
     /// As it is written in the log.
     pub fn name(self) -> &'static str {
         match self {
@@ -60,6 +71,18 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [Self; 8] = [
+        Self::Ok,
+        Self::Refused,
+        Self::Syntax,
+        Self::Timeout,
+        Self::Exceeded,
+        Self::Memory,
+        Self::Cancelled,
+        Self::Error,
+    ];
+
     /// As it is written in the log.
     pub fn name(self) -> &'static str {
         match self {

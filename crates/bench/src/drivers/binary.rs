@@ -192,6 +192,12 @@ impl ServerProcess {
         &self.endpoint
     }
 
+    /// Ends it at once, by SIGKILL, as it will end with this value.
+    pub(super) fn kill(&mut self) {
+        // If it has ended already there is nothing to end.
+        let _ = self.child.kill();
+    }
+
     /// Its number for the system.
     pub fn process(&self) -> u32 {
         self.child.id()

@@ -233,6 +233,7 @@ fn add_users(database: &Path) -> Result<(), BenchError> {
             time_ms: Some(600_000),
             rows: Some(1 << 40),
             bytes: Some(1 << 50),
+            memory: Some(1 << 40),
             cost: Some(Budget {
                 touches: 1 << 60,
                 seconds: 3_600,

@@ -21,6 +21,7 @@ mod peer;
 mod pool;
 mod relational;
 mod soak;
+mod soak_updates;
 mod store;
 mod tpch;
 mod update;
@@ -52,7 +53,8 @@ pub use open::{OpenOptions, OpenReport, open};
 pub use peer::Peer;
 pub use pool::parameter_pool;
 pub use relational::{RelationalOptions, RelationalReport, RelationalTimes, relational};
-pub use soak::{SoakOptions, SoakReport, soak};
+pub use soak::{MemoryReport, SoakCount, SoakOptions, SoakReport, soak};
+pub use soak_updates::{SoakUpdatesOptions, SoakUpdatesReport, soak_updates};
 pub use store::{Bar, StoreOptions, StoreReport, store};
 pub use tpch::{
     TpchCompareReport, TpchOptions, TpchPair, TpchQueryTimes, TpchReport, compare_duckdb, tpch,

@@ -212,3 +212,54 @@ fn who_is_put_into_a_group_by_others_has_its_rules_for_that_time_alone() {
     assert_eq!(rules(&within), rules(&catalog) + 1);
     assert_eq!(within.user(UserId(8)).unwrap().groups, [GroupId(2)].into());
 }
+
+#[test]
+fn what_a_name_shows_to_scram_does_not_tell_whether_there_is_such_a_user() {
+    let before = with_users();
+    let process = DecoySecret::new();
+    let of_another = before.scram("nobody", &process).verifier;
+    let mut bob = user(3, "bob", false);
+    bob.password = Some(crate::KeptPassword::new("long enough").unwrap());
+    let catalog = after(&before, [Change::PutUser(bob.clone())]);
+    let shown = |catalog: &Catalog, name| catalog.scram(name, &process);
+
+    let right = shown(&catalog, "bob");
+    let kept = bob.password.as_ref().and_then(|it| it.scram()).unwrap();
+    assert_eq!((&right.verifier, right.user), (kept, Some(UserId(3))));
+    // A user without a password, an unknown name, and what is no name.
+    for name in ["alice", "nobody", "editors", "a b"] {
+        let decoy = shown(&catalog, name);
+        assert_eq!((decoy.user, decoy.is_too_old), (None, false), "{name}");
+        assert_eq!(decoy.verifier.iterations(), kept.iterations());
+        let again = catalog.scram(name, &DecoySecret::new());
+        assert_eq!(decoy.verifier, again.verifier, "{name}");
+    }
+    // As soon as there is a secret of the database's own, that of the process is nothing.
+    assert_ne!(shown(&catalog, "nobody").verifier, of_another);
+    let read = Catalog::of_entries(&catalog.entries().unwrap()).unwrap();
+    assert_eq!(
+        shown(&read, "nobody").verifier,
+        shown(&catalog, "nobody").verifier
+    );
+
+    bob.is_locked = true;
+    let locked = after(&catalog, [Change::PutUser(bob.clone())]);
+    let shut = shown(&locked, "bob");
+    assert_eq!(shut.user, None);
+    assert_eq!(shut.verifier.salt(), kept.salt());
+    assert_ne!(shut.verifier.stored_key(), kept.stored_key());
+    assert!(!locked.lets_in(UserId(3)) && catalog.lets_in(UserId(3)));
+
+    bob.is_locked = false;
+    let hash = serde_json::to_string(bob.password.as_ref().unwrap().text()).unwrap();
+    bob.password = Some(serde_json::from_str(&hash).unwrap());
+    let old = after(&before, [Change::PutUser(bob)]);
+    let shown = shown(&old, "bob");
+    assert_eq!((shown.user, shown.is_too_old), (None, true));
+    assert!(
+        old.entries()
+            .unwrap()
+            .keys()
+            .all(|(kind, _)| kind != DECOYS)
+    );
+}

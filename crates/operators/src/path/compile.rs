@@ -141,5 +141,5 @@ fn repeated(path: Path, from_zero: bool, many: bool) -> Path {
 
 fn predicate_id(context: &QueryContext, predicate: &NamedNode) -> Result<Option<TermId>> {
     let term = Term::Iri(predicate.as_str().into());
-    Ok(context.snapshot().term_id(&term)?)
+    Ok(context.view().id_in_quads(&term)?)
 }

@@ -21,8 +21,10 @@ pub(crate) enum BenchSuite {
     Guard(GuardArguments),
     /// Transactions over HTTP, updates beside queries, opening after a kill, against their bars
     Update(UpdateBenchArguments),
+    /// Clients of every kind, with users, rules and limits, for as long as one likes: no fault, no wrong answer, flat memory
+    Soak(SoakArguments),
     /// Readers and writers while checkpoints, compactions and bulk loads run: no failure, no wrong answer
-    SoakUpdates(SoakArguments),
+    SoakUpdates(SoakUpdatesArguments),
     /// The first queries when nothing of a database with BSBM data is in memory, against the same warm
     Cold(ColdArguments),
     /// Ours and another store, side by side on the same data, answers compared
@@ -297,6 +299,34 @@ pub(crate) struct UpdateBenchArguments {
 
 #[derive(Args)]
 pub(crate) struct SoakArguments {
+    /// For how long
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) seconds: u64,
+    /// The same in minutes
+    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) minutes: Option<u64>,
+    /// Clients; of each eight one is of each kind
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub(crate) clients: u32,
+    /// Of them, those that ask nothing but queries that need more memory than there is
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=512))]
+    pub(crate) heavy: u32,
+    /// Number of products of the BSBM data set
+    #[arg(long, value_name = "N", default_value_t = 2_785, value_parser = clap::value_parser!(u32).range(10..=200_000_000))]
+    pub(crate) products: u32,
+    /// Memory of the server
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub(crate) memory: Bytes,
+    /// Where data are kept and the database is made
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct SoakUpdatesArguments {
     /// For how long
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub(crate) seconds: u64,

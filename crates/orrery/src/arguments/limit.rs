@@ -65,6 +65,9 @@ pub(crate) struct LimitArguments {
     /// Bytes of an answer, before it is compressed
     #[arg(long, value_name = "BYTES", group = "limits")]
     pub(crate) bytes: Option<Bytes>,
+    /// Memory that all queries of theirs that run at the same time may hold together, such as 64M
+    #[arg(long, value_name = "BYTES", group = "limits")]
+    pub(crate) memory: Option<Bytes>,
     /// Touches of rows that are refilled over a time, such as 5000000/1h or 1000000000/1d
     #[arg(long, value_name = "TOUCHES/TIME", group = "limits")]
     pub(crate) cost: Option<CostBudget>,

@@ -13,8 +13,9 @@ mod query_log;
 mod report;
 mod serve;
 mod vouching;
+mod watching;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use access::{
     AccessPlace, GrantCommand, GroupCommand, KeyCommand, PasswordArguments, RightArgument,
@@ -23,7 +24,8 @@ pub(crate) use access::{
 pub(crate) use bench::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
     FloorArguments, GenerateArguments, GuardArguments, RelationalArguments, SoakArguments,
-    StoreBenchArguments, TpchArguments, UpdateBenchArguments, VectorsArguments,
+    SoakUpdatesArguments, StoreBenchArguments, TpchArguments, UpdateBenchArguments,
+    VectorsArguments,
 };
 pub(crate) use common::{DatabaseArgument, ReportFormat};
 pub(crate) use database::{
@@ -49,6 +51,18 @@ pub(crate) struct Arguments {
     /// Log more (on standard error; ORRERY_LOG=filter for detail)
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
+    /// How lines of the log look: text for people, or JSON, one object a line, for programs
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
+    pub(crate) log_format: LogFormat,
+}
+
+/// How lines of the log look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
 }
 
 #[derive(Subcommand)]

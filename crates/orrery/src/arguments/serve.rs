@@ -9,6 +9,7 @@ use super::common::DatabaseArgument;
 use super::query::{EndpointArguments, LoadSourceArguments};
 use super::query_log::QueryLogArguments;
 use super::vouching::{OidcArguments, TlsArguments};
+use super::watching::WatchingArguments;
 use crate::units::{Bytes, Seconds, listen_address};
 
 #[derive(Args)]
@@ -42,6 +43,15 @@ pub(crate) struct ServerArguments {
     /// Answer also to this name when listening on a loopback address, as a proxy on this machine may call it; may be repeated
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
+    /// Take the word of this proxy for who asks through it (X-Forwarded-For, Forwarded): addresses or networks, such as 10.0.0.8,fd00::/8
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    pub(crate) trust_proxy: Vec<String>,
+    /// Connections that one address may have open, beside this machine's and trusted proxies'; more are closed at once
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub(crate) connections_per_address: usize,
+    /// Close an upload of a large document that comes more slowly than so many bytes a second, over 30 s
+    #[arg(long, value_name = "BYTES", default_value = "1K")]
+    pub(crate) upload_rate: Bytes,
     /// Let external tables be of this PostgreSQL server: host, host:port, address or network (* for every public host); may be repeated
     #[arg(long, value_name = "HOST")]
     pub(crate) foreign_allow: Vec<String>,
@@ -92,6 +102,8 @@ pub(crate) struct ServerArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) watching: WatchingArguments,
+    #[command(flatten)]
     pub(crate) postgres: PostgresArguments,
     #[command(flatten)]
     pub(crate) flight: FlightArguments,
@@ -100,11 +112,11 @@ pub(crate) struct ServerArguments {
 /// How PostgreSQL's clients are served.
 #[derive(Args)]
 pub(crate) struct PostgresArguments {
-    /// Answer SQL to PostgreSQL's clients at this address, such as 127.0.0.1:5433. Beyond this machine they need a password: that of the environment's
-    /// ORRERY_PG_PASSWORD, or of a file
+    /// Answer SQL to PostgreSQL's clients at this address, such as 127.0.0.1:5433: to users of the database with their passwords. Where it has none, clients beyond this machine
+    /// need a password: that of the environment's ORRERY_PG_PASSWORD, or of a file
     #[arg(long, value_name = "HOST:PORT", value_parser = listen_address)]
     pub(crate) pg: Option<SocketAddr>,
-    /// The password of PostgreSQL's clients is the first line of this file
+    /// The password of PostgreSQL's clients, where the database has no users, is the first line of this file
     #[arg(long, value_name = "FILE", requires = "pg")]
     pub(crate) pg_password_file: Option<PathBuf>,
     /// Certificate (PEM) for those of them that ask for TLS
@@ -118,11 +130,11 @@ pub(crate) struct PostgresArguments {
 /// How clients of Arrow Flight SQL are served.
 #[derive(Args)]
 pub(crate) struct FlightArguments {
-    /// Answer SQL to clients of Arrow Flight SQL (ADBC, JDBC) at this address, such as 127.0.0.1:32010. Beyond this machine they need TLS and a password:
-    /// that of the environment's ORRERY_FLIGHT_PASSWORD, or of a file
+    /// Answer SQL to clients of Arrow Flight SQL (ADBC, JDBC) at this address, such as 127.0.0.1:32010: to users of the database, beyond this machine within TLS. Where it has none,
+    /// clients beyond this machine need TLS and a password: that of the environment's ORRERY_FLIGHT_PASSWORD, or of a file
     #[arg(long, value_name = "HOST:PORT", value_parser = listen_address)]
     pub(crate) flight: Option<SocketAddr>,
-    /// The password of these clients is the first line of this file
+    /// The password of these clients, where the database has no users, is the first line of this file
     #[arg(long, value_name = "FILE", requires = "flight")]
     pub(crate) flight_password_file: Option<PathBuf>,
     /// Certificate (PEM): with it all of them have to use TLS

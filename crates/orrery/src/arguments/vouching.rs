@@ -15,7 +15,7 @@ pub(crate) struct TlsArguments {
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Who vouches for certificates of clients (PEM): one that names a user's identity as a URI is as good as the user's password
+    /// Who vouches for certificates of clients (PEM), also of PostgreSQL's and Flight SQL where these have certificates: one that names a user's identity as a URI is as good as the user's password
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub(crate) tls_client_ca: Option<PathBuf>,
 }

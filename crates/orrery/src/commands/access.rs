@@ -413,6 +413,9 @@ fn limit_row(listed: &ListedLimits) -> Vec<String> {
         limits.rows.map(|rows| format!("{rows} rows")),
         limits.bytes.map(|bytes| format!("{bytes} bytes")),
         limits
+            .memory
+            .map(|bytes| format!("{bytes} bytes of memory")),
+        limits
             .cost
             .map(|cost| format!("{} touches in {} s", cost.touches, cost.seconds)),
     ];

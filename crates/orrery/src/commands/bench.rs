@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
     Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions,
-    GuardOptions, Peer, RelationalOptions, ServerProcess, SoakOptions, StoreOptions, TpchOptions,
-    UpdateBenchOptions, VectorsOptions, cold, compare, compare_duckdb, estimates, explore, floor,
-    guard, relational, soak, store, tpch, update, vectors,
+    GuardOptions, Peer, RelationalOptions, ServerProcess, SoakOptions, SoakUpdatesOptions,
+    StoreOptions, TpchOptions, UpdateBenchOptions, VectorsOptions, cold, compare, compare_duckdb,
+    estimates, explore, floor, guard, relational, soak, soak_updates, store, tpch, update, vectors,
 };
 use orrery_bench::report::with_section;
 use orrery_bench::tpch::streams;
@@ -18,7 +18,8 @@ use super::output::Output;
 use crate::arguments::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
     FloorArguments, GenerateArguments, GuardArguments, RelationalArguments, ReportFormat,
-    SoakArguments, StoreBenchArguments, TpchArguments, UpdateBenchArguments, VectorsArguments,
+    SoakArguments, SoakUpdatesArguments, StoreBenchArguments, TpchArguments, UpdateBenchArguments,
+    VectorsArguments,
 };
 use crate::failure::Failure;
 use crate::units::ShowCount;
@@ -34,7 +35,8 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Floor(arguments) => run_floor(arguments),
         BenchSuite::Guard(arguments) => run_guard(arguments),
         BenchSuite::Update(arguments) => run_update(arguments),
-        BenchSuite::SoakUpdates(arguments) => run_soak(arguments),
+        BenchSuite::Soak(arguments) => run_soak(arguments),
+        BenchSuite::SoakUpdates(arguments) => run_soak_updates(arguments),
         BenchSuite::Cold(arguments) => run_cold(arguments),
         BenchSuite::Compare(arguments) => run_compare(arguments),
         BenchSuite::Relational(arguments) => run_relational(arguments),
@@ -325,19 +327,44 @@ fn run_update(arguments: UpdateBenchArguments) -> Result<(), Failure> {
 }
 
 fn run_soak(arguments: SoakArguments) -> Result<(), Failure> {
-    let cache = arguments.cache.unwrap_or_else(default_cache);
-    std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
     let options = SoakOptions {
-        cache,
-        seconds: arguments.seconds,
-        readers: arguments.readers,
-        writers: arguments.writers,
+        cache: arguments.cache.unwrap_or_else(default_cache),
+        data: GenerateOptions {
+            products: arguments.products,
+            ..GenerateOptions::default()
+        },
+        seconds: arguments
+            .minutes
+            .map_or(arguments.seconds, |minutes| minutes * 60),
+        clients: arguments.clients as usize,
+        heavy: arguments.heavy as usize,
+        memory_bytes: arguments.memory.0,
     };
     let report = soak(&Binary::current()?, &options, &mut |next| {
         eprintln!("{next} ...");
     })?;
     show(&report, arguments.report)?;
-    match report.is_clean() {
+    clean(report.is_clean())
+}
+
+fn run_soak_updates(arguments: SoakUpdatesArguments) -> Result<(), Failure> {
+    let cache = arguments.cache.unwrap_or_else(default_cache);
+    std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
+    let options = SoakUpdatesOptions {
+        cache,
+        seconds: arguments.seconds,
+        readers: arguments.readers,
+        writers: arguments.writers,
+    };
+    let report = soak_updates(&Binary::current()?, &options, &mut |next| {
+        eprintln!("{next} ...");
+    })?;
+    show(&report, arguments.report)?;
+    clean(report.is_clean())
+}
+
+fn clean(is_clean: bool) -> Result<(), Failure> {
+    match is_clean {
         true => Ok(()),
         false => Err(Failure::Other(
             "something failed or was wrong; see above".to_owned(),

@@ -36,6 +36,7 @@ fn limits_of(arguments: &LimitArguments) -> Limits {
         time_ms: arguments.time.map(|time| milliseconds(time.0)),
         rows: arguments.rows,
         bytes: arguments.bytes.map(|bytes| bytes.0),
+        memory: arguments.memory.map(|bytes| bytes.0),
         cost: arguments.cost.map(|cost| cost.0),
     }
 }

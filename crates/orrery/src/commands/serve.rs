@@ -5,21 +5,28 @@ use std::path::{Path, PathBuf};
 
 use orrery_flight::FlightOptions;
 use orrery_postgres::{Password, PostgresOptions, StartError};
-use orrery_server::{HttpOptions, ServerOptions, stop_signal};
+use orrery_server::{
+    ClientTimes, HttpOptions, MetricsToken, ServerOptions, TrustedProxies, stop_signal,
+};
 use orrery_storage::WriterOptions;
 use orrery_tls::TlsFiles;
 
 use super::foreign::foreign_of;
 use super::update::allow_list;
 use super::warm::available_bytes;
-use crate::arguments::{ServeArguments, ServerArguments};
+use crate::arguments::{LogFormat, ServeArguments, ServerArguments};
 use crate::failure::Failure;
 
 /// A query that is sent by a form has three bytes for each that is escaped, and there are other parameters.
 const FORM_BYTES_PER_BYTE: usize = 4;
 
-pub(crate) fn run(arguments: ServeArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Failure> {
+    let tell: fn(&str, &str) = match format {
+        LogFormat::Text => tell_first_administrator,
+        LogFormat::Json => log_first_administrator,
+    };
     let options = ServerOptions {
+        auth: arguments.server.auth.then_some(tell),
         is_process_bound: true,
         ..options(&arguments.database.directory, &arguments.server)?
     };
@@ -67,7 +74,16 @@ pub(crate) fn options(
             foreign: foreign_of(&arguments.foreign_allow)?,
             query_log: arguments.query_log.options(),
             audit_log: arguments.audit_log.clone(),
+            metrics_token: metrics_token(arguments)?,
+            otlp: arguments.watching.otlp(),
             ..HttpOptions::default()
+        },
+        trust_proxy: TrustedProxies::new(arguments.trust_proxy.iter().map(String::as_str))
+            .map_err(|error| Failure::Other(format!("--trust-proxy: {error}")))?,
+        connections_per_address: arguments.connections_per_address,
+        client_times: ClientTimes {
+            upload_bytes_per_s: arguments.upload_rate.0,
+            ..ClientTimes::default()
         },
         admin: arguments.admin,
         tls: arguments.tls.files(),
@@ -83,6 +99,31 @@ fn tell_first_administrator(name: &str, password: &str) {
     eprintln!(
         "orrery: made the user {name} with the password {password}; it is shown once. `orrery user password {name}` makes another"
     );
+}
+
+/// The same for programs.
+fn log_first_administrator(name: &str, password: &str) {
+    let message = format!("made the user {name} with the password {password}; it is shown once");
+    crate::log::write_json("WARN", &message);
+}
+
+/// What lets a scraper read `/metrics`.
+fn metrics_token(arguments: &ServerArguments) -> Result<Option<MetricsToken>, Failure> {
+    let Some(path) = &arguments.watching.metrics_token_file else {
+        return Ok(None);
+    };
+    let wrong = |reason: &str| {
+        Failure::Other(format!(
+            "the token of /metrics in {}: {reason}",
+            path.display()
+        ))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
+    let token = MetricsToken::new(text.lines().next().unwrap_or_default().trim());
+    let token = token.ok_or_else(|| {
+        wrong("its first line has to be 16 characters of ASCII or more, without blanks")
+    })?;
+    Ok(Some(token))
 }
 
 /// The names of the variables that may have passwords: a command line is seen by everybody on the machine.
@@ -127,6 +168,14 @@ where
     })?))
 }
 
+/// A certificate and its key; who vouches for those of clients is the same for all that listens.
+fn with_client_ca((certificate, key): (PathBuf, PathBuf), arguments: &ServerArguments) -> TlsFiles {
+    TlsFiles {
+        client_ca: arguments.tls.tls_client_ca.clone(),
+        ..TlsFiles::new(certificate, key)
+    }
+}
+
 fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Failure> {
     let given = &arguments.postgres;
     let Some(listen) = given.pg else {
@@ -141,7 +190,7 @@ fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Fail
     let tls = given.pg_certificate.clone().zip(given.pg_key.clone());
     Ok(Some(PostgresOptions {
         password,
-        tls: tls.map(|(certificate, key)| TlsFiles::new(certificate, key)),
+        tls: tls.map(|files| with_client_ca(files, arguments)),
         statement_time_default: arguments.timeout.0.min(arguments.timeout_max.0),
         statement_time_max: arguments.timeout_max.0,
         ..PostgresOptions::new(listen)
@@ -165,7 +214,7 @@ fn flight(arguments: &ServerArguments) -> Result<Option<FlightOptions>, Failure>
         .zip(given.flight_key.clone());
     Ok(Some(FlightOptions {
         password,
-        tls: tls.map(|(certificate, key)| TlsFiles::new(certificate, key)),
+        tls: tls.map(|files| with_client_ca(files, arguments)),
         statement_time_default: arguments.timeout.0.min(arguments.timeout_max.0),
         statement_time_max: arguments.timeout_max.0,
         ..FlightOptions::new(listen)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use orrery_storage::statistics::PredicateStatistics;
+use orrery_storage::statistics::{Figures, PredicateStatistics};
 use orrery_storage::{ByteCount, Database, Permutation, ReadView, Snapshot};
 use orrery_term::TermId;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: StatsArguments) -> Result<(), Failure> {
 fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure> {
     let view = database.view_of_process();
     let snapshot = view.snapshot();
-    let statistics = view.statistics();
+    let all = all(&view)?;
     let mut predicates = predicates(&view)?;
     predicates.sort_by_key(|(id, figures)| (std::cmp::Reverse(figures.quads), *id));
     let predicates_in_all = predicates.len();
@@ -66,8 +66,8 @@ fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure>
             .map(ToString::to_string),
         quads: view.quad_count(),
         terms: snapshot.dictionary().len() + snapshot.delta_terms(),
-        distinct_subjects: statistics.distinct_subjects(),
-        distinct_objects: statistics.distinct_objects(),
+        distinct_subjects: all.distinct_subjects,
+        distinct_objects: all.distinct_objects,
         named_graphs: named_graphs(&view)?,
         predicates: predicates
             .into_iter()
@@ -81,7 +81,10 @@ fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure>
             })
             .collect::<Result<_, Failure>>()?,
         predicates_in_all,
-        characteristic_sets: statistics.characteristic_sets().len(),
+        characteristic_sets: match view.figures() {
+            Figures::Counted(statistics) => statistics.characteristic_sets().len(),
+            Figures::Sampled(_) => 0,
+        },
         files: files.map(|file| (file.name.clone(), file.bytes)).collect(),
     })
 }
@@ -94,15 +97,24 @@ fn predicates(view: &ReadView) -> Result<Vec<(TermId, PredicateStatistics)>, Fai
     let (mut cursor, mut predicates) = (index.cursor(), Vec::new());
     let mut last = None;
     while let Some(predicate) = cursor.distinct_next(&[], last)? {
-        let of_base = view.statistics().predicate(predicate);
-        let figures = PredicateStatistics {
-            quads: cursor.seek(&[predicate])?.len(),
-            ..of_base.copied().unwrap_or_default()
+        let figures = match view.figures() {
+            Figures::Counted(statistics) => PredicateStatistics {
+                quads: cursor.seek(&[predicate])?.len(),
+                ..statistics.predicate(predicate).copied().unwrap_or_default()
+            },
+            Figures::Sampled(sampled) => sampled.predicate(predicate)?,
         };
         predicates.push((predicate, figures));
         last = Some(predicate);
     }
     Ok(predicates)
+}
+
+fn all(view: &ReadView) -> Result<PredicateStatistics, Failure> {
+    Ok(match view.figures() {
+        Figures::Counted(statistics) => statistics.all(),
+        Figures::Sampled(sampled) => sampled.all()?,
+    })
 }
 
 /// Without named graphs there is no permutation that begins with the graph.

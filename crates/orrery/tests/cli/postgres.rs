@@ -421,8 +421,8 @@ fn trees_of_tables_in_pgadmin_and_dbeaver_are_filled() {
     lines("DBeaver: indexes", &["|3|item_price|", "|1|item_pkey|"]);
 }
 
-#[test]
-fn jdbc_reads_rows_and_lists_tables() {
+/// PostgreSQL's JDBC driver, if it and a Java that runs it are on the machine; says so if not.
+pub(crate) fn jdbc_driver() -> Option<PathBuf> {
     let home = std::env::var("HOME").unwrap_or_default();
     let jars = std::fs::read_dir(format!("{home}/.cache/orrery/clients"));
     let names = jars.into_iter().flatten().flatten().map(|it| it.path());
@@ -430,13 +430,18 @@ fn jdbc_reads_rows_and_lists_tables() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("postgresql-") && name.ends_with(".jar")
     };
-    let Some(driver) = names.into_iter().find(is_driver) else {
+    let driver = names.into_iter().find(is_driver);
+    if driver.is_none() {
         eprintln!("left out: PostgreSQL's JDBC driver is not here; see `make setup`");
+    }
+    driver.filter(|_| has("java", &["-version"]))
+}
+
+#[test]
+fn jdbc_reads_rows_and_lists_tables() {
+    let Some(driver) = jdbc_driver() else {
         return;
     };
-    if !has("java", &["-version"]) {
-        return;
-    }
     let server = PostgresServer::start(&[]);
     let run = Command::new("java")
         .args([

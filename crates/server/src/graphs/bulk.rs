@@ -6,7 +6,7 @@
 //! part of the server's, and held of it while it runs.
 
 use super::address::{Address, BODY_NAME, Target};
-use crate::body::{BodyMemory, Coding, body_time_max, unreadable};
+use crate::body::{BodyMemory, Coding, UploadPace, client_times, unreadable};
 use crate::documents::{format_of_body, has_graphs};
 use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::base_iri;
@@ -23,6 +23,7 @@ use orrery_sparql::UpdateOptions;
 use orrery_storage::{ByteCount, reason};
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A load may take one part of so many of the memory, within these bounds.
 const LOAD_MEMORY_PART: u64 = 4;
@@ -83,13 +84,17 @@ pub(super) async fn load(
         .tempfile_in(&state.engine.options().temp_dir)
         .map_err(failed)?;
     let mut chunks = body.into_data_stream();
-    let stall_max = body_time_max(parts);
+    let times = client_times(parts);
+    let stall_max = times.body_max;
+    let mut pace = UploadPace::new(times);
     let mut first = Vec::with_capacity(FIRST_BYTES);
     loop {
+        let asked = Instant::now();
         let chunk = tokio::time::timeout(stall_max, chunks.next()).await;
         let chunk = chunk.map_err(|_elapsed| ServerError::BodyTooSlow { limit: stall_max })?;
         let Some(chunk) = chunk else { break };
         let chunk = chunk.map_err(|error| unreadable(&error))?;
+        pace.came(chunk.len(), asked.elapsed())?;
         first.extend(chunk.iter().take(FIRST_BYTES - first.len()));
         file.write_all(&chunk).map_err(failed)?;
     }

@@ -4,10 +4,11 @@
 //! that several at the same time share one budget. It may go below nothing by what is done between two looks; the next query waits until
 //! that is made up for.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use orrery_guard::{Budget, Limits};
+use orrery_sparql::AccountShare;
 
 use super::exceeded::Exceeded;
 
@@ -26,6 +27,8 @@ struct State {
     refilled: Instant,
     /// How long it takes until all of it is there again.
     period: Duration,
+    /// What its requests hold of the memory, where that is bounded.
+    share: Option<Arc<AccountShare>>,
 }
 
 impl Account {
@@ -35,6 +38,7 @@ impl Account {
             used: 0.0,
             refilled: now,
             period: Duration::ZERO,
+            share: None,
         };
         Self {
             state: Mutex::new(state),
@@ -71,6 +75,16 @@ impl Account {
             state.used += touches as f64;
         }
         state.require_cost(limits, now)
+    }
+
+    /// What its requests may hold of the memory together, if that is bounded. Where the bound is another one since, those that run keep to theirs.
+    pub(super) fn share(&self, limits: &Limits) -> Option<Arc<AccountShare>> {
+        let bytes = limits.memory?;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = state.share.take().filter(|share| share.bytes() == bytes);
+        let share = known.unwrap_or_else(|| AccountShare::new(bytes));
+        state.share = Some(Arc::clone(&share));
+        Some(share)
     }
 
     /// Whether it says nothing that a new one would not.
@@ -121,6 +135,7 @@ mod tests {
         time_ms: None,
         rows: None,
         bytes: None,
+        memory: None,
         cost: Some(Budget {
             touches: 1_000,
             seconds: 100,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orrery_sparql::TouchReader;
+use orrery_sparql::Touched;
 use tokio::time::Instant;
 
 use super::exceeded::Exceeded;
@@ -15,10 +15,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// See the module.
 pub(crate) struct CostWatch {
-    reader: TouchReader,
+    reader: Box<dyn Touched>,
     /// None where nothing is limited.
     meter: Option<Arc<Meter>>,
-    record: Arc<AccessRecord>,
+    /// None where it is not a request of HTTP.
+    record: Option<Arc<AccessRecord>>,
     charged: u64,
     /// Nothing is done any more that would cost something.
     is_settled: bool,
@@ -26,17 +27,17 @@ pub(crate) struct CostWatch {
 }
 
 impl CostWatch {
-    /// Of a query that has not begun.
+    /// Of what is done from now on.
     pub(crate) fn new(
-        reader: TouchReader,
+        reader: Box<dyn Touched>,
         meter: Option<Arc<Meter>>,
-        record: Arc<AccessRecord>,
+        record: Option<Arc<AccessRecord>>,
     ) -> Self {
         Self {
+            charged: reader.touches(),
             reader,
             meter,
             record,
-            charged: 0,
             is_settled: false,
             next_look: Instant::now() + LOOK_EVERY,
         }
@@ -81,7 +82,9 @@ impl CostWatch {
         let touches = self.reader.touches();
         let more = touches - self.charged.min(touches);
         self.charged = touches;
-        self.record.add_touches(more);
+        if let Some(record) = &self.record {
+            record.add_touches(more);
+        }
         self.meter.as_ref().map_or(Ok(()), |meter| meter.take(more))
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use orrery_storage::ByteCount;
 
+use crate::metrics::SpentLimit;
+
 /// Which limit of who asks a request has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Exceeded {
@@ -28,6 +30,16 @@ pub(crate) enum Exceeded {
 }
 
 impl Exceeded {
+    /// As it is counted.
+    pub(crate) fn limit(self) -> SpentLimit {
+        match self {
+            Self::Concurrent { .. } => SpentLimit::Concurrent,
+            Self::Cost { .. } => SpentLimit::Cost,
+            Self::Rows { .. } => SpentLimit::Rows,
+            Self::Bytes { .. } => SpentLimit::Bytes,
+        }
+    }
+
     /// When it is worth another try, if waiting helps.
     pub(crate) fn retry_after_s(self) -> Option<u64> {
         match self {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use orrery_guard::Limits;
+use orrery_sparql::AccountShare;
 
 use super::account::Account;
 use super::exceeded::Exceeded;
@@ -51,6 +52,14 @@ impl Meter {
     /// Rows that the answer may have.
     pub(crate) fn rows_max(&self) -> Option<u64> {
         self.least(|limits| limits.rows)
+    }
+
+    /// What the request's operators are held to, beside the memory of all.
+    pub(crate) fn shares(&self) -> Vec<Arc<AccountShare>> {
+        let payers = self.payers.iter();
+        payers
+            .filter_map(|(account, limits)| account.share(limits))
+            .collect()
     }
 
     /// Fails for an answer that is longer than it may be.

@@ -3,6 +3,7 @@
 //! ```text
 //! request -> Accounts: one account for each user, key or address -> Meter, held until the end: how many at a time, time, rows, bytes
 //!                                                                   CostWatch: touches that the operators count, charged while they work
+//!                                                                   Payment: the same of updates and SQL, over all that they run
 //! ```
 //!
 //! Where nobody has limits, nothing of this is made. The cost of a query is read for its answer's head and the query log as well.
@@ -12,11 +13,13 @@ mod cost_watch;
 mod exceeded;
 mod meter;
 mod partial;
+mod payment;
 
 pub(crate) use cost_watch::CostWatch;
 pub(crate) use exceeded::Exceeded;
 pub(crate) use meter::Meter;
-pub(crate) use partial::{note_in_graph, note_in_solutions};
+pub(crate) use partial::{note_in_graph, note_in_solutions, note_in_table};
+pub(crate) use payment::Payment;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -101,7 +104,7 @@ fn holder(limited: &Limited, address: Option<IpAddr>) -> Holder {
 }
 
 /// What one client has of addresses.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let bits = address.to_bits() & (u128::MAX << IPV6_NETWORK_BITS);

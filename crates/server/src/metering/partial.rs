@@ -1,6 +1,6 @@
 //! An answer that ends before its end: the rows found so far, and a line that says so, where the format has a place for one.
 
-use crate::format::{GraphFormat, SolutionFormat, write_json_text};
+use crate::format::{GraphFormat, SolutionFormat, TableFormat, write_json_text};
 
 /// Says in an answer in this format, which ends here, why it is not whole; false if the format has no place for that.
 pub(crate) fn note_in_solutions(format: SolutionFormat, reason: &str, out: &mut Vec<u8>) -> bool {
@@ -21,6 +21,23 @@ pub(crate) fn note_in_solutions(format: SolutionFormat, reason: &str, out: &mut 
         | SolutionFormat::Table => return false,
     }
     true
+}
+
+/// The same of rows of SQL.
+pub(crate) fn note_in_table(format: TableFormat, reason: &str, out: &mut Vec<u8>) -> bool {
+    let format = match format {
+        TableFormat::Json | TableFormat::SparqlJson => SolutionFormat::Json,
+        TableFormat::Xml => SolutionFormat::Xml,
+        TableFormat::Csv
+        | TableFormat::Tsv
+        | TableFormat::Arrow
+        | TableFormat::Parquet
+        | TableFormat::Table => return false,
+    };
+    if out.last() == Some(&b'\n') {
+        out.pop();
+    }
+    note_in_solutions(format, reason, out)
 }
 
 /// The same of triples.

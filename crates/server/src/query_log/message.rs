@@ -19,6 +19,8 @@ pub(crate) struct Counts {
     pub(crate) waiting_bytes: AtomicUsize,
     /// Entries that were lost and are not written as such.
     pub(crate) dropped: AtomicU64,
+    /// All that were lost since the start.
+    pub(crate) lost: AtomicU64,
     /// Requests that are not at their end.
     pub(crate) open: AtomicUsize,
 }

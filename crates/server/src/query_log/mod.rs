@@ -21,7 +21,7 @@ mod tests;
 mod writer;
 
 pub use options::{QUERY_LOG_BYTES_MIN, QueryLogOptions};
-pub(crate) use record::{AtCommit, Ended, QueryRecord};
+pub(crate) use record::{AtCommit, QueryRecord};
 
 use crate::query_log::files::LocalFiles;
 use crate::query_log::message::{Counts, Message, bytes_of};
@@ -40,7 +40,7 @@ const WAITING_MAX: usize = 8192;
 /// Bytes of texts that may wait for it.
 const WAITING_BYTES_MAX: usize = 32 << 20;
 
-/// The address at the other end of a connection; in the extensions of its requests where there is a query log.
+/// The address that a request comes from: of the connection, or as a trusted proxy says; in the extensions of requests where somebody wants to know.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
@@ -100,7 +100,13 @@ impl QueryLog {
         if !is_sent {
             counts.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
             counts.dropped.fetch_add(1, Ordering::Relaxed);
+            counts.lost.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Entries that were lost since the start.
+    pub(crate) fn lost(&self) -> u64 {
+        self.counts.lost.load(Ordering::Relaxed)
     }
 
     /// Writes what waits, with what requests that end now will still bring, and ends the thread. Blocks.

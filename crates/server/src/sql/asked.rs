@@ -1,7 +1,7 @@
 //! A request of SQL that was read.
 
 use crate::access_log::AccessRecord;
-use crate::metering::Meter;
+use crate::metering::{Meter, Payment};
 use crate::negotiate::AcceptedFormats;
 use crate::output::TimeLimit;
 use crate::protocol::Held;
@@ -18,8 +18,12 @@ pub(super) struct Asked {
     pub(super) accepted: AcceptedFormats,
     pub(super) time: TimeLimit,
     pub(super) record: Arc<AccessRecord>,
-    #[expect(dead_code, reason = "held")]
+    /// Held until the end.
     pub(super) meter: Option<Arc<Meter>>,
+    /// None where nobody is told what it costs.
+    pub(super) payment: Option<Arc<Payment>>,
+    /// Whether the rows found until a limit are an answer.
+    pub(super) takes_part: bool,
     #[expect(dead_code, reason = "held")]
     pub(super) memory: Held,
 }

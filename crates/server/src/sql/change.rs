@@ -13,7 +13,7 @@ use crate::conditions::etag_of_commit;
 use crate::edge;
 use crate::errors::ServerError;
 use crate::format::TableSerializer;
-use crate::output::TAG;
+use crate::output::{COST, TAG};
 use crate::query_log::AtCommit;
 use crate::state::ServerState;
 use crate::updates::{CommitRequest, who};
@@ -57,10 +57,21 @@ pub(super) async fn make(
         timeout: Some(left),
         waiting: Some(Arc::downgrade(&waiting)),
     });
+    let payment = asked.payment.clone();
+    let ruled = edge::ruled(parts).cloned();
     let (mut sender, made) = oneshot::channel();
     let change = move |mut transaction: Transaction, threads: &Handle| {
         commit_request.check(&mut transaction, true)?;
-        let run = asked.record.unless_killed(run(&asked, transaction, memory));
+        let mut asked = asked;
+        let later = ruled.filter(|ruled| ruled.state.commit() != transaction.begins_after());
+        if let Some(ruled) = later {
+            // What is read of graphs is what may be read in the state that is changed.
+            let now = threads.block_on(ruled.asked_in(&transaction.snapshot()?));
+            asked.session.set_scope(now.rights.sql);
+        }
+        let run = asked
+            .record
+            .unless_killed(paid(&asked, transaction, memory));
         let (answer, transaction) = threads.block_on(async {
             tokio::select! {
                 biased;
@@ -76,7 +87,13 @@ pub(super) async fn make(
     let committed = writes.make_whole(Box::new(change)).await?;
     let answer = made.await.map_err(|_dropped| lost())?;
     drop(waiting);
-    Ok(answer.response(committed))
+    let mut response = answer.response(committed);
+    if let Some(payment) = payment {
+        response
+            .headers_mut()
+            .insert(COST, payment.touches().into());
+    }
+    Ok(response)
 }
 
 /// What the client gets as soon as the changes are committed. It is there before: nothing can fail any more then.
@@ -90,6 +107,19 @@ struct WrittenRows {
     content_type: HeaderValue,
     tag: Tag,
     memory: HeldMemory,
+}
+
+/// Runs them, unless they cost more than there is: then they are not to be committed.
+async fn paid(
+    asked: &Asked,
+    transaction: Transaction,
+    memory: HeldMemory,
+) -> Result<(Made, Transaction), ServerError> {
+    let run = run(asked, transaction, memory);
+    match &asked.payment {
+        Some(payment) => payment.while_paid(run).await,
+        None => run.await,
+    }
 }
 
 async fn run(

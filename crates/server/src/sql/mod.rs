@@ -68,9 +68,10 @@ async fn answer(
     let (headers, uri) = (parts.headers.clone(), parts.uri.clone());
     let mut session = state.sql.another();
     session.set_scope(scope.clone());
+    session.read_at(edge::ruled_state(parts).cloned());
     record.set_user(parts);
     let of_parse = Arc::clone(&record);
-    let (request, statements, session, memory) = state
+    let (request, statements, mut session, memory) = state
         .while_parsing(move || {
             let (text, memory) = body.into_text(limit_bytes, COPIES_OF_TEXT)?;
             let request = request::parse(uri.query(), &headers, &text)?;
@@ -88,9 +89,11 @@ async fn answer(
         timeout,
         format,
         is_relaxed,
+        partial,
     } = request;
-    // What statements cost is not counted; how many there are at a time, and how long they take, is.
     let (time, meter) = state.enter(parts, timeout)?;
+    let payment = state.payment(parts, meter.as_ref(), &record);
+    session.set_spending(payment.as_ref().map(|it| Arc::clone(it.spending())));
     let does_change = statements
         .iter()
         .any(|statement| statement.kind() == StatementKind::Change);
@@ -102,10 +105,15 @@ async fn answer(
         accepted: AcceptedFormats::new(&parts.headers, format),
         time,
         meter,
+        payment,
+        takes_part: partial,
         record,
         memory,
     };
     match does_change {
+        true if asked.takes_part => Err(ServerError::bad_request(
+            "`partial` is for queries; a change is made as a whole",
+        )),
         true => change::make(state, parts, asked, is_relaxed).await,
         false => read::answer(state, parts, asked).await,
     }

@@ -6,12 +6,14 @@ use crate::admission::AdmissionPermit;
 use crate::conditions::{Conditions, State, etag_of_read};
 use crate::errors::ServerError;
 use crate::format::TableSerializer;
+use crate::metering::{Exceeded, note_in_table};
 use crate::output::{HeadSender, Output, Stop, begun};
 use crate::state::ServerState;
+use arrow::array::RecordBatch;
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, Method, request::Parts};
 use axum::response::Response;
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use orrery_sparql::{Engine, Preparation};
 use orrery_sql::{Error, GraphLimits, Outcome, Rows, Tag, Unit};
 use std::sync::Arc;
@@ -75,13 +77,17 @@ fn holding(response: Response, waiting: Arc<()>) -> Response {
 }
 
 async fn run(job: Job, head: HeadSender) {
+    let record = &job.asked.record;
+    let _panics = record.watch_panics();
     let mut output = Output::new(head, job.ready, job.asked.time);
     let produced = produce_within_memory(&job, &mut output);
-    match job.asked.record.unless_killed(produced).await {
+    let produced = record.unless_killed(produced).await;
+    record.set_stages(output.times.stages());
+    match produced {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its statements were stopped"),
         Err(Stop::Failed(error)) => {
-            job.asked.record.set_outcome(error.outcome());
+            record.set_failure(error.failure());
             output.fail(error);
         }
     }
@@ -124,6 +130,8 @@ async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
     let asked = &job.asked;
     // First: a client that cannot read the answer should not wait for it.
     let chosen = asked.accepted.tables()?;
+    // What the first try has cost is charged with the end of its watch.
+    output.cost = asked.payment.as_ref().map(|payment| payment.watch());
     let started = Instant::now();
     let unit = output.wait(asked.session.run_unit(&asked.statements, None));
     let unit = unit.await?;
@@ -179,8 +187,39 @@ async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Sto
     let schema = rows.schema();
     let mut rows = rows.map_err(|error| ServerError::of_sql(Error::of_run(&error), ""));
     let mut serializer = TableSerializer::start(chosen.format, &schema, &mut output.buffer)?;
-    while let Some(batch) = output.next(&mut rows).await? {
+    let written = write_rows(asked, &mut rows, &mut serializer, output).await;
+    match written {
+        // Where a limit ended it, and the client takes a part of it.
+        Err(Stop::Failed(error)) if asked.takes_part && error.leaves_a_part() => {
+            asked.record.set_failure(error.failure());
+            output.partial = Some(error.line());
+            output.etag = None;
+        }
+        written => written?,
+    }
+    // What still counts for itself is gone before the head says what it all cost.
+    drop(rows);
+    serializer.finish(&mut output.buffer)?;
+    output.end_partial(|reason, out| note_in_table(chosen.format, reason, out))?;
+    output.finish().await
+}
+
+/// The rows themselves, as many as there may be.
+async fn write_rows(
+    asked: &Asked,
+    rows: &mut (impl Stream<Item = Result<RecordBatch, ServerError>> + Unpin),
+    serializer: &mut TableSerializer,
+    output: &mut Output,
+) -> Result<(), Stop> {
+    let rows_max = asked.meter.as_ref().and_then(|meter| meter.rows_max());
+    let mut left = rows_max.unwrap_or(u64::MAX);
+    while let Some(mut batch) = output.next(rows).await? {
         output.times.ran();
+        let is_over = batch.num_rows() as u64 > left;
+        if is_over {
+            batch = batch.slice(0, usize::try_from(left).unwrap_or(usize::MAX));
+        }
+        left -= batch.num_rows() as u64;
         let mut from = 0;
         while from < batch.num_rows() {
             let count = ROWS_AT_A_TIME.min(batch.num_rows() - from);
@@ -193,8 +232,11 @@ async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Sto
         }
         asked.record.add_rows(batch.num_rows() as u64);
         output.times.serialized();
+        if is_over {
+            let max = rows_max.unwrap_or(u64::MAX);
+            return Err(Exceeded::Rows { max }.into());
+        }
     }
     output.times.ran();
-    serializer.finish(&mut output.buffer)?;
-    output.finish().await
+    Ok(())
 }

@@ -9,7 +9,7 @@
 
 use crate::errors::ServerError;
 use crate::parameters::{decode_name, decode_value, pairs, unknown};
-use crate::protocol::{parse_durability, parse_timeout, text_of_body, type_of_body};
+use crate::protocol::{parse_durability, parse_partial, parse_timeout, text_of_body, type_of_body};
 use axum::http::HeaderMap;
 use std::time::Duration;
 
@@ -21,11 +21,13 @@ pub(super) struct SqlRequest {
     pub(super) timeout: Option<Duration>,
     /// `format`, `output` or `results`: a format by name rather than by `Accept`.
     pub(super) format: Option<String>,
+    /// `partial=true`: where a limit ends the query, the rows found so far are an answer.
+    pub(super) partial: bool,
     /// `durability=relaxed`: the answer to a change does not wait for the disk.
     pub(super) is_relaxed: bool,
 }
 
-const KNOWN: &str = "sql (or query), format, timeout, durability";
+const KNOWN: &str = "sql (or query), format, timeout, partial, durability";
 
 const POST_TYPES: &str =
     "use application/sql, or application/x-www-form-urlencoded with a parameter `sql`";
@@ -80,6 +82,7 @@ impl SqlRequest {
         match name {
             "timeout" => self.timeout = Some(parse_timeout(&text)?),
             "format" | "output" | "results" => self.format = Some(text),
+            "partial" => self.partial = parse_partial(&text)?,
             "durability" => self.is_relaxed = parse_durability(&text)?,
             _ => return Err(unknown(name, KNOWN)),
         }
@@ -107,9 +110,10 @@ mod tests {
             text: "select 1 + 1".to_owned(),
             timeout: Some(Duration::from_secs(3)),
             format: Some("csv".to_owned()),
+            partial: true,
             is_relaxed: true,
         };
-        let rest = "timeout=3&format=csv&durability=relaxed";
+        let rest = "timeout=3&format=csv&partial=true&durability=relaxed";
         let direct = asked("application/sql; charset=utf-8", rest, b"select 1 + 1");
         assert_eq!(direct.unwrap(), expected);
         for name in ["sql", "query"] {

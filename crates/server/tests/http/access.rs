@@ -477,20 +477,6 @@ async fn the_admin_socket_is_for_administrators_and_apart_from_the_public_one() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ports_that_know_no_users_are_refused_where_there_are_users() {
-    let directory = tempfile::tempdir().unwrap();
-    let db = directory.path().join("db");
-    Database::create_or_open(&db).unwrap();
-    give(&db, &some_users());
-    let mut options = ServerOptions::new(&db);
-    options.listen.set_port(0);
-    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    options.postgres = Some(orrery_postgres::PostgresOptions::new(any_port));
-    let refused = Server::bind(options).await;
-    assert!(matches!(refused, Err(ServeError::Unguarded)), "{refused:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_asked_nobody_ends_when_another_process_makes_users() {
     let directory = tempfile::tempdir().unwrap();
     let db = directory.path().join("db");

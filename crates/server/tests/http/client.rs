@@ -23,6 +23,11 @@ impl Answer {
             .map(|(_, value)| value.as_str())
     }
 
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let headers = self.headers.iter();
+        headers.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }

@@ -20,6 +20,9 @@ pub struct TestServer {
     pub address: SocketAddr,
     /// Of the admin socket, where there is one.
     pub admin: Option<SocketAddr>,
+    /// Of PostgreSQL's clients, and of Flight SQL, where they are served.
+    pub postgres: Option<SocketAddr>,
+    pub flight: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), ServeError>>,
     directory: TempDir,
@@ -48,6 +51,8 @@ impl TestServer {
         let server = Server::bind(options).await.unwrap().around(layer);
         let address = server.local_addr().unwrap();
         let admin = server.admin_addr().map(Result::unwrap);
+        let postgres = server.postgres_addr().map(Result::unwrap);
+        let flight = server.flight_addr().map(Result::unwrap);
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(server.run(async {
             // A dropped server stops too.
@@ -56,6 +61,8 @@ impl TestServer {
         Self {
             address,
             admin,
+            postgres,
+            flight,
             stop: Some(stop),
             running,
             directory,

@@ -147,6 +147,102 @@ async fn rules_and_data_are_of_one_state() {
     assert!(with_right > 0, "it never saw what it may");
 }
 
+/// Objects in graphs, by SQL.
+async fn seen_by_sql(server: &TestServer, who: &str) -> String {
+    let statement = "SELECT * FROM sparql('SELECT ?o { GRAPH ?g { ?s ?p ?o } }') ORDER BY 1";
+    let headers = [&basic(who, PASSWORD), CSV, "Content-Type: application/sql"];
+    let answer = post(server.address, "/sql", &headers, statement.as_bytes()).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.text().to_owned()
+}
+
+/// As above, for statements of SQL.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_and_what_sql_reads_are_of_one_state() {
+    let mut commands = users();
+    commands.push(listed(json!({"user": "ann"}), "read"));
+    let server = Arc::new(start(&commands).await);
+    let secret = "GRAPH <http://example.com/g1> { <x:s> <x:p> \"secret\" }";
+    let list = format!("GRAPH <http://example.com/lists> {{ {ANN_COMES} }}");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let reader = {
+        let (server, is_over) = (Arc::clone(&server), Arc::clone(&is_over));
+        tokio::spawn(async move {
+            let mut with_right = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let seen = seen_by_sql(&server, "ann").await;
+                assert!(!seen.contains("secret"), "{seen}");
+                with_right += u32::from(seen.contains("g1"));
+            }
+            with_right
+        })
+    };
+    for _ in 0..100 {
+        done(
+            &server,
+            &format!("DELETE DATA {{ {secret} }} ; INSERT DATA {{ {list} }}"),
+        )
+        .await;
+        done(
+            &server,
+            &format!("DELETE DATA {{ {list} }} ; INSERT DATA {{ {secret} }}"),
+        )
+        .await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    assert!(reader.await.unwrap() > 0, "it never saw what it may");
+}
+
+/// A right that a commit has taken changes nothing behind that commit, also where the request came before it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_goes_by_the_rules_of_the_state_that_it_changes() {
+    const WRITERS: usize = 4;
+    let mut commands = users();
+    commands.push(listed(json!({"user": "ann"}), "write"));
+    let server = Arc::new(start(&commands).await);
+    let list = format!("GRAPH <http://example.com/lists> {{ {ANN_COMES} }}");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|writer| {
+            let (server, is_over) = (Arc::clone(&server), Arc::clone(&is_over));
+            tokio::spawn(async move {
+                let (mut number, mut written) = (0, 0);
+                while !is_over.load(Ordering::Relaxed) {
+                    number += 1;
+                    let object = format!("\"{writer}-{number}\"");
+                    let text = format!(
+                        "INSERT DATA {{ GRAPH <http://example.com/g1> {{ <x:s> <x:p> {object} }} }}"
+                    );
+                    let status = update(&server, "ann", &text).await.status;
+                    assert!([200, 403].contains(&status), "{status}");
+                    written += usize::from(status == 200);
+                }
+                written
+            })
+        })
+        .collect();
+    for _ in 0..60 {
+        done(&server, &format!("INSERT DATA {{ {list} }}")).await;
+        seen(&server, "root").await;
+        // What was written until then is counted in the commit that takes the right.
+        let taken = format!(
+            "DELETE DATA {{ {list} }} ; DELETE {{ <x:count> <x:is> ?old }} INSERT {{ <x:count> <x:is> ?n }} WHERE {{ {{ SELECT (COUNT(*) AS ?n) {{ GRAPH <http://example.com/g1> {{ ?s ?p ?o }} }} }} OPTIONAL {{ <x:count> <x:is> ?old }} }}"
+        );
+        done(&server, &taken).await;
+        for _ in 0..3 {
+            let same = "ASK { { SELECT (COUNT(*) AS ?n) { GRAPH <http://example.com/g1> { ?s ?p ?o } } } <x:count> <x:is> ?n }";
+            let answer = ask(server.address, same, &[&basic("root", PASSWORD), CSV]).await;
+            assert!(answer.text().contains("true"), "{}", answer.text());
+        }
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let mut written = 0;
+    for writer in writers {
+        written += writer.await.unwrap();
+    }
+    assert!(written > 0, "it never wrote what it may");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_that_fails_allows_nothing_and_is_in_the_audit_log() {
     let directory = tempfile::tempdir().unwrap();

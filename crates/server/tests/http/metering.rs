@@ -17,12 +17,12 @@ const POINT: &str = "SELECT * { <http://example.com/s7> ?p ?o }";
 const NUMBERS: &str = "SELECT * { ?s <http://example.com/number> ?o }";
 const TRIPLES_QUERY: &str = "CONSTRUCT { ?s ?s ?o } WHERE { ?s <http://example.com/number> ?o }";
 
-fn limit(of: Value, limits: Value) -> Value {
+pub(super) fn limit(of: Value, limits: Value) -> Value {
     json!({ "do": "set_limits", "of": of, "limits": limits })
 }
 
 /// `root` administers, `ann` reads and changes the default graph and has limits, everybody else reads it.
-async fn server(limits: Value) -> TestServer {
+pub(super) async fn server(limits: Value) -> TestServer {
     start(&[
         add_user("root", true),
         add_user("ann", false),
@@ -33,7 +33,7 @@ async fn server(limits: Value) -> TestServer {
     .await
 }
 
-fn ann() -> String {
+pub(super) fn ann() -> String {
     basic("ann", PASSWORD)
 }
 

@@ -290,7 +290,7 @@ impl<'q> Normaliser<'q> {
     }
 
     fn constant(&self, term: &Term<'_>) -> Result<Slot> {
-        let id = self.context.snapshot().term_id(term)?;
+        let id = self.context.view().id_in_quads(term)?;
         if id.is_none() {
             self.context.note_bound_to_commit();
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use orrery_operators::count::{exact_count, exact_count_of_constants};
 use orrery_operators::pattern::{GraphScope, ObjectRanges, QuadPattern, Slot as PatternSlot};
-use orrery_storage::statistics::{PredicateStatistics, Star};
+use orrery_storage::statistics::{Figures, PredicateStatistics, Star};
 use orrery_storage::{Permutation, ReadView};
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
@@ -132,12 +132,11 @@ impl<'s> Estimator<'s> {
         }
         let rows = self.rows(quad, table)?;
         let mut distinct = Vec::with_capacity(3);
-        let statistics = self.view.statistics();
         let of_predicate = match quad.predicate {
             Slot::Constant(predicate) => Some(self.predicate(predicate)?),
             Slot::Variable(_) | Slot::Absent => None,
         };
-        let of_all = self.all();
+        let of_all = self.all()?;
         if let Some(var) = quad.subject.variable() {
             let all = match (of_predicate, quad.object) {
                 (Some(predicate), Slot::Variable(_)) => predicate.distinct_subjects,
@@ -147,9 +146,13 @@ impl<'s> Estimator<'s> {
             distinct.push((var, within(all, rows)));
         }
         if let Some(var) = quad.predicate.variable() {
-            let all = match statistics.predicates().len() {
+            let all = match self.view.figures() {
+                Figures::Counted(statistics) => statistics.predicates().len() as u64,
+                Figures::Sampled(sampled) => sampled.predicate_count()?,
+            };
+            let all = match all {
                 0 => PREDICATES_UNKNOWN,
-                predicates => predicates as u64,
+                predicates => predicates,
             };
             distinct.push((var, within(all, rows)));
         }
@@ -162,7 +165,7 @@ impl<'s> Estimator<'s> {
             distinct.push((var, within(all, rows)));
         }
         if let Some(var) = quad.scope.variable() {
-            distinct.push((var, within(statistics.distinct_graphs(), rows)));
+            distinct.push((var, within(self.graphs()?, rows)));
         }
         Ok(Estimate {
             rows,
@@ -172,11 +175,11 @@ impl<'s> Estimator<'s> {
     }
 
     /// How many names a variable for a graph is expected to have.
-    pub(crate) fn graph_names(&self, scope: &Scope) -> f64 {
+    pub(crate) fn graph_names(&self, scope: &Scope) -> Result<f64, QueryError> {
         let Scope::NamedVariable { allowed, .. } = scope else {
-            return 1.0;
+            return Ok(1.0);
         };
-        let known = match self.view.statistics().distinct_graphs() {
+        let known = match self.graphs()? {
             _ if !self.view.has_named_graphs() => 0,
             // All came by updates.
             0 | 1 => GRAPHS_UNKNOWN,
@@ -187,12 +190,23 @@ impl<'s> Estimator<'s> {
             .map_or(known, |list| known.min(list.len() as u64));
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let names = named.max(1) as f64;
-        names
+        Ok(names)
     }
 
-    /// Figures of a predicate: those of the base, grown as its quads have grown since.
+    /// How many graphs are known, the default graph among them.
+    fn graphs(&self) -> Result<u64, QueryError> {
+        Ok(match self.view.figures() {
+            Figures::Counted(statistics) => statistics.distinct_graphs(),
+            Figures::Sampled(sampled) => sampled.graph_count()?,
+        })
+    }
+
+    /// Figures of a predicate: those of the base, grown as its quads have grown since; for who does not see all graphs, what some of its rows tell.
     fn predicate(&self, predicate: TermId) -> Result<PredicateStatistics, QueryError> {
-        let in_base = self.view.statistics().predicate(predicate);
+        let in_base = match self.view.figures() {
+            Figures::Counted(statistics) => statistics.predicate(predicate),
+            Figures::Sampled(sampled) => return Ok(sampled.predicate(predicate)?),
+        };
         let of_base = in_base.copied().unwrap_or_default();
         let Some(index) = self.view.index(Permutation::Psog) else {
             return Ok(of_base);
@@ -215,10 +229,13 @@ impl<'s> Estimator<'s> {
         Ok(grown)
     }
 
-    /// What the characteristic sets say of the star of these predicates, and by which factor its
+    /// What the characteristic sets say of the star of these predicates, or what some of its rows tell, and by which factor its
     /// quads have grown since.
     pub(crate) fn star(&self, predicates: &[TermId]) -> Option<(Arc<Star>, f64)> {
-        let statistics = self.view.statistics();
+        let statistics = match self.view.figures() {
+            Figures::Counted(statistics) => statistics,
+            Figures::Sampled(sampled) => return Some((sampled.star(predicates).ok()??, 1.0)),
+        };
         let star = statistics.star(predicates)?;
         let mut growth = f64::MAX;
         for predicate in predicates {
@@ -232,14 +249,11 @@ impl<'s> Estimator<'s> {
     }
 
     /// The same of all quads.
-    fn all(&self) -> PredicateStatistics {
-        let statistics = self.view.statistics();
-        let of_base = PredicateStatistics {
-            quads: statistics.quads(),
-            distinct_subjects: statistics.distinct_subjects(),
-            distinct_objects: statistics.distinct_objects(),
-        };
-        grown(of_base, self.view.quad_count())
+    fn all(&self) -> Result<PredicateStatistics, QueryError> {
+        Ok(match self.view.figures() {
+            Figures::Counted(statistics) => grown(statistics.all(), self.view.quad_count()),
+            Figures::Sampled(sampled) => sampled.all()?,
+        })
     }
 
     fn rows(&self, quad: &Quad, table: &VariableTable) -> Result<f64, QueryError> {
@@ -351,10 +365,10 @@ impl<'s> Estimator<'s> {
     }
 
     /// Pairs of a path. Its closure is not known; a few hops from each subject are assumed.
-    pub(crate) fn path(&self, path: &PathItem) -> Estimate {
+    pub(crate) fn path(&self, path: &PathItem) -> Result<Estimate, QueryError> {
         const HOPS: f64 = 10.0;
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let subjects = (self.all().distinct_subjects as f64).max(1.0);
+        let subjects = (self.all()?.distinct_subjects as f64).max(1.0);
         let bound = |slot: Slot| matches!(slot, Slot::Constant(_));
         let rows = match (bound(path.subject), bound(path.object)) {
             (true, true) => 1.0,
@@ -366,11 +380,11 @@ impl<'s> Estimator<'s> {
             .iter()
             .map(|var| (var, subjects.min(rows)))
             .collect();
-        Estimate {
+        Ok(Estimate {
             rows,
             distinct,
             work: rows,
-        }
+        })
     }
 
     /// Whether a named graph has any quad.

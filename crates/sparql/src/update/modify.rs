@@ -9,11 +9,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use futures::StreamExt;
 use orrery_operators::context::QueryContext;
+use orrery_runtime::Pace;
 use orrery_storage::Transaction;
 use orrery_term::{LanguageTags, Term, TermId, TermKind, Triple};
 use spargebra::algebra::{GraphPattern, QueryDataset};
@@ -26,6 +28,7 @@ use crate::error::QueryError;
 use crate::parse;
 use crate::prepare;
 use crate::results::{QuadTemplate, for_each_quad_variable};
+use crate::touch_reader::TouchReader;
 use crate::write_scope::WriteScope;
 
 /// Fewer quads than this are not looked through for duplicates.
@@ -89,17 +92,27 @@ pub(super) async fn modify(
             changeable: HashSet::new(),
         },
     };
-    let limits = engine.limits(options.query.timeout);
+    let spending = options.query.spending.as_ref();
+    let counted = spending.map(|spending| {
+        let (plan, context) = (Arc::clone(&prepared.plan), Arc::clone(context));
+        spending.watch(TouchReader::new(plan, context))
+    });
     let added: Result<(), QueryError> = async {
         let mut rows = engine
-            .run(&prepared.plan, prepared.has_own_task, limits)
+            .run(&prepared.plan, prepared.has_own_task, &options.query)
             .await?;
+        let mut pace = Pace::new();
         while let Some(batch) = rows.next().await {
             changes.add(&batch?, &delete, &insert, transaction)?;
+            // Where a batch is always ready, whoever waits beside this to end it would never be asked.
+            if pace.must_give_way(Instant::now()) {
+                tokio::task::yield_now().await;
+            }
         }
         Ok(())
     }
     .await;
+    drop(counted);
     if let Some(services) = &update.services {
         // Before errors: those of solutions that mean nothing mean nothing.
         services.check()?;

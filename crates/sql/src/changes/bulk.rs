@@ -16,10 +16,12 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
+use orrery_runtime::Watched;
 use orrery_storage::table::{TableDefinition, Tables};
 
 use super::maker::Maker;
 use crate::change::Change;
+use crate::counted::watched;
 use crate::key_sets::KeySets;
 use crate::load::load;
 use crate::planner::Planner;
@@ -88,11 +90,13 @@ async fn made_rows(
     making: &Making,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let query = planner.physical(query, text).await?;
+    let counted = watched(&query, &planner.task()).map(Arc::new);
     let schema = schema_of(&making.maker.definition);
     let parts = 0..query.output_partitioning().partition_count();
     let parts = parts.map(|partition| {
         Arc::new(MadeRows {
             query: Arc::clone(&query),
+            _counted: counted.clone(),
             partition,
             making: making.clone(),
             schema: Arc::clone(&schema),
@@ -122,6 +126,8 @@ pub(crate) fn schema_of(definition: &TableDefinition) -> SchemaRef {
 /// A partition of the rows.
 struct MadeRows {
     query: Arc<dyn ExecutionPlan>,
+    /// What counts the query as long as any partition is there.
+    _counted: Option<Arc<Watched>>,
     partition: usize,
     making: Making,
     schema: SchemaRef,

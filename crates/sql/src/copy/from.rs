@@ -33,7 +33,7 @@ use crate::load::{load, load_once};
 use crate::lookup::table_named;
 use crate::references;
 use crate::rows::joined;
-use crate::scope::RowsChange;
+use crate::scope::{RowsChange, Sight};
 use crate::{Error, Result, SqlState};
 
 /// From so many rows on they go to new files of the table.
@@ -76,6 +76,17 @@ impl CopyFrom {
     pub(crate) fn given(&self, tables: &Tables) -> Result<Vec<String>> {
         let definition = table_named(tables, &self.table)?.definition();
         given_columns(definition, &self.columns)
+    }
+
+    /// Fails unless its rows may come into the table.
+    pub(crate) fn require_rows(
+        &self,
+        sight: &Sight,
+        all: &Arc<Tables>,
+        seen: &Tables,
+    ) -> Result<()> {
+        let definition = table_named(seen, &self.table)?.definition();
+        sight.require_rows(all, definition, RowsChange::Come)
     }
 
     /// Whether the data are Parquet, which no client sends row by row.

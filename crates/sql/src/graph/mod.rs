@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use datafusion::arrow::array::ArrayRef;
 use futures::stream::BoxStream;
+use orrery_runtime::Spending;
 use orrery_storage::table::ColumnType;
 use orrery_storage::{ReadScope, Snapshot};
 
@@ -35,6 +36,7 @@ use crate::Result;
 pub(crate) use class::{ENTITY, IRI_TYPE};
 pub(crate) use declared::declare_columns;
 pub(crate) use function::{ClassFunction, ClassesFunction, PropertiesFunction, SparqlFunction};
+pub(crate) use node::is_of_graphs;
 pub(crate) use quads::{QUADS, quads};
 
 /// Who answers SPARQL for SQL.
@@ -71,6 +73,8 @@ pub(crate) struct SeenGraphs {
     pub(crate) limits: GraphLimits,
     /// Whether other writers wait for the statement.
     pub(crate) holds_turn: bool,
+    /// Who pays for what is read.
+    pub(crate) spending: Option<Arc<Spending>>,
     /// The graphs that may be read.
     pub(crate) scope: ReadScope,
 }
@@ -97,6 +101,8 @@ pub struct GraphQuery {
     pub holds_turn: bool,
     /// How long it is waited for.
     pub limits: GraphLimits,
+    /// What counts its cost, and where its memory comes from; nothing without one.
+    pub spending: Option<Arc<Spending>>,
     /// The state to read.
     pub snapshot: Arc<Snapshot>,
     /// Who asks, and the graphs that they may read.

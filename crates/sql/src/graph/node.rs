@@ -50,6 +50,11 @@ pub(super) struct GraphExec {
     metrics: ExecutionPlanMetricsSet,
 }
 
+/// Whether a node runs a query of SPARQL.
+pub(crate) fn is_of_graphs(node: &Arc<dyn ExecutionPlan>) -> bool {
+    node.is::<GraphExec>()
+}
+
 impl fmt::Debug for GraphExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GraphExec")

@@ -138,6 +138,7 @@ impl TableProvider for GraphTable {
             is_of_quads: self.is_of_quads,
             holds_turn: self.graphs.holds_turn,
             limits: self.graphs.limits.clone(),
+            spending: self.graphs.spending.clone(),
             snapshot: Arc::clone(&self.graphs.snapshot),
             scope: self.graphs.scope.clone(),
             columns: columns

@@ -540,6 +540,7 @@ mod tests {
             Default::default(),
             Vec::new(),
             "",
+            true,
         ));
         let all = of_session(&facts).into_iter().chain(of_catalog(&seen));
         for function in all {

@@ -1,6 +1,9 @@
-//! The numbers that objects have in the catalog (`oid`): the same as long as an object has its name.
+//! The numbers that objects have in the catalog (`oid`): the same as long as an object has its name. For who sees some tables they are counted among these, so
+//! that gaps do not tell of others.
 
-use orrery_storage::table::{ColumnType, RelationId, TableDefinition};
+use std::collections::HashMap;
+
+use orrery_storage::table::{ColumnType, RelationId, TableDefinition, Tables};
 
 use super::columns::{TABLES, place_of};
 
@@ -54,19 +57,56 @@ pub(super) fn own_tables() -> impl Iterator<Item = (i64, &'static str, usize)> {
     })
 }
 
-/// Of a table, a view or an index.
-pub(super) fn relation(id: RelationId) -> i64 {
-    FIRST + i64::from(id.0)
+/// Of what is in tables and views.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    /// Those of tables, views and indexes among these that are seen, in the order in which they came; where all are, they have numbers of their own.
+    among_seen: Option<HashMap<RelationId, i64>>,
 }
 
-/// Of a table's primary key, as an index.
-pub(super) fn primary_key(table: &TableDefinition) -> i64 {
-    PRIMARY_KEYS + i64::from(table.id.0)
-}
+impl Numbers {
+    pub(super) fn of_all() -> Self {
+        Self { among_seen: None }
+    }
 
-/// Of a constraint, or of a column's default.
-pub(super) fn named(table: &TableDefinition, kind: &str, name: &str) -> i64 {
-    NAMED + hash(&format!("{}\0{kind}\0{name}", table.id.0))
+    /// For who sees these tables and views alone.
+    pub(super) fn among(tables: &Tables) -> Self {
+        let of_tables = tables.tables().flat_map(|table| {
+            let table = table.definition();
+            let indexes = table.indexes.iter().map(|index| index.id);
+            indexes.chain([table.id])
+        });
+        let mut seen: Vec<RelationId> = of_tables
+            .chain(tables.views().map(|view| view.id))
+            .collect();
+        seen.sort_unstable();
+        Self {
+            among_seen: Some(seen.into_iter().zip(1..).collect()),
+        }
+    }
+
+    fn of(&self, id: RelationId) -> i64 {
+        match &self.among_seen {
+            None => i64::from(id.0),
+            // What is not seen is in nothing that is.
+            Some(seen) => seen.get(&id).copied().unwrap_or(0),
+        }
+    }
+
+    /// Of a table, a view or an index.
+    pub(super) fn relation(&self, id: RelationId) -> i64 {
+        FIRST + self.of(id)
+    }
+
+    /// Of a table's primary key, as an index.
+    pub(super) fn primary_key(&self, table: &TableDefinition) -> i64 {
+        PRIMARY_KEYS + self.of(table.id)
+    }
+
+    /// Of a constraint, or of a column's default.
+    pub(super) fn named(&self, table: &TableDefinition, kind: &str, name: &str) -> i64 {
+        NAMED + hash(&format!("{}\0{kind}\0{name}", self.of(table.id)))
+    }
 }
 
 /// Of a schema.

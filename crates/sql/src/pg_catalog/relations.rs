@@ -13,8 +13,8 @@ use orrery_storage::table::{
 use super::cells::{Cell, row};
 use super::definitions::{Constraint, index as index_definition};
 use super::numbers::{
-    BTREE, DEFAULT_COLLATION, HEAP, OWNER, PG_CLASS, PG_CONSTRAINT, TYPES, named, of_column,
-    own_tables, primary_key, relation, schema,
+    BTREE, DEFAULT_COLLATION, HEAP, Numbers, OWNER, PG_CLASS, PG_CONSTRAINT, TYPES, of_column,
+    own_tables, schema,
 };
 use crate::files::is_external;
 use crate::mapped::is_mapped;
@@ -27,6 +27,7 @@ pub(crate) struct Seen {
     pub(crate) views: HashMap<RelationId, SchemaRef>,
     pub(crate) settings: Vec<(&'static str, String, &'static str)>,
     pub(crate) user: String,
+    pub(super) numbers: Numbers,
     found: Found,
 }
 
@@ -69,9 +70,9 @@ pub(super) struct Index<'t> {
     definition: String,
 }
 
-pub(super) fn indexes(table: &TableDefinition) -> Vec<Index<'_>> {
+pub(super) fn indexes<'t>(numbers: &Numbers, table: &'t TableDefinition) -> Vec<Index<'t>> {
     let primary = table.primary_key.iter().map(|key| Index {
-        oid: primary_key(table),
+        oid: numbers.primary_key(table),
         name: &key.name,
         key: &key.columns,
         included: &[],
@@ -80,7 +81,7 @@ pub(super) fn indexes(table: &TableDefinition) -> Vec<Index<'_>> {
         definition: index_definition(table, None),
     });
     let others = table.indexes.iter().map(|index: &IndexDefinition| Index {
-        oid: relation(index.id),
+        oid: numbers.relation(index.id),
         name: &index.name,
         key: &index.columns,
         included: &index.included,
@@ -97,8 +98,13 @@ impl Seen {
         views: HashMap<RelationId, SchemaRef>,
         settings: Vec<(&'static str, String, &'static str)>,
         user: &str,
+        shows_all: bool,
     ) -> Self {
         Self {
+            numbers: match shows_all {
+                true => Numbers::of_all(),
+                false => Numbers::among(tables),
+            },
             tables: Arc::clone(tables),
             views,
             settings,
@@ -139,7 +145,7 @@ impl Seen {
                 )
             });
             (
-                relation(table.id),
+                self.numbers.relation(table.id),
                 table.schema.as_str(),
                 table.name.as_str(),
                 columns.collect(),
@@ -149,7 +155,7 @@ impl Seen {
             let columns = self.columns_of_view(view).into_iter();
             let columns = columns.map(|(name, of)| (name, of, true, None)).collect();
             (
-                relation(view.id),
+                self.numbers.relation(view.id),
                 view.schema.as_str(),
                 view.name.as_str(),
                 columns,
@@ -217,7 +223,7 @@ impl Seen {
         for state in self.tables.tables() {
             let table = state.definition();
             let rows = i64::try_from(state.rows()).unwrap_or(i64::MAX);
-            let oid = relation(table.id);
+            let oid = self.numbers.relation(table.id);
             let mut of_table = class(
                 oid,
                 &table.name,
@@ -226,7 +232,7 @@ impl Seen {
                 table.columns.len(),
                 rows,
             );
-            let own = indexes(table);
+            let own = indexes(&self.numbers, table);
             of_table[13] = Cell::Boolean(!own.is_empty());
             of_table[18] = Cell::Integer(table.checks.len() as i64);
             // Foreign keys are triggers there, on both of their tables.
@@ -249,7 +255,7 @@ impl Seen {
             let planned = self.columns_of_view(view).len();
             let columns = view.columns.len().max(planned);
             all.push(class(
-                relation(view.id),
+                self.numbers.relation(view.id),
                 &view.name,
                 &view.schema,
                 if is_external(&view.query) { "r" } else { "v" },
@@ -318,7 +324,7 @@ impl Seen {
             }
         }
         for table in self.definitions() {
-            for index in indexes(table) {
+            for index in indexes(&self.numbers, table) {
                 let ids = index.key.iter().chain(index.included);
                 for (place, column) in ids.filter_map(|id| table.column(*id)).enumerate() {
                     all.push(attribute(
@@ -340,10 +346,10 @@ impl Seen {
         for table in self.definitions() {
             for (number, column) in table.columns.iter().enumerate() {
                 if let Some(default) = &column.default {
-                    let oid = named(table, "default", &column.name);
+                    let oid = self.numbers.named(table, "default", &column.name);
                     all.push(row![
                         oid,
-                        relation(table.id),
+                        self.numbers.relation(table.id),
                         number as i64 + 1,
                         default.clone()
                     ]);
@@ -356,14 +362,14 @@ impl Seen {
     pub(super) fn indexes(&self) -> Rows {
         let mut all = Rows::new();
         for table in self.definitions() {
-            for index in indexes(table) {
+            for index in indexes(&self.numbers, table) {
                 let mut columns = places(table, index.key);
                 columns.extend(places(table, index.included));
                 let count = columns.len() as i64;
                 let zeros = vec![0; columns.len()];
                 all.push(row![
                     index.oid,
-                    relation(table.id),
+                    self.numbers.relation(table.id),
                     count,
                     index.key.len() as i64,
                     index.is_unique,
@@ -395,18 +401,22 @@ impl Seen {
             for constraint in Constraint::of(table) {
                 let name = constraint.name(table);
                 let (index, other, referenced) = match &constraint {
-                    Constraint::Primary => (primary_key(table), 0, None),
-                    Constraint::Unique(index) => (relation(index.id), 0, None),
+                    Constraint::Primary => (self.numbers.primary_key(table), 0, None),
+                    Constraint::Unique(index) => (self.numbers.relation(index.id), 0, None),
                     Constraint::Foreign(key) => {
                         let other = self.tables.table(key.table).map(|other| other.definition());
                         let index = other.and_then(|other| {
-                            let found = indexes(other)
+                            let found = indexes(&self.numbers, other)
                                 .into_iter()
                                 .find(|it| it.key == key.referenced);
                             found.map(|index| index.oid)
                         });
                         let referenced = other.map(|other| places(other, &key.referenced));
-                        (index.unwrap_or(0), relation(key.table), referenced)
+                        (
+                            index.unwrap_or(0),
+                            self.numbers.relation(key.table),
+                            referenced,
+                        )
                     }
                     Constraint::Check(_) => (0, 0, None),
                 };
@@ -417,14 +427,14 @@ impl Seen {
                 };
                 let keys = constraint.columns(table);
                 all.push(row![
-                    named(table, "constraint", name),
+                    self.numbers.named(table, "constraint", name),
                     name,
                     schema(&table.schema),
                     constraint.kind(),
                     false,
                     false,
                     true,
-                    relation(table.id),
+                    self.numbers.relation(table.id),
                     0,
                     index,
                     0,
@@ -452,11 +462,13 @@ impl Seen {
         for table in self.definitions() {
             for constraint in Constraint::of(table) {
                 let index = match &constraint {
-                    Constraint::Primary => primary_key(table),
-                    Constraint::Unique(index) => relation(index.id),
+                    Constraint::Primary => self.numbers.primary_key(table),
+                    Constraint::Unique(index) => self.numbers.relation(index.id),
                     Constraint::Foreign(_) | Constraint::Check(_) => continue,
                 };
-                let oid = named(table, "constraint", constraint.name(table));
+                let oid = self
+                    .numbers
+                    .named(table, "constraint", constraint.name(table));
                 all.push(row![PG_CLASS, index, 0, PG_CONSTRAINT, oid, 0, "i"]);
             }
         }
@@ -529,7 +541,7 @@ impl Seen {
             ]
         };
         let tables = self.definitions().map(|table| {
-            let has_indexes = !indexes(table).is_empty();
+            let has_indexes = !indexes(&self.numbers, table).is_empty();
             let refers = !table.foreign_keys.is_empty();
             row(&table.schema, &table.name, has_indexes, refers)
         });
@@ -564,7 +576,7 @@ impl Seen {
     pub(super) fn named_indexes(&self) -> Rows {
         let mut all = Rows::new();
         for table in self.definitions() {
-            for index in indexes(table) {
+            for index in indexes(&self.numbers, table) {
                 all.push(row![
                     table.schema.as_str(),
                     table.name.as_str(),
@@ -608,13 +620,21 @@ impl Seen {
             let mut all = HashMap::new();
             for table in self.definitions() {
                 for constraint in Constraint::of(table) {
-                    let oid = named(table, "constraint", constraint.name(table));
+                    let oid = self
+                        .numbers
+                        .named(table, "constraint", constraint.name(table));
                     all.insert(oid, constraint.definition(table, &self.tables));
                 }
-                all.extend(indexes(table).into_iter().map(|it| (it.oid, it.definition)));
+                all.extend(
+                    indexes(&self.numbers, table)
+                        .into_iter()
+                        .map(|it| (it.oid, it.definition)),
+                );
             }
             let views = self.real_views();
-            all.extend(views.map(|view| (relation(view.id), format!(" {};", view.query))));
+            all.extend(
+                views.map(|view| (self.numbers.relation(view.id), format!(" {};", view.query))),
+            );
             all
         });
         all.get(&oid).cloned()
@@ -625,7 +645,7 @@ impl Seen {
         let all = self.found.index_columns.get_or_init(|| {
             let mut all = HashMap::new();
             for table in self.definitions() {
-                for index in indexes(table) {
+                for index in indexes(&self.numbers, table) {
                     let ids = index.key.iter().chain(index.included);
                     let columns = ids.filter_map(|id| table.column(*id)).zip(1..);
                     all.extend(columns.map(|(column, place)| {
@@ -652,16 +672,19 @@ impl Seen {
             all.extend(own.map(|(oid, name, _)| (oid, ("pg_catalog".to_owned(), name.to_owned()))));
             for table in self.definitions() {
                 let name = (table.schema.clone(), table.name.clone());
-                all.insert(relation(table.id), name);
-                for index in indexes(table) {
+                all.insert(self.numbers.relation(table.id), name);
+                for index in indexes(&self.numbers, table) {
                     let name = (table.schema.clone(), index.name.to_owned());
                     all.insert(index.oid, name);
                 }
             }
             let views = self.all_views();
-            all.extend(
-                views.map(|view| (relation(view.id), (view.schema.clone(), view.name.clone()))),
-            );
+            all.extend(views.map(|view| {
+                (
+                    self.numbers.relation(view.id),
+                    (view.schema.clone(), view.name.clone()),
+                )
+            }));
             all
         })
     }

@@ -130,7 +130,7 @@ impl Seen {
             for key in &table.foreign_keys {
                 let other = self.tables.table(key.table).map(|other| other.definition());
                 let unique = other.and_then(|other| {
-                    let found = indexes(other)
+                    let found = indexes(&self.numbers, other)
                         .into_iter()
                         .find(|it| it.key == key.referenced);
                     found.map(|index| index.name)

@@ -309,6 +309,52 @@ fn prepared_statements_and_blocks_follow_the_rights_of_now() {
 }
 
 #[test]
+fn a_cursor_ends_with_the_right_to_what_it_reads() {
+    let mut place = place();
+    let read = scope(&["public.seen"], &["public.rows"]);
+    place.user.set_scope(Some(Arc::clone(&read)));
+    place.done("begin; declare c cursor for select a from seen order by a");
+    assert_eq!(place.rows("fetch next from c"), ["1"]);
+    // Rules were read again, and say the same.
+    place
+        .user
+        .set_scope(Some(scope(&["public.seen"], &["public.rows"])));
+    assert_eq!(place.rows("fetch next from c"), ["2"]);
+    place.done("rollback");
+    place.user.set_scope(Some(read));
+    place.done("begin; declare c cursor for select a from seen order by a");
+    assert_eq!(place.rows("fetch next from c"), ["1"]);
+    place.user.set_scope(Some(scope(&["public.rows"], &[])));
+    assert_eq!(place.code("fetch next from c"), "42501");
+    place.done("rollback");
+}
+
+#[test]
+fn numbers_of_objects_have_no_gaps_where_others_are_hidden() {
+    let place = place();
+    let numbers = "select oid from pg_class where oid > 16384 and oid < 268435456 order by oid";
+    let count = |numbers: &[String]| -> Vec<String> {
+        (16_385..)
+            .take(numbers.len())
+            .map(|number: u32| number.to_string())
+            .collect()
+    };
+    let found = place.rows(numbers);
+    assert_eq!(found, count(&found));
+    let named = "select cast('own.u' as regclass)::oid = (select c.oid from pg_class c join pg_namespace n on c.relnamespace = n.oid where relname = 'u' and nspname = 'own')";
+    assert_eq!(place.rows(named), ["true"]);
+    place.house.done(
+        &place.root,
+        "create table dark.more (a int primary key, b int unique)",
+    );
+    assert_eq!(place.rows(numbers), found);
+    place.done("create table own.later (a int primary key, b int unique)");
+    let now = place.rows(numbers);
+    assert!(now.len() > found.len());
+    assert_eq!(now, count(&now));
+}
+
+#[test]
 fn files_other_servers_and_mapped_graphs_are_for_who_may_change_everything() {
     let place = place();
     for text in [

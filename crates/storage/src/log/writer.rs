@@ -4,12 +4,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
 use super::reader::LogEnd;
 use super::record::LogRecord;
 use super::{FRAME_BYTES, KIND_COMMIT, LogHeader, RECORD_BYTES_MAX, frame, mark_bytes};
+use crate::activity::LogActivity;
 use crate::io::{FileSystem, LogFile};
 use crate::{Error, Result};
 
@@ -31,6 +33,7 @@ pub struct LogWriter {
     synced: Condvar,
     /// Everything before it is on the disk.
     durable: AtomicU64,
+    activity: Arc<LogActivity>,
 }
 
 /// The end of the file, as the next append finds it.
@@ -111,6 +114,16 @@ impl LogWriter {
             }),
             synced: Condvar::new(),
             durable: AtomicU64::new(end),
+            activity: Arc::default(),
+        }
+    }
+
+    /// The same, counted there.
+    #[must_use]
+    pub(crate) fn counted_in(self, activity: &Arc<LogActivity>) -> Self {
+        Self {
+            activity: Arc::clone(activity),
+            ..self
         }
     }
 
@@ -152,6 +165,7 @@ impl LogWriter {
             return Err(self.take_back(start, error));
         }
         tail.end += buffer.len() as u64;
+        self.activity.appended(buffer.len() as u64);
         Ok(Appended {
             start,
             end: tail.end,
@@ -192,7 +206,9 @@ impl LogWriter {
     /// One fdatasync; its outcome is everybody's.
     fn sync_for_all(&self) {
         let end = self.end();
+        let begun = Instant::now();
         let outcome = self.file.sync();
+        self.activity.synced(begun, outcome.is_ok());
         let mut sync = self.sync.lock();
         sync.is_syncing = false;
         match &outcome {

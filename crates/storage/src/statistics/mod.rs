@@ -13,14 +13,19 @@
 use orrery_term::TermId;
 
 mod builder;
+mod figures;
 mod file;
 mod known_stars;
+mod sampled;
 mod star;
 
 pub use builder::StatisticsBuilder;
+pub use figures::Figures;
 pub(crate) use file::{STATISTICS_KIND, read, write};
 use known_stars::KnownStars;
 pub use known_stars::{Star, StarGroup};
+pub use sampled::Sampled;
+pub(crate) use sampled::SampledStatistics;
 pub use star::STAR_PREDICATES_MAX;
 
 /// Number of characteristic sets that are kept.
@@ -86,6 +91,15 @@ impl Statistics {
     /// Number of distinct objects.
     pub fn distinct_objects(&self) -> u64 {
         self.distinct_objects
+    }
+
+    /// The same three of all quads.
+    pub fn all(&self) -> PredicateStatistics {
+        PredicateStatistics {
+            quads: self.quads,
+            distinct_subjects: self.distinct_subjects,
+            distinct_objects: self.distinct_objects,
+        }
     }
 
     /// Number of distinct graphs, the default graph among them if it has quads.

@@ -92,7 +92,16 @@ impl Shared {
         Ok(true)
     }
 
-    fn checkpoint_under(self: &Arc<Self>, _maintenance: MutexGuard<'_, ()>) -> Result<bool> {
+    fn checkpoint_under(self: &Arc<Self>, maintenance: MutexGuard<'_, ()>) -> Result<bool> {
+        let written = self.write_checkpoint(maintenance);
+        if written.is_err() {
+            self.database.activity().checkpoints.note_failure();
+        }
+        written
+    }
+
+    fn write_checkpoint(self: &Arc<Self>, _maintenance: MutexGuard<'_, ()>) -> Result<bool> {
+        let run = self.database.activity().checkpoints.begin();
         let turn = self.take_turn();
         let latest = Arc::clone(&self.state.lock().latest);
         // Not by the number of changes: commits that cancel each other fill the log, too.
@@ -121,6 +130,7 @@ impl Shared {
         let after = after?;
         drop(turn);
         remove_dropped(file_system, directory, &before, &after);
+        run.done();
         Ok(true)
     }
 }
@@ -146,7 +156,7 @@ impl WriteGuard {
             .map_err(|error| stop_where_unknown(&old_log, error))?;
         let snapshot = Arc::new(latest.with_manifest(Arc::new(manifest)));
         let mut state = shared.state.lock();
-        state.log = Arc::new(log);
+        state.log = Arc::new(log.counted_in(&database.activity().log));
         state.changes_in_log = 0;
         state.latest = Arc::clone(&snapshot);
         drop(state);

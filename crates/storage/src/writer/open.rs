@@ -87,7 +87,7 @@ impl Database {
                 noted_table_changes: None,
                 latest: snapshot,
                 pending: VecDeque::new(),
-                log: Arc::new(log),
+                log: Arc::new(log.counted_in(&self.activity().log)),
             }),
             worker: Worker::default(),
             maintenance: Mutex::new(()),

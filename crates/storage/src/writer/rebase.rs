@@ -24,6 +24,7 @@ use super::checkpoint::{remove_dropped, stop_where_unknown, written_there};
 use super::handle::Writer;
 use super::next_log::next_log;
 use super::shared::WriteGuard;
+use crate::activity::Run;
 use crate::base::Base;
 use crate::changes::has_named_graph;
 use crate::counts::SnapshotCounts;
@@ -66,6 +67,7 @@ pub struct Rebase<'a> {
     /// The prefixes of the database after a load; a compaction changes none.
     pub(super) prefixes: Option<Arc<Prefixes>>,
     is_published: bool,
+    run: Run<'a>,
 }
 
 impl Writer {
@@ -119,6 +121,10 @@ impl<'a> Rebase<'a> {
             language_tags: LanguageTags::default(),
             prefixes: None,
             is_published: false,
+            run: match is_load {
+                true => database.activity().loads.begin(),
+                false => database.activity().compactions.begin(),
+            },
         })
     }
 }
@@ -210,6 +216,7 @@ impl Rebase<'_> {
             &published.before,
             published.after.manifest(),
         );
+        self.run.done();
         Ok(published.after)
     }
 }
@@ -318,7 +325,7 @@ impl WriteGuard {
 
     fn install(&self, log: LogWriter, snapshot: &Arc<Snapshot>) {
         let mut state = self.shared.state.lock();
-        state.log = Arc::new(log);
+        state.log = Arc::new(log.counted_in(&self.shared.database.activity().log));
         state.changes_in_log = 0;
         state.latest = Arc::clone(snapshot);
         drop(state);

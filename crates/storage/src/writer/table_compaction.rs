@@ -57,6 +57,23 @@ impl Writer {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<bool> {
         let _one = self.handle.shared.table_compaction.lock();
+        let work = &self.database().activity().table_compactions;
+        let run = work.begin();
+        let written = self.compact_one(table, noted_bytes_max, cancelled);
+        match &written {
+            Ok(true) => run.done(),
+            Ok(false) => {}
+            Err(_) => work.note_failure(),
+        }
+        written
+    }
+
+    fn compact_one(
+        &self,
+        table: RelationId,
+        noted_bytes_max: u64,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<bool> {
         for _ in 0..ATTEMPTS_BESIDE {
             match self.compact_beside(table, noted_bytes_max, cancelled)? {
                 Attempt::Done => return Ok(true),

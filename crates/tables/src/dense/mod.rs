@@ -25,4 +25,5 @@ mod rule;
 mod stream;
 mod tables;
 
+pub(super) use node::rows_apart;
 pub use rule::DenseAggregation;

@@ -65,6 +65,12 @@ impl DenseAggregateExec {
     }
 }
 
+/// What reads the rows that are not in the file, which is no input of the node, if there are any; none of other nodes.
+pub(crate) fn rows_apart(node: &Arc<dyn ExecutionPlan>) -> Option<Option<&Arc<dyn ExecutionPlan>>> {
+    let dense = node.downcast_ref::<DenseAggregateExec>()?;
+    Some(dense.rest.as_ref().map(|rest| &rest.new))
+}
+
 impl DisplayAs for DenseAggregateExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(aggregate) = self.aggregate() else {

@@ -240,6 +240,15 @@ fn print(report: &Report) {
         "{} under rules that hide graphs from their asker",
         report.under_rules
     );
+    println!("{} of them of a state that is past", report.old_states);
+    println!(
+        "{} queries about which the same is told whatever is hidden",
+        report.told_twice
+    );
+    println!(
+        "{} updates under rules, of which {} changed something and {} were refused",
+        report.updates.requests, report.updates.changed, report.updates.refused
+    );
     println!(
         "{} plans were taken again that were kept of other constants",
         report.plans_again

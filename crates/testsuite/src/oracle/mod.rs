@@ -47,4 +47,4 @@ pub use sql::{
 };
 pub use store::{Arrival, Variant, VariantCounts};
 pub use syntax::{SyntaxReport, syntax_of_damaged, syntax_of_suites};
-pub use updates::{UpdateOptions, UpdateReport, run_updates};
+pub use updates::{UpdateOptions, UpdateReport, UpdatesUnderRules, run_updates};

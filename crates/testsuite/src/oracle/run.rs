@@ -10,9 +10,11 @@ use super::data::DataSet;
 use super::grammar::{self, PREFIXES};
 use super::random::Random;
 use super::rules::Rules;
+use super::rules::quad_of;
 use super::shrink::{Failure, opinion, shrink};
-use super::store::{Arrival, Store, Variant, VariantCounts};
+use super::store::{Arrival, Place, Store, Twins, Variant, VariantCounts};
 use super::tree::Tree;
+use super::updates::{UpdatesUnderRules, updates_under_rules};
 use crate::Error;
 
 /// Queries over one data set, so that building databases costs little.
@@ -58,6 +60,12 @@ pub struct Report {
     pub among_hidden: u64,
     /// And those over a database of which rules hide some.
     pub under_rules: u64,
+    /// Of these, queries of a state that is past.
+    pub old_states: u64,
+    /// Queries of which all that is told was compared with what a database tells that differs in what is hidden.
+    pub told_twice: u64,
+    /// Updates under rules that were compared with those over what their author sees.
+    pub updates: UpdatesUnderRules,
     /// How many plans were taken that were kept of earlier queries of the same shape.
     pub plans_again: u64,
     /// How often each variant was run.
@@ -160,6 +168,9 @@ impl Report {
         self.over_updates += other.over_updates;
         self.among_hidden += other.among_hidden;
         self.under_rules += other.under_rules;
+        self.old_states += other.old_states;
+        self.told_twice += other.told_twice;
+        self.updates.add(other.updates);
         self.plans_again += other.plans_again;
         for (variant, count) in other.variants {
             *self.variants.entry(variant).or_default() += count;
@@ -179,8 +190,19 @@ fn run_data_set(options: Options, set: u64, queries: u64) -> Result<Report, Erro
             GraphName::NamedNode(name) => rules.permit(Some(name.as_str())),
             GraphName::DefaultGraph | GraphName::BlankNode(_) => rules.permit(None),
         });
+        if rules.show_lists() {
+            data.quads.extend(rules.list_quads().iter().map(quad_of));
+        }
         data.arrival = Arrival::UnderRules(of_rules);
     }
+    let twins = match data.arrival {
+        Arrival::UnderRules(_) => Some(Twins::new(&data.quads, data.arrival)?),
+        Arrival::Built | Arrival::Updated | Arrival::AmongHidden => None,
+    };
+    let asks_old_state = match data.arrival {
+        Arrival::UnderRules(seed) => Rules::of(seed)?.is_about_old_state,
+        Arrival::Built | Arrival::Updated | Arrival::AmongHidden => false,
+    };
     let store = Store::new(&data.quads, data.arrival)?;
     let mut report = Report::default();
     for number in 0..queries {
@@ -196,7 +218,35 @@ fn run_data_set(options: Options, set: u64, queries: u64) -> Result<Report, Erro
         } else {
             variants.push(Variant::KEPT);
         }
+        if asks_old_state {
+            // Where plans are sent to there is the newest state alone.
+            variants.retain(|variant| matches!(variant.place, Place::Here | Place::Again));
+        }
+        let before = report.under_rules;
         report.one(&store, &data, &query, &variants, (set, number));
+        if asks_old_state {
+            report.old_states += report.under_rules - before;
+        }
+        if let Some(twins) = &twins {
+            report.told(twins, &data, &query, (set, number));
+        }
+    }
+    if let Arrival::UnderRules(seed) = data.arrival {
+        let updates = updates_under_rules(seed, &data)?;
+        let differences = updates.differences.iter().map(|what| FoundDifference {
+            number: (set, queries),
+            arrival: data.arrival,
+            data: data
+                .quads
+                .iter()
+                .map(|quad| format!("{quad} .\n"))
+                .collect(),
+            query: what.request.clone(),
+            difference: what.difference.clone(),
+            found_in: String::new(),
+        });
+        report.differences.extend(differences);
+        report.updates.add(updates);
     }
     report.plans_again = store.plans_again();
     Ok(report)
@@ -217,6 +267,30 @@ pub(super) fn parsed_query(random: &mut Random, data: &DataSet) -> Option<Tree> 
 }
 
 impl Report {
+    /// Whether all that is told about a query is the same whatever is hidden.
+    fn told(&mut self, twins: &Twins, data: &DataSet, query: &Tree, number: (u64, u64)) {
+        let text = query.to_text();
+        self.told_twice += 1;
+        if let Some((expected, actual)) = twins.difference(&format!("{PREFIXES}{text}")) {
+            self.differences.push(FoundDifference {
+                number,
+                arrival: data.arrival,
+                data: data
+                    .quads
+                    .iter()
+                    .map(|quad| format!("{quad} .\n"))
+                    .collect(),
+                query: text.clone(),
+                difference: Difference {
+                    what: "what is hidden shows".to_owned(),
+                    expected,
+                    actual,
+                },
+                found_in: text,
+            });
+        }
+    }
+
     fn one(
         &mut self,
         store: &Store,

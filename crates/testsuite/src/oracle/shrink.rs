@@ -5,6 +5,7 @@ use oxrdf::Quad;
 
 use super::case::{Difference, Opinion, Outcome, check};
 use super::data::Kind;
+use super::rules::is_of_lists;
 use super::store::{Arrival, Store, Variant};
 use super::tree::Tree;
 
@@ -63,7 +64,12 @@ impl Shrinker {
         while run > 0 {
             for start in (0..all.len()).step_by(run) {
                 let end = (start + run).min(all.len());
-                let quads = [&all[..start], &all[end..]].concat();
+                let mut quads = [&all[..start], &all[end..]].concat();
+                // What is permitted follows from them.
+                quads.extend(all[start..end].iter().filter(|it| is_of_lists(it)).cloned());
+                if quads.len() == all.len() {
+                    continue;
+                }
                 let Ok(store) = Store::new(&quads, self.arrival) else {
                     return false;
                 };

@@ -11,8 +11,8 @@ use orrery_sparql::{
     Tuning, term_to_oxrdf,
 };
 use orrery_storage::{
-    Asker, CommitOptions, Database, Durability, GraphNames, ReadScope, SmallQuad, Transaction,
-    Writer, WriterOptions, build_small,
+    Asker, At, CommitOptions, Database, Durability, GraphNames, ReadScope, SmallQuad, Snapshot,
+    Transaction, Writer, WriterOptions, build_small,
 };
 use orrery_term::{Term, TermId, Triple};
 use oxrdf::{GraphName, NamedOrBlankNode, Quad};
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::answer::{Answer, Solutions};
-use super::rules::Rules;
+use super::rules::{Rules, Scopes, Secrets};
 use super::siblings::siblings;
 use crate::Error;
 
@@ -173,7 +173,7 @@ pub enum Arrival {
     Updated,
     /// As `Updated`, beside others in graphs that the asker may not see.
     AmongHidden,
-    /// As `Updated`, beside others in all graphs that the rules of this seed do not let their asker read.
+    /// In the same way, beside others in all graphs that the rules of this seed do not let their asker read; some seeds ask for a state that is past.
     UnderRules(u64),
 }
 
@@ -184,14 +184,39 @@ pub(crate) struct Store {
     elsewhere: Engine,
     /// What the asker may see.
     scope: ReadScope,
+    /// The state that is asked for, if not the newest.
+    past: Option<Arc<Snapshot>>,
     runtime: Runtime,
     _writer: Option<Writer>,
     _directory: TempDir,
 }
 
+/// Two databases that differ only in what one asker does not see.
+pub(super) struct Twins([Store; 2]);
+
+impl Twins {
+    /// Of the data of rules.
+    pub(super) fn new(quads: &[Quad], arrival: Arrival) -> Result<Self, Error> {
+        Ok(Self([
+            Store::new(quads, arrival)?,
+            Store::beside(quads, arrival, Secrets::Other)?,
+        ]))
+    }
+
+    /// What the asker is told otherwise by one than by the other.
+    pub(super) fn difference(&self, query: &str) -> Option<(String, String)> {
+        let [one, other] = self.0.each_ref().map(|store| store.told(query));
+        (one != other).then_some((one, other))
+    }
+}
+
 impl Store {
     /// A database of some quads. Their blank nodes are called `b` and a number.
     pub(crate) fn new(quads: &[Quad], arrival: Arrival) -> Result<Self, Error> {
+        Self::beside(quads, arrival, Secrets::Like)
+    }
+
+    fn beside(quads: &[Quad], arrival: Arrival, secrets: Secrets) -> Result<Self, Error> {
         let mut directory = tempfile::Builder::new();
         directory.prefix("oracle");
         let shared_memory = std::path::Path::new("/dev/shm");
@@ -208,11 +233,20 @@ impl Store {
             .iter()
             .map(small_quad)
             .collect::<Result<Vec<_>, _>>()?;
-        let scope = match arrival {
-            Arrival::Built | Arrival::Updated => ReadScope::all_graphs(Asker::Anonymous),
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| Error::Io {
+                path: "tokio runtime".into(),
+                source,
+            })?;
+        let mut scope = match arrival {
+            Arrival::Built | Arrival::Updated | Arrival::UnderRules(_) => {
+                ReadScope::all_graphs(Asker::Anonymous)
+            }
             Arrival::AmongHidden => scope_of(&quads),
-            Arrival::UnderRules(seed) => Rules::of(seed)?.scope()?,
         };
+        let mut past = None;
         let (database, writer) = match arrival {
             Arrival::Built => (Arc::new(build_small(directory.path(), &quads)?), None),
             Arrival::Updated => {
@@ -224,24 +258,26 @@ impl Store {
                 (Arc::clone(writer.database()), Some(writer))
             }
             Arrival::UnderRules(seed) => {
-                let hidden = Rules::of(seed)?.hidden_quads(&quads, &wrong_quads(&quads));
-                let all: Vec<SmallQuad> = quads.into_iter().chain(hidden).collect();
-                let writer = updated(directory.path(), &all)?;
-                (Arc::clone(writer.database()), Some(writer))
+                let rules = Rules::of(seed)?;
+                let writer = updated_beside(directory.path(), &quads, &rules, secrets)?;
+                if rules.is_about_old_state {
+                    let commit = writer.database().snapshot().commit();
+                    spoil(&writer, &quads, &rules)?;
+                    past = Some(writer.database().snapshot_at(At::Commit(commit))?);
+                }
+                let database = Arc::clone(writer.database());
+                let engine = Engine::new(Arc::clone(&database), EngineOptions::default())?;
+                let Scopes { reads, .. } = rules.scopes(|text| found(&engine, &runtime, text))?;
+                scope = reads;
+                (database, Some(writer))
             }
         };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|source| Error::Io {
-                path: "tokio runtime".into(),
-                source,
-            })?;
         let elsewhere = Arc::new(Database::open(directory.path())?);
         Ok(Self {
             elsewhere: Engine::new(elsewhere, EngineOptions::default())?,
             engine: Engine::new(database, EngineOptions::default())?,
             scope,
+            past,
             runtime,
             _writer: writer,
             _directory: directory,
@@ -275,6 +311,31 @@ impl Store {
         }
     }
 
+    /// All that the asker is told about a query, but times: the plan, what a run counts of it, its cost, and the answer in the order in which it comes.
+    fn told(&self, query: &str) -> String {
+        let options = QueryOptions {
+            timeout: Some(TIME_LIMIT),
+            scope: self.scope.clone(),
+            snapshot: self.past.clone(),
+            ..QueryOptions::of_process()
+        };
+        let run = || -> Result<String, QueryError> {
+            let prepared = self.engine.prepare(query, &options)?;
+            let mut told = prepared.explain();
+            let answer = self.runtime.block_on(answer(&prepared))?;
+            told += &format!("{answer}\ncost {}\n", prepared.touches());
+            let again = self.engine.prepare(query, &options)?;
+            let mut plan = self.runtime.block_on(again.analyzed_plan())?.to_json();
+            without_times(&mut plan);
+            told += &format!("{plan}\ncost {}\n", again.touches());
+            Ok(told)
+        };
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(told) => told.unwrap_or_else(|error| error.to_string()),
+            Err(panic) => format!("panic: {}", message(&panic)),
+        }
+    }
+
     /// How many plans were taken that were kept of earlier queries.
     pub(crate) fn plans_again(&self) -> u64 {
         self.engine.plan_counts().hits
@@ -298,6 +359,7 @@ impl Store {
         let options = QueryOptions {
             timeout: Some(TIME_LIMIT),
             scope: self.scope.clone(),
+            snapshot: self.past.clone(),
             tuning: Tuning {
                 rewrites: variant.rewrites,
                 vector_rows: variant.vector_rows,
@@ -328,34 +390,72 @@ impl Store {
             }
         };
         let prepared = self.sent(prepared, variant.place)?;
-        Ok(match prepared.execute().await? {
-            QueryResults::Boolean(value) => Answer::Boolean(value),
-            QueryResults::Solutions(mut stream) => {
-                let variables = stream.variables().to_vec();
-                let mut rows = Vec::new();
-                while let Some(batch) = stream.next().await {
-                    let batch = batch?;
-                    let columns = variables.len();
-                    rows.extend((0..batch.rows()).map(|row| {
-                        (0..columns)
-                            .map(|column| batch.term(row, column).map(term_to_oxrdf))
-                            .collect()
-                    }));
-                }
-                Answer::Solutions(Solutions { variables, rows })
-            }
-            QueryResults::Triples(mut stream) => {
-                let mut triples = Vec::new();
-                while let Some(batch) = stream.next().await {
-                    for (subject, predicate, object) in batch?.iter() {
-                        let terms = [subject, predicate, object].map(term_to_oxrdf);
-                        triples.push(triple(terms)?);
-                    }
-                }
-                Answer::Graph(triples)
-            }
-        })
+        answer(&prepared).await
     }
+}
+
+async fn answer(prepared: &PreparedQuery) -> Result<Answer, QueryError> {
+    Ok(match prepared.execute().await? {
+        QueryResults::Boolean(value) => Answer::Boolean(value),
+        QueryResults::Solutions(mut stream) => {
+            let variables = stream.variables().to_vec();
+            let mut rows = Vec::new();
+            while let Some(batch) = stream.next().await {
+                let batch = batch?;
+                let columns = variables.len();
+                rows.extend((0..batch.rows()).map(|row| {
+                    (0..columns)
+                        .map(|column| batch.term(row, column).map(term_to_oxrdf))
+                        .collect()
+                }));
+            }
+            Answer::Solutions(Solutions { variables, rows })
+        }
+        QueryResults::Triples(mut stream) => {
+            let mut triples = Vec::new();
+            while let Some(batch) = stream.next().await {
+                for (subject, predicate, object) in batch?.iter() {
+                    let terms = [subject, predicate, object].map(term_to_oxrdf);
+                    triples.push(triple(terms)?);
+                }
+            }
+            Answer::Graph(triples)
+        }
+    })
+}
+
+/// Takes the times of a run out of a plan.
+fn without_times(plan: &mut serde_json::Value) {
+    match plan {
+        serde_json::Value::Object(fields) => {
+            fields.remove("elapsed_ns");
+            fields.values_mut().for_each(without_times);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(without_times),
+        _ => {}
+    }
+}
+
+/// The terms that a rule's query finds among all quads.
+pub(super) fn found(
+    engine: &Engine,
+    runtime: &Runtime,
+    text: &str,
+) -> Result<Vec<Term<'static>>, Error> {
+    let prepared = engine.prepare(text, &QueryOptions::of_process())?;
+    runtime.block_on(async {
+        let QueryResults::Solutions(mut solutions) = prepared.execute().await? else {
+            return Err(Error::Reference(
+                "the query of a rule is no SELECT".to_owned(),
+            ));
+        };
+        let mut terms = Vec::new();
+        while let Some(batch) = solutions.next().await {
+            let batch = batch?;
+            terms.extend((0..batch.rows()).filter_map(|row| batch.term(row, 0).cloned()));
+        }
+        Ok(terms)
+    })
 }
 
 fn triple([subject, predicate, object]: [oxrdf::Term; 3]) -> Result<oxrdf::Triple, QueryError> {
@@ -435,6 +535,46 @@ fn updated(directory: &Path, quads: &[SmallQuad]) -> Result<Writer, Error> {
     Ok(writer)
 }
 
+/// As `updated`, beside what rules hide. What is seen comes in the same way whatever is hidden: its terms are in the same dictionaries, in the same order.
+fn updated_beside(
+    directory: &Path,
+    quads: &[SmallQuad],
+    rules: &Rules,
+    secrets: Secrets,
+) -> Result<Writer, Error> {
+    let wrong = wrong_quads(quads);
+    let first: Vec<SmallQuad> = quads.iter().step_by(2).cloned().collect();
+    let hidden = rules.hidden_quads((&first, &wrong), secrets);
+    let base = [&first[..], &wrong, &hidden].concat();
+    let database = Arc::new(build_small(directory, &base)?);
+    let writer = database.open_writer(WriterOptions::default())?;
+    let mut transaction = writer.begin()?;
+    let gone = wrong.iter().chain(quads.iter().step_by(6));
+    let mut gone = ids(&mut transaction, gone.chain(hidden.iter().step_by(5)))?;
+    transaction.delete(&mut gone)?;
+    commit(transaction)?;
+    let hidden = rules.hidden_quads((quads, &wrong), secrets);
+    let mut transaction = writer.begin()?;
+    let mut inserted = ids(&mut transaction, quads.iter().chain(&hidden))?;
+    transaction.insert(&mut inserted)?;
+    commit(transaction)?;
+    Ok(writer)
+}
+
+/// Makes the newest state another one, but for the lists of who reads what.
+fn spoil(writer: &Writer, quads: &[SmallQuad], rules: &Rules) -> Result<(), Error> {
+    let lists = rules.list_quads();
+    let mut transaction = writer.begin()?;
+    let gone = quads.iter().step_by(2).filter(|quad| !lists.contains(quad));
+    let mut gone = ids(&mut transaction, gone)?;
+    transaction.delete(&mut gone)?;
+    let wrong = wrong_quads(quads);
+    let wrong = wrong.iter().filter(|quad| !rules.is_of_lists(quad));
+    let mut inserted = ids(&mut transaction, wrong)?;
+    transaction.insert(&mut inserted)?;
+    commit(transaction)
+}
+
 /// The graphs of these quads, and the default graph.
 fn scope_of(quads: &[SmallQuad]) -> ReadScope {
     let named = quads.iter().filter_map(|quad| quad.3.clone());
@@ -460,7 +600,7 @@ fn among_hidden(quads: Vec<SmallQuad>) -> Vec<SmallQuad> {
 }
 
 /// Quads of the same terms that are not among the given ones.
-fn wrong_quads(quads: &[SmallQuad]) -> Vec<SmallQuad> {
+pub(super) fn wrong_quads(quads: &[SmallQuad]) -> Vec<SmallQuad> {
     let others = quads.iter().cycle().skip(1);
     quads
         .iter()

@@ -2,6 +2,7 @@
 //! server that answers and holds no memory (`docs/security.md` has the list).
 
 mod addresses;
+mod connections;
 mod documents;
 mod endpoint;
 mod headers;

@@ -17,6 +17,8 @@ async fn start() -> TestServer {
             head_max: Duration::from_millis(500),
             body_max: Duration::from_millis(500),
             stall_max: Duration::from_millis(500),
+            upload_bytes_per_s: 1_000,
+            upload_window: Duration::from_secs(1),
         };
     })
     .await
@@ -137,4 +139,44 @@ async fn who_reads_no_answer_is_given_up() {
         deaf.push(stream);
     }
     assert_unharmed(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_upload_that_dawdles_gets_408_and_one_that_does_not_is_taken() {
+    let server = start().await;
+    let head = "POST /graphs?default HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/n-triples\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let line = |n: usize| format!("<x:s{n}> <x:p> \"{}\" .\n", "x".repeat(200));
+    let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len()).into_bytes();
+    // Always in time for the next piece, and never enough.
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut reading, mut writing) = stream.into_split();
+    writing.write_all(head.as_bytes()).await.unwrap();
+    let piece = chunk(" ");
+    let sending = tokio::spawn(async move {
+        while writing.write_all(&piece).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, reading.read_to_end(&mut bytes)).await;
+    assert!(read.is_ok(), "the connection stays open");
+    sending.abort();
+    let answer = parse(&bytes, true);
+    assert_eq!(answer.status, 408, "{}", answer.text());
+    assert!(
+        answer.text().contains("1000 bytes a second"),
+        "{}",
+        answer.text()
+    );
+
+    // Slowly, and enough: for longer than the window.
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    for n in 0..30 {
+        stream.write_all(&chunk(&line(n))).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+    stream.write_all(b"0\r\n\r\n").await.unwrap();
+    let answer = parse(&until_closed(&mut stream).await, true);
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }

@@ -38,7 +38,7 @@ impl Normaliser<'_> {
             NamedNodePattern::NamedNode(node) => {
                 let id = match self.mapped_graph(node.as_str()) {
                     Some(mapped) => Some(mapped),
-                    None => self.context.snapshot().term_id(&Term::iri(node.as_str()))?,
+                    None => self.context.view().id_in_quads(&Term::iri(node.as_str()))?,
                 };
                 if id.is_none() {
                     self.context.note_bound_to_commit();

@@ -347,7 +347,7 @@ impl Planner<'_> {
             Arc::clone(self.table.name(*variable)),
             allowed.clone(),
         )?;
-        let rows = self.estimator.graph_names(scope);
+        let rows = self.estimator.graph_names(scope)?;
         self.relation(plan, vec![*variable], VarSet::of([*variable]), rows)
     }
 

@@ -30,13 +30,13 @@ impl Planner<'_> {
         self.context.patience().check()?;
         Ok(match item {
             Item::Quad(quad) => self.estimator.quad(quad, &self.table)?,
-            Item::Path(path) => self.estimator.path(path),
+            Item::Path(path) => self.estimator.path(path)?,
             Item::Values(values) => {
                 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
                 let rows = values.rows.len() as f64;
                 uniform(rows, &item.visible())
             }
-            Item::Graphs(scope) => uniform(self.estimator.graph_names(scope), &item.visible()),
+            Item::Graphs(scope) => uniform(self.estimator.graph_names(scope)?, &item.visible()),
             Item::Union(branches) => {
                 let branches: Result<Vec<Estimate>> =
                     branches.iter().map(|it| self.group_estimate(it)).collect();

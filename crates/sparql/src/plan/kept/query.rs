@@ -86,7 +86,7 @@ impl<'c> Constants<'c> {
     pub(crate) fn of(
         shape: &'c KnownShape,
         constants: &'c [Constant<'c>],
-        snapshot: &Snapshot,
+        view: &ReadView,
     ) -> Result<Option<Self>> {
         let mut parameters = Vec::with_capacity(constants.len());
         for (place, it) in shape.uses().iter().enumerate() {
@@ -94,7 +94,7 @@ impl<'c> Constants<'c> {
                 continue;
             };
             let id = match it.is_in_patterns {
-                true => match id_of(&term, snapshot)? {
+                true => match id_of(&term, view)? {
                     Some(id) => Some(id),
                     None => return Ok(None),
                 },
@@ -142,10 +142,10 @@ impl<'c> Constants<'c> {
     }
 }
 
-fn id_of(term: &Expression, snapshot: &Snapshot) -> Result<Option<TermId>> {
+fn id_of(term: &Expression, view: &ReadView) -> Result<Option<TermId>> {
     Ok(match term {
-        Expression::NamedNode(node) => snapshot.term_id(&Term::iri(node.as_str()))?,
-        Expression::Literal(literal) => snapshot.term_id(&literal_from_oxrdf(literal))?,
+        Expression::NamedNode(node) => view.id_in_quads(&Term::iri(node.as_str()))?,
+        Expression::Literal(literal) => view.id_in_quads(&literal_from_oxrdf(literal))?,
         _ => None,
     })
 }

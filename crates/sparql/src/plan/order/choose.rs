@@ -20,7 +20,8 @@ impl Planner<'_> {
         let Some(cache) = self.orders.as_ref().filter(|_| is_kept(join)) else {
             return self.chosen(group, join);
         };
-        let (key, counts) = (shape(group, join), counts(join));
+        let scope = self.context.view().scope();
+        let (key, counts) = (shape(group, join, scope), counts(join));
         let base = self.context.snapshot().base_name();
         if let Some(variant) = cache.find(&key, base, &counts) {
             join.corrections.clone_from(&variant.corrections);

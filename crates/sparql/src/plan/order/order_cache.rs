@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! group, join -> shape: which pattern has which variables, predicates and kinds of constants; filters; seed
+//!                scope: the list of graphs that is seen, if not all are
 //!             -> kept for it: order, what sampling found, the counts of all members that led to them
 //!                each count within a factor of two, same base?  -> that order, estimates by the new counts
 //!                else                                            -> search, sampling; the result is kept
@@ -16,6 +17,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
+use orrery_storage::ReadScope;
 
 use crate::algebra::{Group, Item, Quad, Scope, Slot};
 use crate::plan::estimate::cardinality::{Access, Correction, Join};
@@ -135,9 +137,11 @@ pub(super) fn counts(join: &Join) -> Box<[f64]> {
     members.chain(join.seed_rows).collect()
 }
 
-/// All of a join but its counts, in words that no other shape has.
-pub(super) fn shape(group: &Group, join: &Join) -> Box<[u64]> {
+/// All of a join but its counts, in words that no other shape has. What was found among some graphs is told nobody who sees others, so the number of
+/// the list belongs to it.
+pub(super) fn shape(group: &Group, join: &Join, scope: &ReadScope) -> Box<[u64]> {
     let mut key = Vec::with_capacity(8 * group.items.len() + 16);
+    key.push(scope.number().unwrap_or(0));
     key.extend([group.items.len() as u64, join.conditions.len() as u64]);
     push_mask(&mut key, join.seed_variables);
     for (item, member) in group.items.iter().zip(&join.members) {

@@ -78,7 +78,7 @@ impl Planner<'_> {
         }
         let name = Arc::clone(self.table.name(var));
         let plan = GraphNamesExec::try_new(Arc::clone(&self.context), name, allowed.clone())?;
-        let rows = self.estimator.graph_names(&quad.scope);
+        let rows = self.estimator.graph_names(&quad.scope)?;
         let relation = self.relation(plan, vec![var], VarSet::of([var]), rows)?;
         Ok(Some(relation))
     }

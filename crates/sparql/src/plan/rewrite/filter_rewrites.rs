@@ -198,7 +198,7 @@ impl Planner<'_> {
     }
 
     fn constant(&self, iri: &NamedNode) -> Result<Slot> {
-        let id = self.context.snapshot().term_id(&Term::iri(iri.as_str()))?;
+        let id = self.context.view().id_in_quads(&Term::iri(iri.as_str()))?;
         if id.is_none() {
             self.context.note_bound_to_commit();
         }

@@ -7,16 +7,21 @@
 //!     model:  spargebra's operations over a set of quads; WHERE by the reference, SERVICE as GRAPH over the endpoint's data
 //!   after each request: the same quads.   At the end: the state after each commit that is still kept is what it was then.
 //! ```
+//!
+//! Under rules ([`under_rules`]) updates over all quads are compared with those over what their author sees.
 
 mod model;
 mod requests;
 mod store;
+mod under_rules;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::model::{Failure, Model, State};
 use self::store::ChangingStore;
+pub use self::under_rules::UpdatesUnderRules;
+pub(super) use self::under_rules::updates_under_rules;
 use super::data::{DataSet, Kind};
 use super::grammar::PREFIXES;
 use super::random::Random;

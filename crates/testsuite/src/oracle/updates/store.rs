@@ -12,6 +12,7 @@ use orrery_sparql::{Engine, EngineOptions, QueryError, UpdateOptions, term_to_ox
 use orrery_storage::{
     At, CommitOptions, Database, Durability, ReadView, Snapshot, Writer, WriterOptions, build_small,
 };
+use orrery_term::Term;
 use oxrdf::{Dataset, GraphName, Quad};
 use sparesults::{QueryResultsFormat, QueryResultsSerializer};
 use spareval::{QueryEvaluator, QueryResults};
@@ -19,7 +20,7 @@ use spargebra::SparqlParser;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use super::super::store::small_quad;
+use super::super::store::{found, small_quad};
 use super::model::State;
 use super::requests::DEAD;
 use crate::Error;
@@ -79,11 +80,20 @@ impl ChangingStore {
 
     /// Applies a request as servers do; without `is_kept` it is rolled back at the end.
     pub(super) fn update(&self, text: &str, is_kept: bool) -> Result<(), QueryError> {
-        let options = UpdateOptions::of_process();
-        let update = self.engine.prepare_update(text, &options)?;
+        self.update_as(text, &UpdateOptions::of_process(), is_kept)
+    }
+
+    /// The same by somebody.
+    pub(super) fn update_as(
+        &self,
+        text: &str,
+        options: &UpdateOptions,
+        is_kept: bool,
+    ) -> Result<(), QueryError> {
+        let update = self.engine.prepare_update(text, options)?;
         for _ in 0..TURNS_MAX {
             let mut transaction = self.writer.begin()?;
-            let applied = self.engine.apply(&update, &options, &mut transaction);
+            let applied = self.engine.apply(&update, options, &mut transaction);
             match self.runtime.block_on(applied) {
                 Ok(()) if !is_kept => return Ok(()),
                 Ok(()) => {
@@ -140,6 +150,24 @@ impl ChangingStore {
             return Err(error.into());
         }
         Ok(commits.into_inner().unwrap_or_default())
+    }
+
+    /// What a query of a rule finds.
+    pub(super) fn found(&self, text: &str) -> Result<Vec<Term<'static>>, Error> {
+        found(&self.engine, &self.runtime, text)
+    }
+
+    /// The triples with the names of their graphs; the default graph has none.
+    pub(super) fn by_graph(&self) -> Result<BTreeSet<(Option<Term<'static>>, String)>, Error> {
+        let view = self.engine.database().view_of_process();
+        let (mut state, mut quads) = (BTreeSet::new(), view.quads()?);
+        while let Some(batch) = quads.next_batch()? {
+            for quad in batch.iter() {
+                let triple = format!("{} {} {}", quad.subject, quad.predicate, quad.object);
+                state.insert((quad.graph.cloned(), triple));
+            }
+        }
+        Ok(state)
     }
 
     pub(super) fn state(&self) -> Result<State, Error> {

@@ -1,0 +1,112 @@
+//! One call: who makes it, and what they may do while it lasts.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use orrery_sql::{Ending, Session, Watchable, Watched};
+use tonic::{Code, Request, Status};
+
+use crate::by::By;
+use crate::peer::Peer;
+use crate::refusal::{ending_of, refusal};
+use crate::shared::Shared;
+
+/// See the module.
+pub(crate) struct Call {
+    shared: Arc<Shared>,
+    by: By,
+    client: IpAddr,
+    agent: Option<String>,
+    /// The statement, where others are told of it.
+    watched: OnceLock<Arc<dyn Watched>>,
+}
+
+impl Deref for Call {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl Call {
+    /// Of a call that the guard has let in.
+    pub(crate) fn new<T>(shared: &Arc<Shared>, request: &Request<T>) -> Result<Self, Status> {
+        let by = request.extensions().get::<By>().cloned();
+        let peer = request.extensions().get::<Peer>();
+        let agent = request.metadata().get("user-agent");
+        let agent = agent.and_then(|agent| agent.to_str().ok());
+        Ok(Self {
+            shared: Arc::clone(shared),
+            client: peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.address),
+            agent: agent.map(str::to_owned),
+            watched: OnceLock::new(),
+            by: by.ok_or_else(|| refusal(Code::Internal, "XX000", "a call came past the guard"))?,
+        })
+    }
+
+    pub(crate) fn by(&self) -> &By {
+        &self.by
+    }
+
+    /// A statement begins, of which others are told.
+    pub(crate) fn watch(&self, text: &str) {
+        if let Some(watch) = &self.host.watch {
+            self.watched.get_or_init(|| {
+                watch.begin(&Watchable {
+                    text,
+                    user: self.by.name(),
+                    client: self.client,
+                    agent: self.agent.as_deref(),
+                })
+            });
+        }
+    }
+
+    /// The statement, where others are told of it.
+    pub(crate) fn watched(&self) -> Option<&Arc<dyn Watched>> {
+        self.watched.get()
+    }
+
+    /// Notes how the statement ended.
+    pub(crate) fn ended<T>(&self, done: Result<T, Status>) -> Result<T, Status> {
+        if let Some(watched) = self.watched() {
+            match &done {
+                Ok(_) => watched.end(Ending::Done),
+                Err(status) => watched.end(ending_of(status)),
+            }
+        }
+        done
+    }
+
+    /// A session of its own, of who makes the call.
+    pub(crate) fn session(&self) -> Session {
+        let sessions = self.shared.sessions();
+        match &self.by {
+            By::Anybody => sessions.another(),
+            By::Caller(caller, admitted) => {
+                let mut session = match caller.name() {
+                    "" => sessions.another(),
+                    name => sessions.another_of(name, format!("flight {name}")),
+                };
+                session.set_scope(admitted.scope.clone());
+                session.read_at(admitted.state.clone());
+                session
+            }
+        }
+    }
+
+    /// A session that there is, held to what may be done now; none where it may do everything anyway.
+    pub(crate) fn held(&self, session: &Session) -> Option<Session> {
+        match &self.by {
+            By::Anybody => None,
+            By::Caller(_, admitted) => {
+                let mut session = session.clone();
+                session.set_scope(admitted.scope.clone());
+                session.read_at(admitted.state.clone());
+                Some(session)
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! libFuzzer over one target of those that stand on the query engine, which `ORRERY_FUZZ_TARGET` names: as `fuzz/src/main.rs`, and within this workspace.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use orrery_fuzzing::{Target, target_named};
+use std::sync::LazyLock;
+
+static TARGET: LazyLock<Target> = LazyLock::new(|| {
+    let name = std::env::var("ORRERY_FUZZ_TARGET").unwrap_or_default();
+    match target_named(&name) {
+        Some(target) => target,
+        None => panic!("ORRERY_FUZZ_TARGET is `{name}`, which is no target"),
+    }
+});
+
+fuzz_target!(|bytes: &[u8]| (TARGET.run)(bytes));

@@ -1,0 +1,147 @@
+//! What one request spends, in whichever language it came: touches of rows, counted over all plans that it runs, and where its memory comes from.
+//!
+//! ```text
+//! a plan begins --watch--> looked at while it runs --its stream is dropped--> what it cost is kept, and the plan goes
+//! ```
+//!
+//! Whoever runs plans tells them here, and whoever charges for them asks [`Touched::touches`] every so often. A plan counts by itself as it works (`orrery_operators`,
+//! `orrery_sql`), so that this costs a lock for each plan and each look, and nothing for a row. A request that nobody charges has none.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use datafusion_execution::memory_pool::MemoryPool;
+
+/// What tells how often it took a row in hand, while it does.
+pub trait Touched: Send + Sync {
+    /// The touches so far. They never become fewer.
+    fn touches(&self) -> u64;
+}
+
+impl<T: Touched + ?Sized> Touched for Arc<T> {
+    fn touches(&self) -> u64 {
+        (**self).touches()
+    }
+}
+
+/// See the module.
+pub struct Spending {
+    counted: Mutex<Counted>,
+    memory: Option<Arc<dyn MemoryPool>>,
+}
+
+#[derive(Default)]
+struct Counted {
+    /// Of all that has ended.
+    ended: u64,
+    running: BTreeMap<u64, Box<dyn Touched>>,
+    last: u64,
+}
+
+impl Spending {
+    /// Of a request that has not begun. Its operators take memory from this pool; from that of all without one.
+    pub fn new(memory: Option<Arc<dyn MemoryPool>>) -> Arc<Self> {
+        Arc::new(Self {
+            counted: Mutex::default(),
+            memory,
+        })
+    }
+
+    /// Where the request's operators take memory from, if not from the pool of all.
+    pub fn memory(&self) -> Option<&Arc<dyn MemoryPool>> {
+        self.memory.as_ref()
+    }
+
+    /// Counts a plan that begins, until what is returned is dropped. Drop that after the plan's stream.
+    #[must_use]
+    pub fn watch(self: &Arc<Self>, plan: impl Touched + 'static) -> Watched {
+        let mut counted = self.counted();
+        counted.last += 1;
+        let number = counted.last;
+        counted.running.insert(number, Box::new(plan));
+        drop(counted);
+        Watched {
+            spending: Arc::clone(self),
+            number,
+        }
+    }
+
+    /// Counts what no plan does.
+    pub fn add(&self, touches: u64) {
+        self.counted().ended += touches;
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Touched for Spending {
+    fn touches(&self) -> u64 {
+        let counted = self.counted();
+        let running = counted.running.values().map(|plan| plan.touches());
+        running.fold(counted.ended, u64::saturating_add)
+    }
+}
+
+impl fmt::Debug for Spending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spending")
+            .field("memory", &self.memory)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A plan that runs.
+#[derive(Debug)]
+pub struct Watched {
+    spending: Arc<Spending>,
+    number: u64,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut counted = self.spending.counted();
+        // In one step: whoever looks meanwhile sees neither none of it nor twice as much.
+        let ended = counted.running.remove(&self.number);
+        counted.ended += ended.as_ref().map_or(0, |plan| plan.touches());
+        // What goes with the plan may have watched others.
+        drop(counted);
+        drop(ended);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    struct Counter(Arc<AtomicU64>);
+
+    impl Touched for Counter {
+        fn touches(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn what_runs_and_what_has_ended_counts_once() {
+        let spending = Spending::new(None);
+        let counter = Arc::new(AtomicU64::new(3));
+        let first = spending.watch(Counter(Arc::clone(&counter)));
+        let second = spending.watch(Counter(Arc::default()));
+        assert_eq!(spending.touches(), 3);
+        counter.store(7, Ordering::Relaxed);
+        spending.add(10);
+        assert_eq!(spending.touches(), 17);
+        drop(first);
+        assert_eq!(spending.touches(), 17);
+        counter.store(100, Ordering::Relaxed);
+        assert_eq!(spending.touches(), 17);
+        drop(second);
+        assert_eq!(spending.touches(), 17);
+        assert_eq!(Arc::strong_count(&counter), 1);
+    }
+}

@@ -1,0 +1,402 @@
+//! Users of the database at the ports of PostgreSQL and Flight SQL: who a client is, what it may do with each statement, and when it is not let in any more.
+//!
+//! ```text
+//! name and SCRAM, certificate, header -> authentication (users, waits) -> Caller: looks at the catalog of now with each message and each statement
+//! ```
+//!
+//! Clients of Flight get a token for their password: the user, an end, and a seal over both and what is kept of the password. So it is good for this run of the server, for a
+//! day, and as long as the password is the user's. Nothing is kept of it here.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures::future::BoxFuture;
+use orrery_guard::{Catalog, Limited, Limits, Name, ShownToScram, UserId};
+use orrery_sql::{Admitted, Caller, CallerLimits, Denied, Entered, ScramAttempt, ScramKeys, Users};
+use ring::hmac;
+
+use crate::audit;
+use crate::authentication::{Authentication, CameBy, Who, now_s, user_of_certificate};
+use crate::errors::ServerError;
+use crate::metering::Exceeded;
+use crate::sql::scope_of;
+use crate::state::ServerState;
+
+/// How long a token is good.
+const TOKEN_S: u64 = 24 * 60 * 60;
+/// Tokens begin so.
+const TOKEN_MARK: &str = "orrs_";
+const BEARER: &str = "Bearer ";
+
+/// The users of a server at one port.
+pub(crate) struct PortUsers(Arc<Port>);
+
+struct Port {
+    state: Arc<ServerState>,
+    authentication: Arc<Authentication>,
+    /// As the audit log has it.
+    name: &'static str,
+    /// Of this run of the server.
+    seal: hmac::Key,
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A client that was let in.
+#[derive(Debug)]
+struct PortCaller {
+    port: Arc<Port>,
+    who: Who,
+    name: String,
+    client: IpAddr,
+    came: Came,
+}
+
+/// By what it came in, which has to be there as long as it is.
+#[derive(Debug)]
+enum Came {
+    Nothing,
+    /// A password of which this is kept.
+    Password(String),
+    Key(String),
+    /// The provider's; it is checked with each call.
+    Token,
+    Certificate(Vec<String>),
+}
+
+impl PortUsers {
+    /// None where the database has no users.
+    pub(crate) fn of(state: &Arc<ServerState>, name: &'static str) -> Option<Arc<dyn Users>> {
+        let authentication = Arc::clone(state.authentication.as_ref()?);
+        let secret: [u8; 32] = rand::random();
+        Some(Arc::new(Self(Arc::new(Port {
+            state: Arc::clone(state),
+            authentication,
+            name,
+            seal: hmac::Key::new(hmac::HMAC_SHA256, &secret),
+        }))))
+    }
+}
+
+impl Users for PortUsers {
+    fn scram(&self, name: &str, client: IpAddr) -> Result<Box<dyn ScramAttempt>, Denied> {
+        let port = &self.0;
+        let shown = port.authentication.shown_to_scram(name);
+        Ok(Box::new(Exchange {
+            shown: shown.map_err(|error| port.denied(error, client))?,
+            port: Arc::clone(port),
+            name: name.to_owned(),
+            client,
+        }))
+    }
+
+    fn of_certificate(
+        &self,
+        name: &str,
+        certificate: &[String],
+        client: IpAddr,
+    ) -> Option<Arc<dyn Caller>> {
+        let port = &self.0;
+        let catalog = port.authentication.catalog().ok()?;
+        let named = catalog.user_named(&Name::new(name).ok()?).ok()?.id;
+        let user = user_of_certificate(&catalog, certificate)?;
+        (user == named).then(|| -> Arc<dyn Caller> {
+            Arc::new(PortCaller {
+                port: Arc::clone(port),
+                who: user.into(),
+                name: name.to_owned(),
+                client,
+                came: Came::Certificate(certificate.to_vec()),
+            })
+        })
+    }
+
+    fn of_header<'a>(
+        &'a self,
+        authorization: &'a [String],
+        certificate: Option<&'a [String]>,
+        client: IpAddr,
+    ) -> BoxFuture<'a, Result<Arc<dyn Caller>, Denied>> {
+        Box::pin(async move {
+            let known = self.0.caller(authorization, certificate, client).await;
+            let known = known.map_err(|error| self.0.denied(error, client))?;
+            Ok(Arc::new(known) as Arc<dyn Caller>)
+        })
+    }
+}
+
+impl Port {
+    async fn caller(
+        self: &Arc<Self>,
+        authorization: &[String],
+        certificate: Option<&[String]>,
+        client: IpAddr,
+    ) -> Result<PortCaller, ServerError> {
+        let of_token = match authorization {
+            [one] => one
+                .strip_prefix(BEARER)
+                .and_then(|it| it.strip_prefix(TOKEN_MARK)),
+            _ => None,
+        };
+        if let Some(token) = of_token {
+            let catalog = self.authentication.catalog()?;
+            let opened = self.opened(&catalog, token);
+            let user = opened.ok_or_else(|| {
+                ServerError::unknown_asker("the token is not good any more; connect again")
+            })?;
+            return Ok(self.let_in(&catalog, user.into(), CameBy::Password, None, client));
+        }
+        let values = authorization.iter().map(|value| Some(value.as_str()));
+        let (who, by) = self.authentication.who(values, certificate).await?;
+        if who.user.is_none() {
+            // Nobody known, who has to have something to see.
+            self.authentication.asked_by(&who).await?;
+        }
+        let catalog = self.authentication.catalog()?;
+        Ok(self.let_in(&catalog, who, by, certificate, client))
+    }
+
+    fn let_in(
+        self: &Arc<Self>,
+        catalog: &Catalog,
+        who: Who,
+        by: CameBy,
+        certificate: Option<&[String]>,
+        client: IpAddr,
+    ) -> PortCaller {
+        let user = who.user.and_then(|id| catalog.user(id));
+        let name = user.map(|user| user.name.to_string());
+        PortCaller {
+            came: match by {
+                CameBy::Nothing => Came::Nothing,
+                CameBy::Password => {
+                    let kept = who.user.and_then(|user| kept_password(catalog, user));
+                    Came::Password(kept.unwrap_or_default().to_owned())
+                }
+                CameBy::Key(id) => Came::Key(id),
+                CameBy::Token => Came::Token,
+                CameBy::Certificate => Came::Certificate(certificate.unwrap_or_default().to_vec()),
+            },
+            name: name.unwrap_or_default(),
+            port: Arc::clone(self),
+            who,
+            client,
+        }
+    }
+
+    /// A token of a user, who has shown the password of which this is kept.
+    fn token(&self, user: UserId, kept: &str) -> String {
+        let until = now_s() + TOKEN_S;
+        let seal = hmac::sign(&self.seal, sealed(user, until, kept).as_bytes());
+        let seal = URL_SAFE_NO_PAD.encode(seal);
+        format!("{BEARER}{TOKEN_MARK}{}.{until}.{seal}", user.0)
+    }
+
+    /// The user of a token without its mark.
+    fn opened(&self, catalog: &Catalog, token: &str) -> Option<UserId> {
+        let mut parts = token.splitn(3, '.');
+        let user = UserId(parts.next()?.parse().ok()?);
+        let until = parts.next()?.parse().ok()?;
+        let seal = URL_SAFE_NO_PAD.decode(parts.next()?).ok()?;
+        let kept = kept_password(catalog, user)?;
+        let text = sealed(user, until, kept);
+        hmac::verify(&self.seal, text.as_bytes(), &seal).ok()?;
+        (now_s() < until && catalog.lets_in(user)).then_some(user)
+    }
+
+    /// What a client is told, and what the audit log has of it.
+    fn denied(&self, error: ServerError, client: IpAddr) -> Denied {
+        let denied = match error {
+            ServerError::UnknownAsker { message } => Denied::Unknown(message),
+            ServerError::TooManyGuesses { wait } => Denied::Wait(wait),
+            other => Denied::Failed(other.line()),
+        };
+        self.note(None, client, &denied);
+        denied
+    }
+
+    fn note(&self, user: Option<&str>, client: IpAddr, denied: &Denied) {
+        let status = match denied {
+            Denied::Unknown(_) | Denied::Gone => 401,
+            Denied::Wait(_) | Denied::Concurrent(_) | Denied::UsedUp(_) => 429,
+            Denied::Failed(_) => return,
+        };
+        if let Some(audit) = &self.state.audit {
+            audit.denied(&audit::Denied {
+                user,
+                client: Some(client),
+                method: self.name,
+                path: match denied {
+                    Denied::Unknown(_) | Denied::Wait(_) => "log in",
+                    Denied::Gone | Denied::Concurrent(_) | Denied::UsedUp(_) => "statement",
+                    Denied::Failed(_) => return,
+                },
+                status,
+            });
+        }
+    }
+}
+
+/// What is sealed. No part can be taken for another.
+fn sealed(user: UserId, until: u64, kept: &str) -> String {
+    format!("{}.{until}.{kept}", user.0)
+}
+
+fn kept_password(catalog: &Catalog, user: UserId) -> Option<&str> {
+    let password = catalog.user(user)?.password.as_ref()?;
+    Some(password.text())
+}
+
+/// SCRAM with one client.
+struct Exchange {
+    port: Arc<Port>,
+    name: String,
+    client: IpAddr,
+    shown: ShownToScram,
+}
+
+impl ScramAttempt for Exchange {
+    fn keys(&self) -> ScramKeys {
+        let verifier = &self.shown.verifier;
+        ScramKeys {
+            salt: verifier.salt().to_vec(),
+            iterations: verifier.iterations(),
+            stored_key: *verifier.stored_key(),
+            server_key: *verifier.server_key(),
+        }
+    }
+
+    fn shown(self: Box<Self>, is_right: bool) -> Result<Arc<dyn Caller>, Denied> {
+        let Self {
+            port,
+            name,
+            client,
+            shown,
+        } = *self;
+        let known = || -> Result<PortCaller, ServerError> {
+            let authentication = &port.authentication;
+            let user = authentication.user_of_proof(&name, &shown, is_right)?;
+            let catalog = authentication.catalog()?;
+            Ok(port.let_in(&catalog, user.into(), CameBy::Password, None, client))
+        };
+        match known() {
+            Ok(caller) => Ok(Arc::new(caller)),
+            Err(error) => Err(port.denied(error, client)),
+        }
+    }
+}
+
+impl PortCaller {
+    fn is_let_in(&self, catalog: &Catalog) -> bool {
+        let Some(user) = self.who.user else {
+            return true;
+        };
+        catalog.lets_in(user)
+            && match &self.came {
+                Came::Nothing | Came::Token => true,
+                Came::Password(kept) => kept_password(catalog, user) == Some(kept.as_str()),
+                Came::Key(id) => catalog.has_key(id, now_s()),
+                Came::Certificate(names) => user_of_certificate(catalog, names) == Some(user),
+            }
+    }
+}
+
+impl Caller for PortCaller {
+    fn id(&self) -> Option<u64> {
+        self.who.user.map(|user| user.0)
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn admitted(&self) -> BoxFuture<'_, Result<Admitted, Denied>> {
+        Box::pin(async move {
+            self.require()?;
+            let port = &self.port;
+            let denied = |error| port.denied(error, self.client);
+            let asked = port
+                .authentication
+                .asked_by(&self.who)
+                .await
+                .map_err(denied)?;
+            let limits = &asked.rights.limits;
+            Ok(Admitted {
+                scope: scope_of(&asked.scope, Some(&asked.rights)).map_err(denied)?,
+                state: asked.ruled.map(|ruled| ruled.state),
+                limits: (!limits.is_empty()).then(|| -> Arc<dyn CallerLimits> {
+                    Arc::new(PortLimits {
+                        port: Arc::clone(port),
+                        user: self.name.clone(),
+                        limits: Arc::clone(limits),
+                        client: self.client,
+                    })
+                }),
+            })
+        })
+    }
+
+    fn require(&self) -> Result<(), Denied> {
+        let catalog = self.port.authentication.catalog();
+        let catalog = catalog.map_err(|error| self.port.denied(error, self.client))?;
+        match self.is_let_in(&catalog) {
+            true => Ok(()),
+            false => {
+                self.port.note(Some(&self.name), self.client, &Denied::Gone);
+                Err(Denied::Gone)
+            }
+        }
+    }
+
+    fn token(&self) -> Option<String> {
+        match (&self.came, self.who.user) {
+            (Came::Password(kept), Some(user)) => Some(self.port.token(user, kept)),
+            _ => None,
+        }
+    }
+}
+
+/// What a caller may use.
+#[derive(Debug)]
+struct PortLimits {
+    port: Arc<Port>,
+    user: String,
+    limits: Arc<[(Limited, Limits)]>,
+    client: IpAddr,
+}
+
+impl CallerLimits for PortLimits {
+    fn enter(&self) -> Result<Entered, Denied> {
+        let meter = self
+            .port
+            .state
+            .accounts
+            .enter(&self.limits, Some(self.client));
+        let meter = meter.map_err(|exceeded| {
+            let message = match exceeded.retry_after_s() {
+                Some(seconds) => format!("{exceeded} (retry after {seconds} s)"),
+                None => exceeded.to_string(),
+            };
+            let denied = match exceeded {
+                Exceeded::Concurrent { .. } => Denied::Concurrent(message),
+                _ => Denied::UsedUp(message),
+            };
+            let user = (!self.user.is_empty()).then_some(self.user.as_str());
+            self.port.note(user, self.client, &denied);
+            denied
+        })?;
+        Ok(Entered {
+            time_max: meter.as_ref().and_then(|meter| meter.time_max()),
+            held: Box::new(meter),
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! A request that pays while it works, in whatever it runs: updates, statements of SQL.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use orrery_sparql::{Spending, Touched as _};
+use orrery_sql::{Error, PaidStatement, SqlState};
+
+use super::cost_watch::CostWatch;
+use super::exceeded::Exceeded;
+use super::meter::Meter;
+use crate::access_log::AccessRecord;
+
+/// What counts a request's work, and whose it is.
+#[derive(Debug)]
+pub(crate) struct Payment {
+    spending: Arc<Spending>,
+    /// None where nothing is limited.
+    meter: Option<Arc<Meter>>,
+    /// None where it comes by another way than HTTP.
+    record: Option<Arc<AccessRecord>>,
+}
+
+impl Payment {
+    pub(crate) fn new(
+        spending: Arc<Spending>,
+        meter: Option<Arc<Meter>>,
+        record: Option<Arc<AccessRecord>>,
+    ) -> Self {
+        Self {
+            spending,
+            meter,
+            record,
+        }
+    }
+
+    /// What counts, for whoever runs plans.
+    pub(crate) fn spending(&self) -> &Arc<Spending> {
+        &self.spending
+    }
+
+    /// What was done until now, in touches.
+    pub(crate) fn touches(&self) -> u64 {
+        self.spending.touches()
+    }
+
+    /// Looks at what is done from now on.
+    pub(crate) fn watch(&self) -> CostWatch {
+        let (spending, meter) = (Arc::clone(&self.spending), self.meter.clone());
+        CostWatch::new(Box::new(spending), meter, self.record.clone())
+    }
+
+    /// What work comes to, charged while it goes on and for its rest, unless it costs more than there is.
+    pub(crate) async fn while_paid<T, E: From<Exceeded>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let mut cost = self.watch();
+        let done = tokio::select! {
+            biased;
+            done = work => done,
+            exceeded = cost.exceeded() => Err(exceeded.into()),
+        };
+        // What ran is gone, and has told all that it did.
+        cost.settle();
+        done
+    }
+
+    /// Charges for what no watch sees: quads and rows that an update has changed.
+    pub(crate) fn charge(&self, touches: u64) {
+        self.spending.add(touches);
+        if let Some(record) = &self.record {
+            record.add_touches(touches);
+        }
+        if let Some(meter) = &self.meter {
+            // It is done; the next request is told that nothing is left.
+            let _ = meter.take(touches);
+        }
+    }
+}
+
+impl PaidStatement for Payment {
+    fn spending(&self) -> Arc<Spending> {
+        Arc::clone(&self.spending)
+    }
+
+    fn rows_max(&self) -> Option<u64> {
+        self.meter.as_ref()?.rows_max()
+    }
+
+    fn exceeded(&self) -> BoxFuture<'static, Error> {
+        let mut cost = self.watch();
+        Box::pin(async move {
+            let exceeded = cost.exceeded().await;
+            Error::new(SqlState::ConfigurationLimitExceeded, exceeded.to_string())
+        })
+    }
+}

@@ -1,0 +1,243 @@
+//! Traces on their way to a collector on loopback.
+
+use super::export::Tracer;
+use super::messages::{ExportTraceServiceRequest, FAILED, INTERNAL, KeyValue, SERVER, Span, Value};
+use super::options::OtlpOptions;
+use super::record::EndedRequest;
+use crate::metrics::EndedQuery;
+use crate::stages::Stages;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::{Router, routing::post};
+use orrery_usage::{Kind, Outcome};
+use prost::Message as _;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+const NOT_SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+
+/// A collector that passes on what it gets, and answers with a status; its address.
+async fn collector(
+    status: StatusCode,
+) -> (String, mpsc::UnboundedReceiver<ExportTraceServiceRequest>) {
+    let (sender, received) = mpsc::unbounded_channel();
+    let take = move |State(sender): State<mpsc::UnboundedSender<ExportTraceServiceRequest>>,
+                     headers: HeaderMap,
+                     body: Bytes| async move {
+        assert_eq!(headers["content-type"], "application/x-protobuf");
+        let _ = sender.send(ExportTraceServiceRequest::decode(body).unwrap());
+        status
+    };
+    let router = Router::new()
+        .route("/v1/traces", post(take))
+        .with_state(sender);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (endpoint, received)
+}
+
+fn request(path: &str, parent: Option<&str>) -> Request {
+    let mut request = Request::builder()
+        .uri(path)
+        .header("user-agent", "tests/1.0");
+    if let Some(parent) = parent {
+        request = request.header("traceparent", parent);
+    }
+    request.body(Body::empty()).unwrap()
+}
+
+fn query(outcome: Outcome, started: Instant) -> EndedQuery {
+    let spent = [1, 2, 3, 4, 0].map(Duration::from_millis);
+    EndedQuery {
+        kind: Kind::Select,
+        outcome,
+        took: Duration::from_millis(12),
+        first_byte: None,
+        rows: 7,
+        bytes: 100,
+        touches: 20,
+        stages: Some(Stages::new(started + Duration::from_millis(1), spent)),
+    }
+}
+
+fn text<'s>(attributes: &'s [KeyValue], key: &str) -> Option<&'s str> {
+    match &attributes
+        .iter()
+        .find(|it| it.key == key)?
+        .value
+        .as_ref()?
+        .value
+    {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn number(attributes: &[KeyValue], key: &str) -> Option<i64> {
+    match attributes
+        .iter()
+        .find(|it| it.key == key)?
+        .value
+        .as_ref()?
+        .value
+    {
+        Some(Value::Int(number)) => Some(number),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_a_span_below_its_clients_with_its_stages_below_it() {
+    let (endpoint, mut received) = collector(StatusCode::OK).await;
+    let options = OtlpOptions {
+        service: "test".to_owned(),
+        ..OtlpOptions::new(endpoint)
+    };
+    let tracer = Tracer::start(&options, &Handle::current()).unwrap();
+    let started = Instant::now();
+    let asked = request("/sparql?query=secret", Some(PARENT));
+    let record = tracer
+        .begin(&asked, started, "203.0.113.9".parse().ok(), false)
+        .unwrap();
+    record.set_user("ann".to_owned());
+    let query = query(Outcome::Timeout, started);
+    let ended = EndedRequest {
+        status: 503,
+        took: query.took,
+        query: Some(&query),
+    };
+    tracer.ended(&record, ended);
+    tracer.finish().await;
+    let sent = received.recv().await.unwrap();
+    assert!(!format!("{sent:?}").contains("secret"));
+    let [of_resource] = &sent.resource_spans[..] else {
+        panic!("{sent:?}")
+    };
+    let resource = &of_resource.resource.as_ref().unwrap().attributes;
+    assert_eq!(text(resource, "service.name"), Some("test"));
+    let [root, stages @ ..] = &of_resource.scope_spans[0].spans[..] else {
+        panic!("{sent:?}")
+    };
+    assert_eq!(root.trace_id[..2], [0x4b, 0xf9]);
+    assert_eq!(
+        root.parent_span_id,
+        [0, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7]
+    );
+    assert_eq!((root.name.as_str(), root.kind), ("GET /sparql", SERVER));
+    assert_eq!(
+        root.end_time_unix_nano - root.start_time_unix_nano,
+        12_000_000
+    );
+    assert_eq!(root.status.as_ref().unwrap().code, FAILED);
+    let of_root = &root.attributes;
+    for (key, expected) in [
+        ("http.request.method", "GET"),
+        ("http.route", "/sparql"),
+        ("url.path", "/sparql"),
+        ("url.scheme", "http"),
+        ("client.address", "203.0.113.9"),
+        ("user_agent.original", "tests/1.0"),
+        ("user.name", "ann"),
+        ("db.system.name", "orrery"),
+        ("db.operation.name", "SELECT"),
+        ("error.type", "timeout"),
+        ("orrery.outcome", "timeout"),
+    ] {
+        assert_eq!(text(of_root, key), Some(expected), "{key}");
+    }
+    for (key, expected) in [
+        ("http.response.status_code", 503),
+        ("db.response.returned_rows", 7),
+        ("orrery.touches", 20),
+    ] {
+        assert_eq!(number(of_root, key), Some(expected), "{key}");
+    }
+    let names: Vec<&str> = stages.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["wait", "parse", "plan", "run"]);
+    let mut at = root.start_time_unix_nano + 1_000_000;
+    let within = |span: &Span| {
+        span.kind == INTERNAL
+            && span.trace_id == root.trace_id
+            && span.parent_span_id == root.span_id
+    };
+    for (span, ms) in stages.iter().zip(1..) {
+        assert!(within(span));
+        assert_eq!(span.start_time_unix_nano, at);
+        at += ms * 1_000_000;
+        assert_eq!(span.end_time_unix_nano, at);
+    }
+    assert_eq!(
+        (tracer.sent(), tracer.dropped(), tracer.failures()),
+        (1, 0, 0)
+    );
+}
+
+#[tokio::test]
+async fn the_client_says_whether_its_trace_is_sampled_and_the_ratio_those_that_begin_here() {
+    let (endpoint, _received) = collector(StatusCode::OK).await;
+    let begins = |ratio: f64, parent: Option<&str>| {
+        let options = OtlpOptions {
+            ratio,
+            ..OtlpOptions::new(&endpoint)
+        };
+        let tracer = Tracer::start(&options, &Handle::current()).unwrap();
+        let request = request("/sparql", parent);
+        tracer
+            .begin(&request, Instant::now(), None, false)
+            .is_some()
+    };
+    assert!(begins(0.0, Some(PARENT)));
+    assert!(!begins(1.0, Some(NOT_SAMPLED)));
+    assert!(begins(1.0, None));
+    assert!(!begins(0.0, None));
+    assert!(begins(1.0, Some("what is this")));
+}
+
+#[tokio::test]
+async fn traces_that_find_no_room_are_counted_and_nobody_waits() {
+    // The task has no turn before this test gives way.
+    let tracer =
+        Tracer::start(&OtlpOptions::new("http://127.0.0.1:1"), &Handle::current()).unwrap();
+    let request = request("/no/such/path", None);
+    let record = tracer.begin(&request, Instant::now(), None, false).unwrap();
+    let ended = EndedRequest {
+        status: 404,
+        took: Duration::ZERO,
+        query: None,
+    };
+    for _ in 0..3_000 {
+        tracer.ended(&record, ended);
+    }
+    assert_eq!(tracer.dropped(), 3_000 - 2_048);
+    let spans = record.spans(ended, || None);
+    assert_eq!((spans.len(), spans[0].name.as_str()), (1, "GET"));
+    assert_eq!(spans[0].status, None);
+}
+
+#[tokio::test]
+async fn what_the_collector_does_not_take_is_tried_again_and_then_counted() {
+    let (endpoint, mut received) = collector(StatusCode::SERVICE_UNAVAILABLE).await;
+    let options = OtlpOptions::new(endpoint);
+    let pause = Duration::from_millis(1);
+    let tracer = Tracer::start_retrying(&options, &Handle::current(), pause).unwrap();
+    let request = request("/health", None);
+    let record = tracer.begin(&request, Instant::now(), None, false).unwrap();
+    let ended = EndedRequest {
+        status: 200,
+        took: Duration::ZERO,
+        query: None,
+    };
+    tracer.ended(&record, ended);
+    tracer.finish().await;
+    for _ in 0..3 {
+        assert!(received.recv().await.is_some());
+    }
+    assert_eq!(
+        (tracer.sent(), tracer.dropped(), tracer.failures()),
+        (0, 1, 3)
+    );
+}

@@ -1,0 +1,170 @@
+//! Who asks through a listener, and what they may do: what listeners ask of whoever knows the database's users.
+//!
+//! ```text
+//! a name and SCRAM's exchange, a certificate, a header  -> [Users]  -> [Caller], for as long as the client is there
+//! each statement                                        -> [Caller] -> [Admitted]: the scope of now, and what is held while it runs
+//! ```
+//!
+//! Listeners know nothing of catalogs, rules and limits; what they are told here they hold to.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use orrery_storage::Snapshot;
+
+use crate::scope::SqlScope;
+use crate::turns::Turn;
+
+/// The users of a database.
+pub trait Users: Send + Sync + 'static {
+    /// What a name shows to a client that will show that it knows the password (SCRAM-SHA-256), whether there is such a user or not.
+    ///
+    /// # Errors
+    /// When no password for the name is looked at now.
+    fn scram(&self, name: &str, client: IpAddr) -> Result<Box<dyn ScramAttempt>, Denied>;
+
+    /// The user of this name, if the names of a client's certificate are the user's.
+    fn of_certificate(
+        &self,
+        name: &str,
+        certificate: &[String],
+        client: IpAddr,
+    ) -> Option<Arc<dyn Caller>>;
+
+    /// Who sends a call with these headers `Authorization`, by a connection whose client has a certificate with these names, if it has one. Tokens that [`Caller::token`] gave are known, too.
+    fn of_header<'a>(
+        &'a self,
+        authorization: &'a [String],
+        certificate: Option<&'a [String]>,
+        client: IpAddr,
+    ) -> BoxFuture<'a, Result<Arc<dyn Caller>, Denied>>;
+}
+
+/// An exchange of SCRAM that has begun.
+pub trait ScramAttempt: Send {
+    /// What the client's proof is held against.
+    fn keys(&self) -> ScramKeys;
+
+    /// The user, where the proof was right.
+    ///
+    /// # Errors
+    /// When it was not, or is not looked at now.
+    fn shown(self: Box<Self>, is_right: bool) -> Result<Arc<dyn Caller>, Denied>;
+}
+
+/// What a proof is held against (RFC 5802, 3).
+#[derive(Clone, PartialEq, Eq)]
+pub struct ScramKeys {
+    /// The salt.
+    pub salt: Vec<u8>,
+    /// Rounds of PBKDF2.
+    pub iterations: u32,
+    /// By which the proof is checked.
+    pub stored_key: [u8; 32],
+    /// By which the server shows that it knows the password.
+    pub server_key: [u8; 32],
+}
+
+/// A client that was let in.
+pub trait Caller: fmt::Debug + Send + Sync + 'static {
+    /// The user's number; none of somebody unknown.
+    fn id(&self) -> Option<u64>;
+
+    /// The user's name; empty of somebody unknown.
+    fn name(&self) -> &str;
+
+    /// What it may do now.
+    ///
+    /// # Errors
+    /// When it is not let in any more.
+    fn admitted(&self) -> BoxFuture<'_, Result<Admitted, Denied>>;
+
+    /// Fails when it is not let in any more: the user was locked or removed, or what it came in by.
+    fn require(&self) -> Result<(), Denied>;
+
+    /// A text by which it is known from now on ([`Users::of_header`]), if it has none already; with the word before it.
+    fn token(&self) -> Option<String>;
+}
+
+/// What a caller may do now.
+#[derive(Debug, Clone)]
+pub struct Admitted {
+    /// What it reads and changes; everything if none.
+    pub scope: Option<Arc<SqlScope>>,
+    /// The state that it reads where it changes nothing: the one in which rules by query found what it may read; the newest if none.
+    pub state: Option<Arc<Snapshot>>,
+    /// Counts its statements; none where nothing is limited.
+    pub limits: Option<Arc<dyn CallerLimits>>,
+}
+
+/// How much a caller may use.
+pub trait CallerLimits: fmt::Debug + Send + Sync + 'static {
+    /// Counts a statement, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// When it may not begin now.
+    fn enter(&self) -> Result<Entered, Denied>;
+}
+
+/// A statement that is counted.
+pub struct Entered {
+    /// How long it may take.
+    pub time_max: Option<Duration>,
+    /// Counts it.
+    pub held: Turn,
+}
+
+/// Why somebody is not let in, or a statement does not begin. No sentence tells what there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Denied {
+    /// Not who they say, or nobody who is known.
+    Unknown(String),
+    /// Wrong passwords were sent: none is looked at for some time.
+    Wait(Duration),
+    /// The user was locked or removed, or what they came in by.
+    Gone,
+    /// As many statements are running as may.
+    Concurrent(String),
+    /// What may be used is used up.
+    UsedUp(String),
+    /// Users cannot be looked at.
+    Failed(String),
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(why) | Self::Concurrent(why) | Self::UsedUp(why) | Self::Failed(why) => {
+                f.write_str(why)
+            }
+            Self::Wait(wait) => write!(
+                f,
+                "wrong passwords were sent for this name; it is not looked at for {} s",
+                wait.as_secs() + 1
+            ),
+            Self::Gone => f.write_str("the user may not come in any more"),
+        }
+    }
+}
+
+impl Denied {
+    /// PostgreSQL's code for it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "28P01",
+            Self::Wait(_) | Self::Gone => "28000",
+            Self::Concurrent(_) => "53300",
+            Self::UsedUp(_) => "53400",
+            Self::Failed(_) => "58000",
+        }
+    }
+}
+
+impl fmt::Debug for ScramKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ScramKeys")
+    }
+}

@@ -1,0 +1,1 @@
+SELECT s.a, q.object FROM sparql('SELECT ?a ?b { ?a <http://example.com/p1> ?b }') AS s (a text, b text) JOIN quads q ON q.subject = s.b; SET statement_timeout = '1s'; BEGIN; SAVEPOINT a; ROLLBACK TO a; COPY item TO STDOUT WITH (FORMAT csv); EXPLAIN ANALYZE VALUES (1, 'a')
