@@ -4,7 +4,7 @@
 //!   rows of a session -> task: turn, time, cancel -> at most two batches -> DoGet
 //! ```
 //!
-//! The task ends when all rows were taken, when time is up, when it is canceled, and when nobody is left who could take them; the statement goes with it.
+//! The task ends when all rows were taken, when time is up, when it costs more than there is, when it is canceled, and when nobody is left who could take them; the statement goes with it.
 //! The last thing it says is that all rows were there: where that is missing, the answer is not whole.
 
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use orrery_sql::{Ending, SqlScope, Turn, Watched};
+use orrery_sql::{Ending, Spent, SqlScope, Turn, Watched, spent};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
 use crate::life::{Stage, reached};
-use crate::refusal::{ending_of, killed, out_of_time, refusal, shutting_down};
+use crate::refusal::{ending_of, killed, out_of_time, refusal, shutting_down, used_up};
 
 /// Batches that wait for the client.
 const BATCHES_WAITING: usize = 2;
@@ -28,10 +28,17 @@ const BATCHES_WAITING: usize = 2;
 /// Rows on their way to a client.
 pub(crate) type Batches = BoxStream<'static, Result<RecordBatch, Status>>;
 
-/// The right to compute, for so long.
+/// The right to compute, for so long, and as long as it can be paid for.
 pub(crate) struct Time {
     pub(crate) turn: Turn,
+    pub(crate) bounds: Bounds,
+}
+
+/// What ends a statement.
+pub(crate) struct Bounds {
     pub(crate) until: Instant,
+    /// Where is said that it costs more than there is; none where nothing is limited.
+    pub(crate) spent: Option<Spent>,
 }
 
 /// See the module.
@@ -118,12 +125,13 @@ async fn compute(
     watched: Option<Arc<dyn Watched>>,
     mut stage: watch::Receiver<Stage>,
 ) {
-    let Time { turn, until } = time;
+    let Time { turn, bounds } = time;
     let failure = tokio::select! {
         failure = sent(rows, &sender, watched.as_ref()) => failure,
         () = is_killed(watched.as_ref()) => Some(killed()),
         () = sender.closed() => return,
-        () = tokio::time::sleep_until(until) => Some(out_of_time()),
+        () = tokio::time::sleep_until(bounds.until) => Some(out_of_time()),
+        message = spent(bounds.spent.as_ref()) => Some(used_up(message)),
         () = cancel.notified() => Some(refusal(
             Code::Cancelled,
             "57014",
@@ -201,7 +209,10 @@ mod tests {
         let (sender, stage) = watch::channel(Stage::Serving);
         let time = Time {
             turn: Box::new(Noted(Arc::clone(turn))),
-            until: Instant::now() + time,
+            bounds: Bounds {
+                until: Instant::now() + time,
+                spent: None,
+            },
         };
         (
             Answer::start(batch().schema(), rows, time, None, None, stage),

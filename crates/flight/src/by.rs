@@ -55,15 +55,11 @@ impl By {
     /// Counts a statement.
     pub(crate) fn enter(&self) -> Result<Option<Entered>, Status> {
         match self {
-            Self::Caller(
-                _,
-                Admitted {
-                    state: None,
-                    limits: Some(limits),
-                    ..
-                },
-            ) => limits.enter().map(Some).map_err(|it| denied(&it)),
-            Self::Caller(..) | Self::Anybody => Ok(None),
+            Self::Caller(_, admitted) => {
+                let entered = admitted.limits.as_ref().map(|limits| limits.enter());
+                entered.transpose().map_err(|it| denied(&it))
+            }
+            Self::Anybody => Ok(None),
         }
     }
 

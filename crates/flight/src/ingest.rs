@@ -12,16 +12,15 @@ use arrow_flight::sql::server::PeekableFlightDataStream;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use orrery_sql::{
-    BatchesIn, DATABASE, DEFAULT_SCHEMA, Error, Session, SqlState, Tag, name_of_type,
+    BatchesIn, DATABASE, DEFAULT_SCHEMA, Error, Session, SqlState, Tag, name_of_type, spent,
 };
 use tonic::{Code, Status};
 
-use crate::answer::is_killed;
+use crate::answer::{Bounds, is_killed};
 use crate::call::Call;
 use crate::life::{Stage, reached};
 use crate::refusal::{malformed, refusal};
 use crate::savepoints::quoted;
-use crate::work::Place;
 
 /// `TableNotExistOption` and `TableExistsOption` of the protocol.
 const CREATE: i32 = 1;
@@ -124,9 +123,8 @@ impl Call {
             ));
         }
         let place = self.place(command.transaction_id.as_deref()).await?;
-        let session = place.session();
         let (columns, batches) = data.with_schema().await?;
-        let time = self.begin(session).await?;
+        let (session, mut time) = self.begin(place.session()).await?;
         // Definition and rows come together, or not at all: a session of its own goes with what fails.
         if place.is_own() {
             session.begin_block();
@@ -140,7 +138,7 @@ impl Call {
             schema: schema.as_deref().unwrap_or(DEFAULT_SCHEMA),
             table: &command.table,
         };
-        let defining = target.statements(session, &columns, not_there, there)?;
+        let defining = target.statements(&session, &columns, not_there, there)?;
         let define = async {
             for text in &defining {
                 for statement in session.statements(text)? {
@@ -149,12 +147,15 @@ impl Call {
             }
             Ok(())
         };
-        self.within(session, time.until, define).await?;
-        let count = self.insert(&place, target, &columns, batches).await?;
+        self.within(&session, &time.bounds, define).await?;
+        let count = self
+            .insert(&session, &time.bounds, target, &columns, batches)
+            .await?;
         if place.is_own() {
             // However long the rows have taken to come.
-            let until = tokio::time::Instant::now() + self.options.statement_time_default;
-            self.within(session, until, session.end_block(true)).await?;
+            time.bounds.until = tokio::time::Instant::now() + self.options.statement_time_default;
+            self.within(&session, &time.bounds, session.end_block(true))
+                .await?;
         }
         Ok(crate::work::count(Tag::Insert(count)))
     }
@@ -162,7 +163,8 @@ impl Call {
     /// The time of a statement does not hold for rows as long as they come.
     async fn insert(
         &self,
-        place: &Place,
+        session: &Session,
+        bounds: &Bounds,
         target: Target<'_>,
         columns: &Schema,
         batches: BoxStream<'static, Result<RecordBatch, Status>>,
@@ -185,11 +187,11 @@ impl Call {
                 .collect(),
             batches: batches.boxed(),
         };
-        let session = place.session();
         let mut stage = self.stage.clone();
         let inserted = tokio::select! {
             inserted = session.insert_batches(batches) => inserted,
             () = is_killed(self.watched()) => return Err(crate::refusal::killed()),
+            message = spent(bounds.spent.as_ref()) => return Err(crate::refusal::used_up(message)),
             () = reached(&mut stage, Stage::Over) => {
                 return Err(crate::refusal::shutting_down());
             }

@@ -102,6 +102,11 @@ pub(crate) fn out_of_time() -> Status {
     )
 }
 
+/// A statement costs more than there is, in these words.
+pub(crate) fn used_up(message: String) -> Status {
+    refusal(Code::ResourceExhausted, "53400", message)
+}
+
 #[cfg(test)]
 mod tests {
     use orrery_sql::SqlState;

@@ -49,15 +49,14 @@ impl Call {
             return Err(malformed("a savepoint needs its transaction"));
         }
         let place = self.place(Some(transaction)).await?;
-        let session = place.session();
-        let time = self.begin(session).await?;
+        let (session, time) = self.begin(place.session()).await?;
         let run = async {
             for statement in session.statements(text)? {
                 session.execute(&statement).await?;
             }
             Ok(())
         };
-        self.within(session, time.until, run).await
+        self.within(&session, &time.bounds, run).await
     }
 }
 

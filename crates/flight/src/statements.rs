@@ -99,14 +99,13 @@ impl Call {
             self.change_rows(&place, &prepared, rows).await?;
             return Ok(Asked::Done);
         }
-        let session = place.session();
-        let time = self.begin(session).await?;
+        let (session, time) = self.begin(place.session()).await?;
         let first = bound.values(0)?;
-        let run = self.within(session, time.until, session.run(&prepared, &first));
+        let run = self.within(&session, &time.bounds, session.run(&prepared, &first));
         match ran(run.await?)? {
             Ran::Done(_) => Ok(Asked::Done),
             Ran::Rows(schema, rows) => {
-                let rest = further(session, &prepared, &bound);
+                let rest = further(&session, &prepared, &bound);
                 let rows = rows.chain(rest).boxed();
                 let scope = self.by().scope().cloned();
                 let answer = Answer::start(
@@ -169,9 +168,8 @@ impl Call {
         prepared: &Prepared,
         values: &[orrery_sql::ScalarValue],
     ) -> Result<i64, Status> {
-        let session = place.session();
-        let time = self.begin(session).await?;
-        let run = self.within(session, time.until, session.run(prepared, values));
+        let (session, time) = self.begin(place.session()).await?;
+        let run = self.within(&session, &time.bounds, session.run(prepared, values));
         match run.await? {
             orrery_sql::Outcome::Returned(_, tag) => Ok(count(tag)),
             outcome => match ran(outcome)? {
@@ -201,8 +199,8 @@ impl Call {
             changed += self.change_once(place, prepared, &values?).await?;
         }
         if place.is_own() {
-            let time = self.begin(session).await?;
-            self.within(session, time.until, session.end_block(true))
+            let (session, time) = self.begin(session).await?;
+            self.within(&session, &time.bounds, session.end_block(true))
                 .await?;
         }
         Ok(changed)
@@ -258,9 +256,8 @@ impl Call {
 
     /// Understands a text of one statement.
     async fn understood(&self, place: &Place, text: &str) -> Result<Arc<Prepared>, Status> {
-        let session = place.session();
-        let time = self.begin(session).await?;
-        let prepared = self.within(session, time.until, session.prepare_told(text, &[]));
+        let (session, time) = self.begin(place.session()).await?;
+        let prepared = self.within(&session, &time.bounds, session.prepare_told(text, &[]));
         let prepared = prepared.await?.ok_or_else(|| {
             refused(&orrery_sql::Error::new(
                 orrery_sql::SqlState::SyntaxError,

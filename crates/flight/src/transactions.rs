@@ -32,10 +32,10 @@ impl Call {
         let transaction = self.transaction(handle)?;
         let _guard = transaction.enter().await?;
         // Who may not begin now may come back to it.
-        let time = self.begin(&transaction.session).await?;
+        let (session, time) = self.begin(&transaction.session).await?;
         transaction.note_end();
         self.transactions.remove(handle, self.by().owner());
-        let end = transaction.session.end_block(commits);
-        self.within(&transaction.session, time.until, end).await
+        let end = session.end_block(commits);
+        self.within(&session, &time.bounds, end).await
     }
 }

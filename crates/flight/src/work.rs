@@ -1,20 +1,21 @@
-//! A statement at work: where it runs, its turn, and its time.
+//! A statement at work: where it runs, its turn, its time, and who pays for it.
 
+use std::ops::Deref;
 use std::pin::pin;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
-use orrery_sql::{Error, Outcome, Rows, Session, Statement, StatementKind, Tag};
+use orrery_sql::{Error, Outcome, Rows, Session, Statement, StatementKind, Tag, spent};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
-use crate::answer::{Batches, Time, is_killed};
+use crate::answer::{Batches, Bounds, Time, is_killed};
 use crate::call::Call;
 use crate::columns::{plain_batch, plain_schema};
 use crate::life::{Stage, reached};
 use crate::open_transaction::OpenTransaction;
-use crate::refusal::{killed, out_of_time, refusal, refused, shutting_down};
+use crate::refusal::{killed, out_of_time, refusal, refused, shutting_down, used_up};
 
 /// Where a statement runs: in a session of its own, or in a transaction, where it waits for the one before it.
 pub(crate) enum Place {
@@ -39,6 +40,25 @@ impl Place {
 
     pub(crate) fn is_own(&self) -> bool {
         matches!(self, Self::Own(_))
+    }
+}
+
+/// The session of a statement that has begun.
+pub(crate) enum Begun<'a> {
+    /// As it is: nothing is limited.
+    Unpaid(&'a Session),
+    /// The same, whose work is counted for who pays for this statement.
+    Paid(Box<Session>),
+}
+
+impl Deref for Begun<'_> {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        match self {
+            Self::Unpaid(session) => session,
+            Self::Paid(session) => session,
+        }
     }
 }
 
@@ -75,39 +95,57 @@ impl Call {
         }
     }
 
-    /// Counts a statement, and waits for a turn.
-    pub(crate) async fn begin(&self, session: &Session) -> Result<Time, Status> {
+    /// Counts a statement, and waits for a turn; the session in which it runs.
+    pub(crate) async fn begin<'a>(
+        &self,
+        session: &'a Session,
+    ) -> Result<(Begun<'a>, Time), Status> {
         let entered = self.by().enter()?;
         let turn = self.host.turns.turn().await;
         let turn = turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why))?;
         let asked = session.statement_timeout();
         let time = asked.unwrap_or(self.options.statement_time_default);
         let mut time = time.min(self.options.statement_time_max);
-        let turn = match entered {
-            None => turn,
-            Some(entered) => {
-                time = time.min(entered.time_max.unwrap_or(time));
-                Box::new((turn, entered.held))
-            }
+        let Some(entered) = entered else {
+            let bounds = Bounds {
+                until: Instant::now() + time,
+                spent: None,
+            };
+            return Ok((Begun::Unpaid(session), Time { turn, bounds }));
         };
-        let until = Instant::now() + time;
-        Ok(Time { turn, until })
+        time = time.min(entered.time_max.unwrap_or(time));
+        // Settings, statements and the transaction are shared; the one that is kept has no part in who pays.
+        let mut paid = session.clone();
+        paid.set_spending(Some(Arc::clone(&entered.spending)));
+        let bounds = Bounds {
+            until: Instant::now() + time,
+            spent: Some(entered.spent.clone()),
+        };
+        let turn = entered.within(turn, self.watched().cloned());
+        let time = Time { turn, bounds };
+        Ok((Begun::Paid(Box::new(paid)), time))
     }
 
-    /// Does something until it is done, its time is up or the server's. A commit that has begun is waited for: it cannot be undone.
+    /// Does something until it is done, its time is up or the server's, or it costs more than there is. A commit that has begun is waited for: it cannot be undone.
     pub(crate) async fn within<T>(
         &self,
         session: &Session,
-        until: Instant,
+        bounds: &Bounds,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Status> {
         let mut work = pin!(work);
         let mut stage = self.stage.clone();
         let done = tokio::select! {
+            // What is done was done, whatever else has come meanwhile.
+            biased;
             done = &mut work => done,
-            () = tokio::time::sleep_until(until) => match session.committing().is_begun() {
+            () = tokio::time::sleep_until(bounds.until) => match session.committing().is_begun() {
                 true => work.await,
                 false => return Err(out_of_time()),
+            },
+            message = spent(bounds.spent.as_ref()) => match session.committing().is_begun() {
+                true => work.await,
+                false => return Err(used_up(message)),
             },
             () = is_killed(self.watched()) => match session.committing().is_begun() {
                 true => work.await,

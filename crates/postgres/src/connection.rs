@@ -97,6 +97,7 @@ impl Connection {
                 until: None,
                 committing: session.committing(),
                 watched: None,
+                spent: None,
             },
             session,
             shared,
@@ -255,9 +256,12 @@ impl Connection {
                 if let Some(until) = counted.time_max.and_then(|max| began.checked_add(max)) {
                     self.guard.until = self.guard.until.map(|it| it.min(until));
                 }
+                self.guard.spent = Some(counted.spent.clone());
                 entered = Some(counted);
             }
         }
+        let spending = entered.as_ref().map(|it| Arc::clone(&it.spending));
+        self.session.set_spending(spending);
         let turns = Arc::clone(&self.shared.context.turns);
         let turn = self
             .guard
@@ -266,7 +270,7 @@ impl Connection {
         let turn = turn.map_err(|why| Refusal::new("53000", why))?;
         Ok(match entered {
             None => turn,
-            Some(entered) => Box::new((turn, entered.held)),
+            Some(entered) => entered.within(turn, self.guard.watched.clone()),
         })
     }
 }

@@ -21,6 +21,7 @@ impl Connection {
     pub(crate) async fn copy_in(&mut self, mut copy: CopyIn) -> Stopped<Tag> {
         put_response(&mut self.wire.output, b'G', copy.columns());
         let began = self.session.scope().cloned();
+        let paused = self.session.pause();
         self.guard.begin_without_end();
         self.guard.send(&mut self.wire).await?;
         loop {
@@ -48,6 +49,8 @@ impl Connection {
         let _turn = self.begin_statement().await?;
         // It goes on with the rights that it began with, so these have to be those of now.
         self.session.require_scope(began.as_ref())?;
+        // The statement counts where it began.
+        let _resumed = self.session.resume(paused.as_ref());
         self.guard.run(&mut self.wire, copy.finish()).await
     }
 

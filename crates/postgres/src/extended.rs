@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use bytes::BufMut;
-use orrery_sql::{CopyIn, Kept, Outcome, Prepared, Rows, ScalarValue, Tag};
+use orrery_sql::{CopyIn, Kept, Outcome, Paused, Prepared, Rows, ScalarValue, Tag};
 
 use crate::connection::Connection;
 use crate::encode::{is_binary, put_columns};
@@ -240,12 +240,13 @@ impl Connection {
             answer,
             began,
             watched,
+            paused,
         } = match std::mem::replace(&mut portal.state, PortalState::Done) {
             PortalState::Bound(values) => {
                 self.watch(prepared.text());
                 let turn = self.begin_statement().await?;
                 return match self.begin(&prepared, &values).await? {
-                    Begun::Rows(answer) => self.send(name, *answer, &formats, rows_max).await,
+                    Begun::Rows(answer) => self.send(name, *answer, &formats, rows_max, None).await,
                     Begun::Done => Ok(()),
                     Begun::CopyIn(copy) => {
                         // Others compute while the client sends.
@@ -266,7 +267,9 @@ impl Connection {
         self.go_on_watching(watched);
         let _turn = self.begin_statement().await?;
         self.session.require_scope(began.as_ref())?;
-        self.send(name, answer, &formats, rows_max).await
+        // It counts where it began; this statement pays for what it does now.
+        let _resumed = self.session.resume(paused.as_ref());
+        self.send(name, answer, &formats, rows_max, paused).await
     }
 
     /// Begins to run a statement.
@@ -305,6 +308,7 @@ impl Connection {
         mut answer: Answer,
         formats: &[i16],
         rows_max: usize,
+        paused: Option<Paused>,
     ) -> Stopped<()> {
         // Zero is all.
         let rows_max = if rows_max == 0 { usize::MAX } else { rows_max };
@@ -319,6 +323,10 @@ impl Connection {
                 answer,
                 began: self.session.scope().cloned(),
                 watched: self.watching.pause(&mut self.guard, &self.wire),
+                paused: match paused {
+                    Some(paused) => Some(paused.again()),
+                    None => self.session.pause(),
+                },
             }));
         }
         Ok(())

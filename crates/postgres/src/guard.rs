@@ -1,10 +1,10 @@
-//! What stops a statement: its client's wish, its time, the server's end, and that its client has gone.
+//! What stops a statement: its client's wish, its time, what it costs, the server's end, and that its client has gone.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orrery_sql::{Committing, Error, Watched};
+use orrery_sql::{Committing, Error, Spent, Watched, spent};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -26,18 +26,22 @@ pub(crate) struct Guard {
     pub(crate) committing: Committing,
     /// Where others see the statement and may end it; none where nobody does.
     pub(crate) watched: Option<Arc<dyn Watched>>,
+    /// Where is said that it costs more than there is; none where nothing is limited.
+    pub(crate) spent: Option<Spent>,
 }
 
 impl Guard {
     /// A statement begins.
     pub(crate) fn begin(&mut self, time: Duration) {
         self.key.forget();
+        self.spent = None;
         self.until = Instant::now().checked_add(time);
     }
 
     /// The client begins to do what may take as long as it likes.
     pub(crate) fn begin_without_end(&mut self) {
         self.key.forget();
+        self.spent = None;
         self.until = None;
     }
 
@@ -72,6 +76,7 @@ impl Guard {
                 Refusal::new("57014", "canceling statement because an administrator has ended it")
             }
             () = time_is_up => Refusal::new("57014", TIMED_OUT),
+            message = spent(self.spent.as_ref()) => Refusal::new("53400", message),
             () = reached(stage, Stage::Over) => shutting_down(),
         }
     }
@@ -88,6 +93,8 @@ impl Guard {
             return Ok(done?);
         }
         tokio::select! {
+            // What is done was done, whatever else has come meanwhile.
+            biased;
             done = &mut work => Ok(done?),
             refusal = self.stop() => {
                 if refusal.is_fatal() || !self.committing.is_begun() {
@@ -147,6 +154,7 @@ mod tests {
             until: None,
             committing: committing.clone(),
             watched: None,
+            spent: None,
         };
         for is_committing in [true, false] {
             guard.begin(Duration::ZERO);

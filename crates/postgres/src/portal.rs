@@ -5,7 +5,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
 use arrow::util::display::FormatOptions;
 use futures::StreamExt;
-use orrery_sql::{Error, Prepared, ScalarValue, SqlScope, Tag, ValueTexts, Watched};
+use orrery_sql::{Error, Paused, Prepared, ScalarValue, SqlScope, Tag, ValueTexts, Watched};
 use std::sync::Arc;
 
 use crate::encode::{Rows, plain};
@@ -43,6 +43,8 @@ pub(crate) struct Suspended {
     /// What could be read and changed when they were asked for.
     pub(crate) began: Option<Arc<SqlScope>>,
     pub(crate) watched: Option<Arc<dyn Watched>>,
+    /// How far it is, where somebody pays for it.
+    pub(crate) paused: Option<Paused>,
 }
 
 /// Rows of an answer that were not sent yet.

@@ -34,5 +34,5 @@ pub use memory::{HeldMemory, Memory, MemoryFigures, PoolFigures};
 pub use pace::Pace;
 pub use patience::Patience;
 pub use runtime::{Runtime, RuntimeOptions, environment_with_pool};
-pub use spending::{Spending, Touched, Watched};
+pub use spending::{Paused, Spending, Touched, Watched};
 pub use workers::{Busy, Workers};

@@ -6,6 +6,8 @@
 //!
 //! Whoever runs plans tells them here, and whoever charges for them asks [`Touched::touches`] every so often. A plan counts by itself as it works (`orrery_operators`,
 //! `orrery_sql`), so that this costs a lock for each plan and each look, and nothing for a row. A request that nobody charges has none.
+//!
+//! A plan may outlive its request: rows of a cursor, of which a later one takes more. It goes on to count where it began, and [`Paused`] has the later one pay for what is done then.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,6 +74,22 @@ impl Spending {
         self.counted().ended += touches;
     }
 
+    /// Notes how far it is, for what goes on in a later request.
+    #[must_use]
+    pub fn pause(self: &Arc<Self>) -> Paused {
+        Paused {
+            spending: Arc::clone(self),
+            before: self.touches(),
+        }
+    }
+
+    /// Counts what goes on here of an earlier request, until what is returned is dropped; none where it is the same, which counts it anyway.
+    #[must_use]
+    pub fn resume(self: &Arc<Self>, paused: &Paused) -> Option<Watched> {
+        // To look at itself it would wait for itself.
+        (!Arc::ptr_eq(self, &paused.spending)).then(|| self.watch(paused.clone()))
+    }
+
     fn counted(&self) -> MutexGuard<'_, Counted> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,6 +108,28 @@ impl fmt::Debug for Spending {
         f.debug_struct("Spending")
             .field("memory", &self.memory)
             .finish_non_exhaustive()
+    }
+}
+
+/// What goes on in a later request.
+#[derive(Debug, Clone)]
+pub struct Paused {
+    spending: Arc<Spending>,
+    /// What somebody has paid for.
+    before: u64,
+}
+
+impl Paused {
+    /// The same, as far as it is now.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        self.spending.pause()
+    }
+}
+
+impl Touched for Paused {
+    fn touches(&self) -> u64 {
+        self.spending.touches().saturating_sub(self.before)
     }
 }
 
@@ -143,5 +183,26 @@ mod tests {
         drop(second);
         assert_eq!(spending.touches(), 17);
         assert_eq!(Arc::strong_count(&counter), 1);
+    }
+
+    #[test]
+    fn what_goes_on_later_is_counted_by_who_takes_it_up() {
+        let first = Spending::new(None);
+        let counter = Arc::new(AtomicU64::new(3));
+        let plan = first.watch(Counter(Arc::clone(&counter)));
+        let paused = first.pause();
+        assert!(first.resume(&paused).is_none());
+        let second = Spending::new(None);
+        let resumed = second.resume(&paused);
+        assert!(resumed.is_some());
+        counter.store(10, Ordering::Relaxed);
+        assert_eq!((first.touches(), second.touches()), (10, 7));
+        drop(resumed);
+        let third = Spending::new(None);
+        let resumed = third.resume(&paused.again());
+        counter.store(12, Ordering::Relaxed);
+        drop(plan);
+        drop(resumed);
+        assert_eq!((second.touches(), third.touches()), (7, 2));
     }
 }

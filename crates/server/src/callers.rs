@@ -15,13 +15,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
 use orrery_guard::{Catalog, Limited, Limits, Name, ShownToScram, UserId};
-use orrery_sql::{Admitted, Caller, CallerLimits, Denied, Entered, ScramAttempt, ScramKeys, Users};
+use orrery_sql::{
+    Admitted, Caller, CallerLimits, Denied, Entered, ScramAttempt, ScramKeys, Spending, Users,
+};
 use ring::hmac;
+use tokio::sync::watch;
 
 use crate::audit;
 use crate::authentication::{Authentication, CameBy, Who, now_s, user_of_certificate};
 use crate::errors::ServerError;
-use crate::metering::Exceeded;
+use crate::metering::{CostWatch, Exceeded, PaidStatement};
 use crate::sql::scope_of;
 use crate::state::ServerState;
 
@@ -366,7 +369,7 @@ impl Caller for PortCaller {
 }
 
 /// What a caller may use.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct PortLimits {
     port: Arc<Port>,
     user: String,
@@ -374,29 +377,45 @@ struct PortLimits {
     client: IpAddr,
 }
 
+impl PortLimits {
+    /// What the client is told, and the audit log and the counts of the server have of it.
+    fn denied(&self, exceeded: Exceeded) -> Denied {
+        let message = match exceeded.retry_after_s() {
+            Some(seconds) => format!("{exceeded} (retry after {seconds} s)"),
+            None => exceeded.to_string(),
+        };
+        let denied = match exceeded {
+            Exceeded::Concurrent { .. } => Denied::Concurrent(message),
+            Exceeded::Cost { .. } | Exceeded::Rows { .. } | Exceeded::Bytes { .. } => {
+                Denied::UsedUp(message)
+            }
+        };
+        let user = (!self.user.is_empty()).then_some(self.user.as_str());
+        self.port.note(user, self.client, &denied);
+        self.port.state.metrics.spent(exceeded.limit());
+        denied
+    }
+}
+
 impl CallerLimits for PortLimits {
     fn enter(&self) -> Result<Entered, Denied> {
-        let meter = self
-            .port
-            .state
-            .accounts
-            .enter(&self.limits, Some(self.client));
-        let meter = meter.map_err(|exceeded| {
-            let message = match exceeded.retry_after_s() {
-                Some(seconds) => format!("{exceeded} (retry after {seconds} s)"),
-                None => exceeded.to_string(),
-            };
-            let denied = match exceeded {
-                Exceeded::Concurrent { .. } => Denied::Concurrent(message),
-                _ => Denied::UsedUp(message),
-            };
-            let user = (!self.user.is_empty()).then_some(self.user.as_str());
-            self.port.note(user, self.client, &denied);
-            denied
-        })?;
+        let state = &self.port.state;
+        let meter = state.accounts.enter(&self.limits, Some(self.client));
+        let meter = meter.map_err(|exceeded| self.denied(exceeded))?;
+        let spending = Spending::new(state.memory_of(meter.as_ref()));
+        let (sender, spent) = watch::channel(None);
+        let time_max = meter.as_ref().and_then(|meter| meter.time_max());
+        let cost = CostWatch::new(Box::new(Arc::clone(&spending)), meter, None);
+        let limits = self.clone();
+        let held = PaidStatement::new(cost, move |exceeded| {
+            // Who has ended it meanwhile does not need the words.
+            let _ = sender.send(Some(limits.denied(exceeded).to_string()));
+        });
         Ok(Entered {
-            time_max: meter.as_ref().and_then(|meter| meter.time_max()),
-            held: Box::new(meter),
+            time_max,
+            spending,
+            spent,
+            held: Box::new(held),
         })
     }
 }

@@ -62,6 +62,7 @@ impl Watch for PortStatements {
             started,
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            touches: AtomicU64::new(0),
             first_byte: OnceLock::new(),
             ended: OnceLock::new(),
         })
@@ -76,6 +77,7 @@ struct PortStatement {
     started: Instant,
     rows: AtomicU64,
     bytes: AtomicU64,
+    touches: AtomicU64,
     /// After which time something of the answer went out.
     first_byte: OnceLock<Duration>,
     /// How it ended, and after which time.
@@ -96,6 +98,10 @@ impl Watched for PortStatement {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    fn add_touches(&self, touches: u64) {
+        self.touches.fetch_add(touches, Ordering::Relaxed);
+    }
+
     fn end(&self, ending: Ending<'_>) {
         // What is told first counts.
         let _ = self.ended.set((outcome_of(ending), self.started.elapsed()));
@@ -114,7 +120,7 @@ impl Drop for PortStatement {
             first_byte: self.first_byte.take(),
             rows: *self.rows.get_mut(),
             bytes: *self.bytes.get_mut(),
-            touches: 0,
+            touches: *self.touches.get_mut(),
             stages: None,
         };
         self.metrics.ended(&ended);

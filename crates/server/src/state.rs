@@ -255,7 +255,7 @@ impl ServerState {
     }
 
     /// The memory of a request that is held to what its accounts may have.
-    fn memory_of(&self, meter: Option<&Arc<Meter>>) -> Option<Arc<dyn MemoryPool>> {
+    pub(crate) fn memory_of(&self, meter: Option<&Arc<Meter>>) -> Option<Arc<dyn MemoryPool>> {
         let of_all = self.engine.runtime().memory().operators();
         WithinShares::pool(meter?.shares(), of_all)
     }

@@ -118,9 +118,14 @@ impl Session {
     }
 
     async fn copy_rows(&self, copy: &CopyFrom, source: Source) -> Result<u64> {
+        let is_sent = matches!(source, Source::Client(_));
         let mut change = self.begin_change(|| "COPY FROM".to_owned()).await?;
         let savepoint = change.savepoint()?;
         let done = copy.run(&mut change, source).await;
+        // Of a file they are counted with the statement.
+        if is_sent {
+            self.note_touches(|| *done.as_ref().unwrap_or(&0));
+        }
         self.end_change(change, &savepoint, done).await
     }
 

@@ -7,6 +7,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::TryStreamExt;
+use orrery_runtime::Paused;
 
 use crate::scope::SqlScope;
 use crate::{Error, Result};
@@ -18,6 +19,8 @@ pub(crate) struct Cursor {
     left: Option<RecordBatch>,
     /// What its query was planned to see.
     scope: Option<Arc<SqlScope>>,
+    /// How far it is, where somebody pays for it.
+    pub(crate) paused: Option<Paused>,
 }
 
 impl fmt::Debug for Cursor {
@@ -27,11 +30,16 @@ impl fmt::Debug for Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(rows: SendableRecordBatchStream, scope: Option<Arc<SqlScope>>) -> Self {
+    pub(crate) fn new(
+        rows: SendableRecordBatchStream,
+        scope: Option<Arc<SqlScope>>,
+        paused: Option<Paused>,
+    ) -> Self {
         Self {
             rows,
             left: None,
             scope,
+            paused,
         }
     }
 

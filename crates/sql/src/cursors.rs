@@ -75,7 +75,7 @@ impl Session {
         let plan = planner.query((**query).clone(), text).await?;
         refuse_changes(&plan)?;
         let rows = planner.stream(&plan, text).await?;
-        let cursor = Cursor::new(rows, self.scope().cloned());
+        let cursor = Cursor::new(rows, self.scope().cloned(), self.pause());
         self.block.lock().put_cursor(name, cursor);
         Ok(Outcome::Done(Tag::Words("DECLARE CURSOR")))
     }
@@ -83,6 +83,8 @@ impl Session {
     async fn fetch(&self, name: &str, rows_max: u64) -> Result<Outcome> {
         let mut cursor = self.block.lock().take_cursor(name)?;
         self.require_scope(cursor.scope())?;
+        // The query counts where it was declared; this statement pays for what it does now.
+        let resumed = self.resume(cursor.paused.as_ref());
         let columns = cursor.columns();
         let memory = MemoryConsumer::new("rows of a FETCH").register(self.pool());
         let mut batches = Vec::new();
@@ -97,6 +99,8 @@ impl Session {
             grown.map_err(|error| Error::of_run(&error))?;
             batches.push(batch);
         }
+        drop(resumed);
+        cursor.paused = cursor.paused.map(|paused| paused.again());
         self.block.lock().put_cursor(name.to_owned(), cursor);
         let batch = concat_batches(&columns, &batches);
         let batch = batch.map_err(|error| Error::of_run(&error.into()))?;

@@ -63,7 +63,6 @@ mod number_texts;
 mod old_states;
 mod outcome;
 mod outer_types;
-mod paid;
 mod pg_catalog;
 mod place;
 mod plan_size;
@@ -115,9 +114,8 @@ pub use kind::StatementKind;
 pub use mapped::{GraphMappings, MappedGraph, MappingSource};
 pub use names::{CATALOG as DATABASE, SCHEMA as DEFAULT_SCHEMA};
 pub use orrery_foreign::ForeignAccess;
-pub use orrery_runtime::Spending;
+pub use orrery_runtime::{Paused, Spending};
 pub use outcome::{Outcome, Rows};
-pub use paid::PaidStatement;
 pub use pg_catalog::VECTOR;
 pub use prepared::Prepared;
 pub use scope::SqlScope;
@@ -131,6 +129,8 @@ pub use transaction::TransactionStatus;
 pub use turns::{Turn, Turns};
 pub use types::name_of_type;
 pub use unit::Unit;
-pub use users::{Admitted, Caller, CallerLimits, Denied, Entered, ScramAttempt, ScramKeys, Users};
+pub use users::{
+    Admitted, Caller, CallerLimits, Denied, Entered, ScramAttempt, ScramKeys, Spent, Users, spent,
+};
 pub use values::ValueTexts;
 pub use watch::{Ending, Watch, Watchable, Watched};

@@ -16,7 +16,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::{CreateExternalTable, Statement as Parsed};
 use datafusion::sql::sqlparser::ast;
 use orrery_foreign::ForeignAccess;
-use orrery_runtime::{Runtime, Spending};
+use orrery_runtime::{Paused, Runtime, Spending};
 use orrery_storage::table::Tables;
 use orrery_storage::{
     Asker, CommitOptions, Database, ReadScope, Snapshot, TableSavepoint, Transaction, Writer,
@@ -210,8 +210,19 @@ impl Session {
         self.state.config().get_extension::<Spending>()
     }
 
+    /// Notes how far the statement is whose rows are taken later, if anybody pays for it.
+    pub fn pause(&self) -> Option<Paused> {
+        self.spending().map(|spending| spending.pause())
+    }
+
+    /// Has who pays now pay for what goes on of an earlier statement, until what is returned is dropped.
+    #[must_use]
+    pub fn resume(&self, paused: Option<&Paused>) -> Option<orrery_runtime::Watched> {
+        self.spending()?.resume(paused?)
+    }
+
     /// Counts what no plan does.
-    fn note_touches(&self, touches: impl FnOnce() -> u64) {
+    pub(crate) fn note_touches(&self, touches: impl FnOnce() -> u64) {
         if let Some(spending) = self.spending() {
             spending.add(touches());
         }

@@ -13,10 +13,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use orrery_runtime::{Spending, Touched as _};
 use orrery_storage::Snapshot;
+use tokio::sync::watch;
 
 use crate::scope::SqlScope;
 use crate::turns::Turn;
+use crate::watch::Watched;
 
 /// The users of a database.
 pub trait Users: Send + Sync + 'static {
@@ -102,7 +105,7 @@ pub struct Admitted {
 
 /// How much a caller may use.
 pub trait CallerLimits: fmt::Debug + Send + Sync + 'static {
-    /// Counts a statement, until what is returned is dropped.
+    /// Counts a statement, until what is returned is dropped. To be called where tokio runs.
     ///
     /// # Errors
     /// When it may not begin now.
@@ -113,8 +116,52 @@ pub trait CallerLimits: fmt::Debug + Send + Sync + 'static {
 pub struct Entered {
     /// How long it may take.
     pub time_max: Option<Duration>,
+    /// What counts its cost, and where its memory comes from: for [`Session::set_spending`](crate::Session::set_spending).
+    pub spending: Arc<Spending>,
+    /// Why it has to end, when it costs more than there is: for [`spent`].
+    pub spent: Spent,
     /// Counts it.
     pub held: Turn,
+}
+
+/// Where is said that a statement costs more than there is.
+pub type Spent = watch::Receiver<Option<String>>;
+
+impl Entered {
+    /// Its turn, until whose end it is counted. What it has cost is told then to whoever lists statements.
+    pub fn within(self, turn: Turn, watched: Option<Arc<dyn Watched>>) -> Turn {
+        let told = watched.map(|watched| ToldAtEnd {
+            spending: self.spending,
+            watched,
+        });
+        Box::new((told, self.held, turn))
+    }
+}
+
+/// Tells what a statement has cost.
+struct ToldAtEnd {
+    spending: Arc<Spending>,
+    watched: Arc<dyn Watched>,
+}
+
+impl Drop for ToldAtEnd {
+    fn drop(&mut self) {
+        self.watched.add_touches(self.spending.touches());
+    }
+}
+
+/// Completes, with what the client is to be told, when a statement costs more than there is; never where nobody says so.
+pub async fn spent(said: Option<&Spent>) -> String {
+    if let Some(said) = said {
+        // The statement may be asked for it again and again.
+        let mut said = said.clone();
+        if let Ok(said) = said.wait_for(Option::is_some).await
+            && let Some(message) = &*said
+        {
+            return message.clone();
+        }
+    }
+    std::future::pending().await
 }
 
 /// Why somebody is not let in, or a statement does not begin. No sentence tells what there is.

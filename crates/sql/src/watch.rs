@@ -32,6 +32,9 @@ pub trait Watched: Send + Sync + 'static {
     /// Rows and bytes more of its answer.
     fn add(&self, rows: u64, bytes: u64);
 
+    /// Touches more that it has cost.
+    fn add_touches(&self, touches: u64);
+
     /// How it ended; the first that is said counts.
     fn end(&self, ending: Ending<'_>);
 }

@@ -11,7 +11,7 @@ use super::meter::Meter;
 use crate::access_log::AccessRecord;
 
 /// How often what a query costs is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// See the module.
 pub(crate) struct CostWatch {

@@ -4,6 +4,7 @@
 //! request -> Accounts: one account for each user, key or address -> Meter, held until the end: how many at a time, time, rows, bytes
 //!                                                                   CostWatch: touches that the operators count, charged while they work
 //!                                                                   Payment: the same of updates and SQL, over all that they run
+//!                                                                   PaidStatement: the same of a statement at another port
 //! ```
 //!
 //! Where nobody has limits, nothing of this is made. The cost of a query is read for its answer's head and the query log as well.
@@ -12,12 +13,14 @@ mod account;
 mod cost_watch;
 mod exceeded;
 mod meter;
+mod paid_statement;
 mod partial;
 mod payment;
 
 pub(crate) use cost_watch::CostWatch;
 pub(crate) use exceeded::Exceeded;
 pub(crate) use meter::Meter;
+pub(crate) use paid_statement::PaidStatement;
 pub(crate) use partial::{note_in_graph, note_in_solutions, note_in_table};
 pub(crate) use payment::Payment;
 

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use orrery_sparql::{Spending, Touched as _};
-use orrery_sql::{Error, PaidStatement, SqlState};
 
 use super::cost_watch::CostWatch;
 use super::exceeded::Exceeded;
@@ -76,23 +74,5 @@ impl Payment {
             // It is done; the next request is told that nothing is left.
             let _ = meter.take(touches);
         }
-    }
-}
-
-impl PaidStatement for Payment {
-    fn spending(&self) -> Arc<Spending> {
-        Arc::clone(&self.spending)
-    }
-
-    fn rows_max(&self) -> Option<u64> {
-        self.meter.as_ref()?.rows_max()
-    }
-
-    fn exceeded(&self) -> BoxFuture<'static, Error> {
-        let mut cost = self.watch();
-        Box::pin(async move {
-            let exceeded = cost.exceeded().await;
-            Error::new(SqlState::ConfigurationLimitExceeded, exceeded.to_string())
-        })
     }
 }

@@ -26,6 +26,7 @@ mod limits;
 mod metering;
 mod metrics;
 mod oidc;
+mod port_spending;
 mod port_statements;
 mod postgres_users;
 mod protocol;

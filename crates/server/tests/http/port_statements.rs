@@ -29,7 +29,7 @@ async fn start(directory: &Path) -> TestServer {
 }
 
 /// Stops the server, and reads what was asked of tables.
-async fn stop(mut server: TestServer, directory: &Path) -> Vec<Entry> {
+pub(super) async fn stop(mut server: TestServer, directory: &Path) -> Vec<Entry> {
     server.ask_to_stop();
     server.stopped().await;
     let files = std::fs::read_dir(directory.join("log")).unwrap();

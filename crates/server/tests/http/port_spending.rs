@@ -1,0 +1,215 @@
+//! What statements at the ports of PostgreSQL and Flight SQL cost who asks, in touches and in memory: the budget is the same as over HTTP, and no port goes round it.
+
+use super::access::{grant, start_with};
+use super::fixture::TestServer;
+use super::metering::limit;
+use super::postgres_users::{any_port, connected, done, make_tables, refused, table, users};
+use super::{flight_users, port_statements};
+use bytes::Bytes;
+use futures::SinkExt;
+use orrery_flight::FlightOptions;
+use orrery_postgres::PostgresOptions;
+use orrery_server::QueryLogOptions;
+use orrery_usage::Outcome;
+use serde_json::{Value, json};
+use std::path::Path;
+use tokio_postgres::{Client, NoTls};
+use tonic::Code;
+
+/// 8,000,000,000 triples of rows, of which none comes out.
+const ENDLESS: &str = "select count(*) from item a, item b, item c where a.id + b.id + c.id < 0";
+/// A hash table of 2,000 texts of 20,000 bytes.
+const LARGE: &str = "select count(*) from (select id, repeat(name, 2000) as long from item) a
+    join (select id, repeat(name, 2000) as long from item) b on a.long = b.long";
+const ROWS: &str = "select s.i from generate_series(1, 100000000) as s(i)";
+
+fn ann(limits: Value) -> Value {
+    limit(json!({"user": "ann"}), limits)
+}
+
+fn budget(touches: u64) -> Value {
+    ann(json!({"cost": {"touches": touches, "seconds": 86_400}}))
+}
+
+/// Ann has these limits, `root` none.
+async fn start(limits: &Value, directory: Option<&Path>) -> TestServer {
+    let mut commands = users();
+    commands.push(limits.clone());
+    for user in ["ann", "bob"] {
+        commands.push(grant(json!({ "user": user }), "write", table("salary")));
+    }
+    let server = start_with(&commands, |options| {
+        options.postgres = Some(PostgresOptions::new(any_port()));
+        options.flight = Some(FlightOptions::new(any_port()));
+        let log = directory.map(|directory| QueryLogOptions::new(directory.join("log")));
+        options.http.query_log = log;
+    })
+    .await;
+    make_tables(&server).await;
+    server
+}
+
+/// That the budget ended it, or did not let it begin.
+#[track_caller]
+fn used_up<T>(result: Result<T, tokio_postgres::Error>) {
+    let (code, message) = refused(result);
+    assert_eq!(code, "53400", "{message}");
+    assert!(message.contains("retry after "), "{message}");
+    assert!(message.contains(" touches in 86400 s"), "{message}");
+}
+
+async fn runs(client: &Client, text: &str) {
+    client.simple_query(text).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_of_postgresql_ends_with_the_budget() {
+    let server = start(&budget(5_000_000), None).await;
+    let ann = connected(&server, "ann").await;
+    let root = connected(&server, "root").await;
+    runs(&ann, "select count(*) from item").await;
+    let running = root.simple_query(ENDLESS);
+    let cancel = root.cancel_token();
+    let of_ann = async {
+        used_up(ann.simple_query(ENDLESS).await);
+        // Prepared or not.
+        used_up(ann.simple_query("select 1").await);
+        used_up(ann.query("select 1", &[]).await);
+        // Who has limits of their own goes on.
+        cancel.cancel_query(NoTls).await.unwrap();
+    };
+    let (of_root, ()) = tokio::join!(running, of_ann);
+    assert_eq!(refused(of_root).0, "57014");
+    runs(&root, "select count(*) from item").await;
+    let mut flight = flight_users::connected(&server, "ann").await;
+    let other = flight_users::rows(&mut flight, "select 1").await;
+    assert_eq!(flight_users::refused(other).0, Code::ResourceExhausted);
+
+    done(&server, &budget(1_000_000_000_000)).await;
+    runs(&ann, "select count(*) from item").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_taken_later_is_paid_for_when_it_is_taken() {
+    let server = start(&budget(500_000), None).await;
+    // A budget is made up for by a larger one.
+    let refill = async |touches: u64| done(&server, &budget(touches)).await;
+
+    let mut client = connected(&server, "ann").await;
+    let block = client.transaction().await.unwrap();
+    let portal = block.bind(ROWS, &[]).await.unwrap();
+    let mut fetched = 0;
+    let end = loop {
+        match block.query_portal(&portal, 5_000).await {
+            Ok(rows) => fetched += rows.len(),
+            Err(error) => break error,
+        }
+    };
+    used_up(Err::<(), _>(end));
+    assert!((10_000..500_000).contains(&fetched), "{fetched}");
+    drop(block);
+
+    refill(2_000_000).await;
+    let client = connected(&server, "ann").await;
+    runs(&client, "begin").await;
+    runs(&client, &format!("declare c cursor for {ENDLESS}")).await;
+    used_up(client.simple_query("fetch 1 from c").await);
+
+    // What a client sends is paid for when it is taken.
+    let of_bob = json!({"cost": {"touches": 3_000, "seconds": 86_400}});
+    done(&server, &limit(json!({"user": "bob"}), of_bob)).await;
+    let client = connected(&server, "bob").await;
+    let sink = client.copy_in("copy salary from stdin").await.unwrap();
+    let mut sink = std::pin::pin!(sink);
+    let lines: String = (10..5_010).map(|id| format!("{id}\t1\n")).collect();
+    sink.send(Bytes::from(lines)).await.unwrap();
+    // It may be looked at before it is committed, or not.
+    match sink.finish().await {
+        Ok(rows) => assert_eq!(rows, 5_000),
+        refused => used_up(refused),
+    }
+    used_up(client.simple_query("select 1").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_of_flight_ends_with_the_budget() {
+    let server = start(&budget(5_000_000), None).await;
+    let mut ann = flight_users::connected(&server, "ann").await;
+    let mut root = flight_users::connected(&server, "root").await;
+    let used_up = |refused: (Code, String)| {
+        let (code, message) = refused;
+        assert_eq!(code, Code::ResourceExhausted, "{message}");
+        assert!(message.contains("SQLSTATE 53400"), "{message}");
+        assert!(message.contains(" touches in 86400 s"), "{message}");
+    };
+    let counted = "select count(*) from item";
+    flight_users::rows(&mut ann, counted).await.unwrap();
+    used_up(flight_users::refused(
+        flight_users::rows(&mut ann, ENDLESS).await,
+    ));
+    used_up(flight_users::refused(
+        flight_users::rows(&mut ann, "select 1").await,
+    ));
+    flight_users::rows(&mut root, counted).await.unwrap();
+
+    // Rows that stream, and changes in a transaction.
+    done(&server, &budget(20_000_000)).await;
+    used_up(flight_users::refused(
+        flight_users::rows(&mut ann, ROWS).await,
+    ));
+    done(&server, &budget(50_000_000)).await;
+    let block = ann.begin_transaction().await.unwrap();
+    let change = format!("insert into salary select 7, n from ({ENDLESS}) as t(n)");
+    let changed = ann.execute_update(change, Some(block)).await;
+    used_up(flight_users::refused(changed));
+    done(&server, &budget(1_000_000_000_000)).await;
+    flight_users::rows(&mut ann, counted).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_holds_so_much_memory_at_either_port() {
+    let server = start(&ann(json!({"memory": 4 << 20})), None).await;
+    let words = "4 MiB that your requests may hold";
+    let client = connected(&server, "ann").await;
+    let (code, message) = refused(client.simple_query(LARGE).await);
+    assert_eq!(code, "53400", "{message}");
+    assert!(message.contains(words), "{message}");
+    let mut flight = flight_users::connected(&server, "ann").await;
+    let (code, message) = flight_users::refused(flight_users::rows(&mut flight, LARGE).await);
+    assert_eq!(code, Code::ResourceExhausted, "{message}");
+    assert!(message.contains(words), "{message}");
+    runs(&connected(&server, "root").await, LARGE).await;
+    runs(&client, "select count(*) from item").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_query_log_says_what_it_cost() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(&budget(5_000_000), Some(directory.path())).await;
+    let counted = "select count(*) from item";
+    let client = connected(&server, "ann").await;
+    runs(&client, counted).await;
+    let mut flight = flight_users::connected(&server, "ann").await;
+    flight_users::rows(&mut flight, counted).await.unwrap();
+    let all = "select id from item";
+    runs(&client, all).await;
+    flight_users::rows(&mut flight, all).await.unwrap();
+    used_up(client.simple_query(ENDLESS).await);
+    drop((client, flight));
+    let entries = port_statements::stop(server, directory.path()).await;
+    let of = |text: &str| {
+        let entries = entries.iter().filter(|entry| entry.text == text);
+        let touches: Vec<u64> = entries.map(|entry| entry.touches.unwrap_or(0)).collect();
+        touches
+    };
+    // The same at both ports: the rows that are looked at, and the values of the answer.
+    for (text, expected) in [(counted, 1..4_000), (all, 4_000..4_001)] {
+        let told = of(text);
+        assert_eq!(told.len(), 2, "{text}");
+        assert_eq!(told[0], told[1], "{text}");
+        assert!(expected.contains(&told[0]), "{text}: {told:?}");
+    }
+    assert!(of(ENDLESS)[0] > 4_000_000);
+    let last = entries.iter().find(|entry| entry.text == ENDLESS).unwrap();
+    assert_eq!(last.outcome, Outcome::Exceeded);
+}
