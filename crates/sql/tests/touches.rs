@@ -1,6 +1,6 @@
 //! The cost of a statement: the same however often it is asked, on however many threads, whatever is in memory by then.
 
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)] // A test that cannot ask has failed.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot ask has failed.
 
 mod common;
 
