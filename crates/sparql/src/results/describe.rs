@@ -72,15 +72,18 @@ impl Known {
         }
     }
 
-    fn visit(&mut self, id: TermId) {
+    /// Notes a term. Returns whether it is new and cannot be a subject, so that there is nothing to look up.
+    fn visit(&mut self, id: TermId) -> bool {
         // An IRI may have come by an update; a literal that did is no subject, and nothing is found.
         let can_be_subject = matches!(
             id.kind(),
             TermKind::Iri | TermKind::BlankNode | TermKind::Delta
         );
-        if can_be_subject && self.seen.insert(id) {
+        let is_new = self.seen.insert(id);
+        if is_new && can_be_subject {
             self.open.push_back(id);
         }
+        is_new && !can_be_subject
     }
 
     /// Counts what was visited since the last time.
@@ -145,9 +148,10 @@ impl Walk {
         let batch = batch?;
         for &at in &self.columns {
             let column = batch.column(at).as_primitive::<UInt64Type>();
-            for id in column.iter().flatten().map(TermId::from_bits) {
-                self.known.visit(id);
-            }
+            let ids = column.iter().flatten().map(TermId::from_bits);
+            let without_rows = ids.filter(|id| self.known.visit(*id)).count();
+            // As much as a look-up that finds nothing: else the cost would tell which terms others have.
+            self.decoder.context().note_touches(without_rows as u64);
         }
         self.known.count()?;
         Ok(true)
