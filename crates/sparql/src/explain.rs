@@ -20,6 +20,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use datafusion_physical_plan::displayable;
+use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::{ExecutionPlan, metrics::MetricsSet};
 use orrery_operators::pattern::{PatternExec, PatternMode, PatternReport};
 use orrery_term::Shortener;
@@ -184,7 +185,7 @@ struct Reader<'e> {
 impl Reader<'_> {
     fn node(&mut self, plan: &Arc<dyn ExecutionPlan>, is_read_whole: bool) -> PlanNode {
         let (estimated_rows, is_entered) = self.positions.visit(plan);
-        let text = displayable(plan.as_ref()).one_line().to_string();
+        let text = own_words(plan);
         let measured = plan
             .metrics()
             .filter(|_| self.told != Told::Estimates)
@@ -247,6 +248,19 @@ impl Reader<'_> {
                 is_read_whole: is_read_whole && finds_all,
             })
             .collect()
+    }
+}
+
+/// What a node says of itself, without what it learns as it runs: the condition by which a top-k drops rows names terms by their numbers, which are of no use to anybody and
+/// tell how many terms the dictionary has, also those that somebody may not see.
+fn own_words(plan: &Arc<dyn ExecutionPlan>) -> String {
+    let words = |plan: &dyn ExecutionPlan| displayable(plan).one_line().to_string();
+    if !plan.is::<SortExec>() {
+        return words(plan.as_ref());
+    }
+    match Arc::clone(plan).reset_state() {
+        Ok(before_its_run) => words(before_its_run.as_ref()),
+        Err(_) => plan.name().to_owned(),
     }
 }
 

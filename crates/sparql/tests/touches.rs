@@ -108,6 +108,16 @@ fn analyzed_plans_say_it() {
     assert!(plan.ends_with(&said), "{plan} {said}");
 }
 
+/// Numbers of terms would tell how many there are, also of those that somebody may not see.
+#[test]
+fn a_top_k_that_has_run_does_not_show_the_terms_by_which_it_dropped_rows() {
+    let fixture = Fixture::new(&data());
+    let top = "SELECT ?s ?l { ?s <http://e/label> ?l } ORDER BY DESC(?l) ?s LIMIT 3";
+    let plan = fixture.analyze(top).unwrap();
+    assert!(plan.contains("TopK(fetch=3)"), "{plan}");
+    assert!(!plan.contains("filter="), "{plan}");
+}
+
 #[test]
 fn what_updates_read_costs_the_same_each_time_and_everywhere() {
     const UPDATES: [&str; 3] = [

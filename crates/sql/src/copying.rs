@@ -66,7 +66,7 @@ impl Session {
                 self.may_change(|| "COPY FROM".to_owned())?;
                 let snapshot = self.looked_at()?;
                 let seen = self.tables_in(&snapshot);
-                if let Some(sight) = self.sight() {
+                if let Some(sight) = &self.sight {
                     // Before the client sends anything.
                     copy.require_rows(sight, snapshot.tables(), &seen)?;
                 }

@@ -3,6 +3,9 @@
 //! Making a session makes the engine's settings ([`engine_state`]): that registers some four hundred functions, which takes about a millisecond; it is for a connection, not for a query. A session
 //! runs one statement at a time.
 
+mod changing;
+mod held;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,41 +16,34 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::sql::parser::{CreateExternalTable, Statement as Parsed};
+use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
 use orrery_foreign::ForeignAccess;
-use orrery_runtime::{Paused, Runtime, Spending};
+use orrery_runtime::Runtime;
 use orrery_storage::table::Tables;
-use orrery_storage::{
-    Asker, CommitOptions, Database, ReadScope, Snapshot, TableSavepoint, Transaction, Writer,
-};
+use orrery_storage::{Asker, Database, ReadScope, Snapshot, Writer};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use crate::change::Change;
 use crate::column_names::{shown_columns, shown_rows};
 use crate::committing::Committing;
-use crate::copy::BatchesIn;
 use crate::counted::{CountedAnswer, counted_stream, rows_changed};
 use crate::engine_state::engine_state;
 use crate::facts::SessionFacts;
-use crate::files::{ExternalTable, FileAccess};
+use crate::files::FileAccess;
 use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
 use crate::kept::KeptStatements;
-use crate::mapped::{GraphMappings, GraphStatement};
+use crate::mapped::GraphMappings;
 use crate::names::CATALOG;
 use crate::old_states::OldStates;
 use crate::outcome::Outcome;
 use crate::planner::Planner;
 use crate::prepared::{Prepared, parameters_of};
-use crate::scope::{Sight, SqlScope, seen_by};
+use crate::scope::{Sight, seen_by};
 use crate::settings::{Settings, columns_shown, setting_name};
 use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
-use crate::threads::on_own_thread;
-use crate::transaction::{
-    Answer, AtWork, Block, Taken, TransactionStatus, serialization_failure, watch,
-};
+use crate::transaction::{Answer, AtWork, Block, TransactionStatus, watch};
 use crate::{Error, Result, SqlState, changes, definitions, mapped};
 
 /// Settings of a session.
@@ -170,90 +166,6 @@ impl Session {
     pub fn with_graph_limits(mut self, limits: GraphLimits) -> Self {
         self.graph_limits = limits;
         self
-    }
-
-    /// Reads and changes from now on what a scope has; everything if none. Statements that begin later are held to it, also those that were prepared before; to
-    /// look at rules again before each statement costs little while the scope is the same.
-    pub fn set_scope(&mut self, scope: Option<Arc<SqlScope>>) {
-        let is_same = match (&self.sight, &scope) {
-            (Some(sight), Some(scope)) => Arc::ptr_eq(&sight.scope, scope),
-            (None, None) => true,
-            _ => false,
-        };
-        if is_same {
-            return;
-        }
-        if scope.is_some() {
-            // What reaches the files of this machine is for who may change everything.
-            self.options.files = FileAccess::refused();
-            let refused = Arc::new(FileAccess::refused());
-            self.state.config_mut().set_extension(refused);
-        }
-        self.sight = scope.map(|scope| Arc::new(Sight::new(scope)));
-    }
-
-    /// Counts from now on what statements cost, and takes their memory from where this says; counts for nobody if none.
-    pub fn set_spending(&mut self, spending: Option<Arc<Spending>>) {
-        if spending.is_none() && self.spending().is_none() {
-            return;
-        }
-        let spending = spending.unwrap_or_else(|| Spending::new(None));
-        let pool = spending
-            .memory()
-            .unwrap_or(&self.state.runtime_env().memory_pool);
-        self.pool = Arc::clone(pool);
-        self.state.config_mut().set_extension(spending);
-    }
-
-    /// What counts the costs of statements, if anything does.
-    fn spending(&self) -> Option<Arc<Spending>> {
-        self.state.config().get_extension::<Spending>()
-    }
-
-    /// Notes how far the statement is whose rows are taken later, if anybody pays for it.
-    pub fn pause(&self) -> Option<Paused> {
-        self.spending().map(|spending| spending.pause())
-    }
-
-    /// Has who pays now pay for what goes on of an earlier statement, until what is returned is dropped.
-    #[must_use]
-    pub fn resume(&self, paused: Option<&Paused>) -> Option<orrery_runtime::Watched> {
-        self.spending()?.resume(paused?)
-    }
-
-    /// Counts what no plan does.
-    pub(crate) fn note_touches(&self, touches: impl FnOnce() -> u64) {
-        if let Some(spending) = self.spending() {
-            spending.add(touches());
-        }
-    }
-
-    /// Reads this state from now on in place of the newest, where it does not change anything: the one that its scope was made for; the newest if none.
-    pub fn read_at(&mut self, state: Option<Arc<Snapshot>>) {
-        self.state_read = state;
-    }
-
-    pub(crate) fn sight(&self) -> Option<&Arc<Sight>> {
-        self.sight.as_ref()
-    }
-
-    /// What it is held to, where that is not everything.
-    pub fn scope(&self) -> Option<&Arc<SqlScope>> {
-        self.sight.as_ref().map(|sight| &sight.scope)
-    }
-
-    /// Fails where what began under a scope might come to something else now: for rows that are asked for later, and for what a client goes on to send.
-    ///
-    /// # Errors
-    /// When rights have changed since.
-    pub fn require_scope(&self, began: Option<&Arc<SqlScope>>) -> Result<()> {
-        match SqlScope::lets_go_on(began, self.scope()) {
-            true => Ok(()),
-            false => Err(Error::new(
-                SqlState::InsufficientPrivilege,
-                "rights have changed since the statement began; begin it again",
-            )),
-        }
     }
 
     /// A session of somebody else over the same database, with settings, statements and a transaction of its own. It costs less than a new one.
@@ -651,37 +563,6 @@ impl Session {
         self.block.lock().read_old(old)
     }
 
-    /// Commits what the open transaction has changed, and says how it stood.
-    async fn commit(&self) -> Result<TransactionStatus> {
-        let ended = self.block.lock().end_for_commit();
-        let mut ending = EndingSettings {
-            settings: &self.settings,
-            is_committed: false,
-        };
-        let (transaction, status) = ended?;
-        if let Some(transaction) = transaction {
-            self.commit_transaction(transaction).await?;
-        }
-        ending.is_committed = status == TransactionStatus::Open;
-        Ok(status)
-    }
-
-    /// Commits, which goes on also where nobody waits for it any more.
-    async fn commit_transaction(&self, transaction: Transaction) -> Result<()> {
-        let options = self.commit_options();
-        let _begun = self.committing.begin();
-        on_own_thread(move || Ok(transaction.commit(options)?.wait()?))
-            .await
-            .map(drop)
-    }
-
-    fn commit_options(&self) -> CommitOptions {
-        CommitOptions {
-            who: self.options.who.clone(),
-            ..CommitOptions::default()
-        }
-    }
-
     pub(crate) fn block(&self) -> &Mutex<Block> {
         &self.block
     }
@@ -757,182 +638,6 @@ impl Session {
             None => stream,
         };
         Box::pin(Answer::new(&self.block, stream))
-    }
-
-    /// Runs what changes something: as a whole or not at all.
-    async fn change(&self, statement: &ast::Statement, text: &str) -> Result<Outcome> {
-        let mut change = self.begin_change(|| first_word(statement)).await?;
-        let savepoint = change.savepoint()?;
-        let done = match changes::is_change(statement) {
-            true => changes::run(&mut change, statement, text).await,
-            false => definitions::run(&mut change, statement, text).await,
-        };
-        self.end_change(change, &savepoint, done).await
-    }
-
-    async fn create_external(&self, statement: &CreateExternalTable) -> Result<Outcome> {
-        let what = || "CREATE EXTERNAL TABLE".to_owned();
-        let mut table = ExternalTable::of_statement(statement)?;
-        self.may_change(what)?;
-        if let Some(sight) = &self.sight {
-            sight.require_all(&what())?;
-        }
-        // Another server is asked while other writers have their turn.
-        let seen = self.looked_at()?;
-        let is_there = seen
-            .tables()
-            .view_named(&table.schema, &table.name)
-            .is_some();
-        if !(is_there && table.if_not_exists) {
-            table.look(&self.state).await?;
-        }
-        let mut change = self.begin_change(what).await?;
-        let savepoint = change.savepoint()?;
-        let done = definitions::create_external(&mut change, table).await;
-        self.end_change(change, &savepoint, done).await
-    }
-
-    /// What is about graphs out of tables.
-    async fn mapped_graph(&self, statement: &GraphStatement) -> Result<Outcome> {
-        let what = match statement {
-            GraphStatement::Create(_) => "CREATE GRAPH",
-            GraphStatement::Drop { .. } => "DROP GRAPH MAPPING",
-            GraphStatement::Materialize { .. } => {
-                // Savepoints are of tables alone.
-                self.block.lock().refuse_savepoints("MATERIALIZE GRAPH")?;
-                "MATERIALIZE GRAPH"
-            }
-        };
-        if let Some(sight) = &self.sight {
-            sight.require_all_with_graphs(what)?;
-        }
-        let mut change = self.begin_change(|| what.to_owned()).await?;
-        let savepoint = change.savepoint()?;
-        let done = mapped::run(&mut change, self.mappings.as_ref(), statement).await;
-        self.end_change(change, &savepoint, done).await
-    }
-
-    /// Inserts rows that come as batches, and says how many; as a whole or not at all, like a statement.
-    ///
-    /// # Errors
-    /// When there is no such table or column, when a row is not right, or when the batches fail.
-    pub async fn insert_batches(&self, batches: BatchesIn) -> Result<u64> {
-        let at_work = AtWork::new(&self.block);
-        let done = self.take_batches(batches).await;
-        drop(at_work);
-        self.note_end(done.is_err());
-        done
-    }
-
-    async fn take_batches(&self, batches: BatchesIn) -> Result<u64> {
-        self.block.lock().note_statement()?;
-        let mut change = self.begin_change(|| "INSERT".to_owned()).await?;
-        let savepoint = change.savepoint()?;
-        let done = batches.run(&mut change).await;
-        self.note_touches(|| *done.as_ref().unwrap_or(&0));
-        self.end_change(change, &savepoint, done).await
-    }
-
-    /// Commits what a statement has done, or gives it to the open transaction; undoes it if it failed.
-    pub(crate) async fn end_change<T>(
-        &self,
-        change: Change,
-        savepoint: &TableSavepoint,
-        done: Result<T>,
-    ) -> Result<T> {
-        let block = change.block();
-        let transaction = change.into_transaction();
-        match (done, transaction) {
-            (Ok(done), Some(transaction)) => {
-                match block {
-                    Some(number) => self.block.lock().give_back(number, transaction),
-                    None => self.commit_transaction(transaction).await?,
-                }
-                Ok(done)
-            }
-            (Ok(_), None) => Err(Error::new(
-                SqlState::InternalError,
-                "a statement has lost its transaction",
-            )),
-            (Err(error), transaction) => {
-                let undone = transaction.map(|mut transaction| {
-                    transaction.undo_to(savepoint);
-                    transaction
-                });
-                if let Some(number) = block {
-                    self.block.lock().fail(number, undone);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// Who writes, where that is not a unit's affair; fails where nothing may be changed.
-    pub(crate) fn may_change(&self, what: impl FnOnce() -> String) -> Result<Option<Writer>> {
-        let block = self.block.lock();
-        let is_read_only = self.settings.lock().is_on("default_transaction_read_only");
-        // A unit brings its transaction.
-        let may_write = self.writer.is_some() || block.holds_turn();
-        match block.is_read_only() || is_read_only || !may_write {
-            false => Ok(self.writer.clone()),
-            true => Err(Error::new(
-                SqlState::ReadOnlySqlTransaction,
-                format!("cannot execute {} in a read-only transaction", what()),
-            )),
-        }
-    }
-
-    /// Waits for the writers' turn. Whoever waits, and one who has gone meanwhile, keeps no thread from the one who has it.
-    async fn turn(&self, writer: Option<Writer>) -> Result<Transaction> {
-        let writer = writer.ok_or_else(|| {
-            Error::new(SqlState::ReadOnlySqlTransaction, "there is no writer here")
-        })?;
-        let turns = Arc::clone(&self.turns);
-        let waits = turns.acquire_owned().await;
-        let waits =
-            waits.map_err(|error| Error::new(SqlState::InternalError, error.to_string()))?;
-        on_own_thread(move || {
-            let transaction = writer.begin();
-            drop(waits);
-            Ok(transaction?)
-        })
-        .await
-    }
-
-    /// Takes the writers' turn, or goes on with the open transaction. `what` is the statement's first words.
-    pub(crate) async fn begin_change(&self, what: impl FnOnce() -> String) -> Result<Change> {
-        let writer = self.may_change(what)?;
-        let taken = self.block.lock().take();
-        let mut state = self.state.clone();
-        state.mark_start_execution();
-        let (transaction, block) = match taken {
-            Taken::Transaction(number, transaction) => (*transaction, Some(number)),
-            Taken::Autocommit => (self.turn(writer).await?, None),
-            Taken::After(number, commit) => {
-                let transaction = self.turn(writer).await?;
-                if commit.is_some_and(|commit| commit != transaction.begins_after()) {
-                    return Err(serialization_failure());
-                }
-                (transaction, Some(number))
-            }
-        };
-        let mut transaction = transaction;
-        // What a statement reads is the state before it.
-        let graphs = match &self.graphs {
-            Some(_) => self.graphs_in(&transaction.snapshot()?, true),
-            None => None,
-        };
-        let change = Change::new(
-            transaction,
-            block,
-            state,
-            Arc::clone(&self.pool),
-            self.memory_bytes,
-        );
-        Ok(change
-            .with_graphs(graphs)
-            .with_old_states(self.old_states())
-            .with_sight(self.sight.clone()))
     }
 }
 

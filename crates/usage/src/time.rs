@@ -121,11 +121,9 @@ impl Day {
     pub fn since(self, earlier: Self) -> i64 {
         self.days - earlier.days
     }
-}
 
-/// Civil from days and back: <https://howardhinnant.github.io/date_algorithms.html>.
-impl fmt::Display for Day {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Year, month and day of the month; civil from days: <https://howardhinnant.github.io/date_algorithms.html>.
+    pub fn of_calendar(self) -> (i64, i64, i64) {
         let shifted = self.days + 719_468;
         let era = shifted.div_euclid(146_097);
         let day_of_era = shifted.rem_euclid(146_097);
@@ -139,6 +137,13 @@ impl fmt::Display for Day {
             _ => month_from_march - 9,
         };
         let year = year_of_era + era * 400 + i64::from(month <= 2);
+        (year, month, day)
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = self.of_calendar();
         write!(f, "{year:04}-{month:02}-{day:02}")
     }
 }

@@ -2,44 +2,30 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use orrery_usage::Time;
+
 /// In UTC, by RFC 3339, with microseconds.
 pub(super) fn push_time(line: &mut String, time: SystemTime) {
     // A clock before 1970 is none.
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs();
-    let (year, month, day) = date(seconds / 86_400);
-    let of_day = seconds % 86_400;
-    push_digits(line, year, 4);
-    for (before, value) in [('-', month), ('-', day), ('T', of_day / 3_600)] {
-        line.push(before);
-        push_digits(line, value, 2);
+    let (year, month, day) = Time::from(time).day().of_calendar();
+    push_digits(line, year.unsigned_abs(), 4);
+    for part in [month, day] {
+        line.push('-');
+        push_digits(line, part.unsigned_abs(), 2);
     }
-    for value in [of_day / 60 % 60, of_day % 60] {
-        line.push(':');
+    for (before, value) in [
+        ('T', seconds / 3_600 % 24),
+        (':', seconds / 60 % 60),
+        (':', seconds % 60),
+    ] {
+        line.push(before);
         push_digits(line, value, 2);
     }
     line.push('.');
     push_digits(line, u64::from(since.subsec_micros()), 6);
     line.push('Z');
-}
-
-/// Year, month and day of a number of days since 1970; "days to civil" of H. Hinnant, "chrono-Compatible Low-Level Date Algorithms".
-fn date(days: u64) -> (u64, u64, u64) {
-    const DAYS_OF_ERA: u64 = 146_097;
-    // From the first of March of the year 0.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / DAYS_OF_ERA, days % DAYS_OF_ERA);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = match month_from_march {
-        0..10 => month_from_march + 3,
-        _ => month_from_march - 9,
-    };
-    let year = 400 * era + year_of_era + u64::from(month <= 2);
-    (year, month, day)
 }
 
 fn push_digits(line: &mut String, value: u64, digits: u32) {

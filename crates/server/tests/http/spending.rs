@@ -215,6 +215,16 @@ async fn the_query_log_has_what_updates_and_sql_cost() {
     assert_eq!(logged.unwrap(), touches);
 }
 
+/// Told which limit of whose memory it was.
+fn require_out_of_memory(answer: &Answer) {
+    let text = answer.text();
+    assert_eq!(answer.status, 507, "{text}");
+    assert!(
+        text.contains("64 MiB that your requests may hold"),
+        "{text}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_holds_so_much_memory_and_others_go_on() {
     let server = with_tables(json!({"memory": 64 << 20}), |_| {}).await;
@@ -223,14 +233,7 @@ async fn a_user_holds_so_much_memory_and_others_go_on() {
     let join = "select count(*) from (select id, repeat(name, 200) as long from item) a
         join (select id, repeat(name, 200) as long from item) b on a.long = b.long";
     let refused = sql(&server, &ann(), "", join).await;
-    assert_eq!(refused.status, 507, "{}", refused.text());
-    assert!(
-        refused
-            .text()
-            .contains("64 MiB that your requests may hold"),
-        "{}",
-        refused.text()
-    );
+    require_out_of_memory(&refused);
     let granted = sql(&server, &root, "", join).await;
     assert_eq!(granted.status, 200, "{}", granted.text());
     // A sort spills within it.
@@ -243,14 +246,7 @@ async fn a_user_holds_so_much_memory_and_others_go_on() {
     // Of SPARQL: a million groups of long texts.
     let groups = "SELECT (COUNT(*) AS ?n) { SELECT DISTINCT ?k { ?s <http://example.com/name> ?a . ?t <http://example.com/name> ?b BIND(CONCAT(?a, ?b) AS ?k) } }";
     let refused = ask(address, groups, &[&ann(), JSON]).await;
-    assert_eq!(refused.status, 507, "{}", refused.text());
-    assert!(
-        refused
-            .text()
-            .contains("64 MiB that your requests may hold"),
-        "{}",
-        refused.text()
-    );
+    require_out_of_memory(&refused);
     let granted = ask(address, groups, &[&root, JSON]).await;
     assert_eq!(granted.status, 200, "{}", granted.text());
     assert!(granted.text().contains("1000000"), "{}", granted.text());
