@@ -168,7 +168,7 @@ impl Catalog {
         match (user, verifier) {
             (Some(user), Some(verifier)) if user.is_locked => ShownToScram {
                 // Its own salt, so that nobody sees when a user is locked.
-                verifier: verifier.shut(decoys, name),
+                verifier: verifier.shut(decoy),
                 user: None,
                 is_too_old: false,
             },

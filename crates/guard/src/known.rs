@@ -3,8 +3,13 @@
 //! HTTP's Basic sends the password with each request, and Argon2 takes its time on purpose: what was found right is kept for some minutes as a keyed digest that is of no
 //! use outside of this process. Each wrong password of a name makes the next wait longer, whether there is such a user or not; and as long as
 //! others wait for the same name, no more are looked at: guessing in parallel gains nothing.
+//!
+//! Failures are counted in a table of fixed size, at a place that a hash with a secret key finds for a name: no flood of other names makes a count be forgotten, and a wrong
+//! password costs the same however many there were. Names at the same place share its wait; which those are nobody knows who has not the key.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
@@ -21,18 +26,22 @@ const FREE_FAILURES: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// The longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(900);
-/// Names whose failures are counted at most; beyond these, those that wait least are forgotten.
-const FAILURES_MAX: usize = 100_000;
+/// Failures are forgotten when there were none for so long after the wait: who guesses and then keeps still for that gains less than who waits each time.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// Places where failures are counted: 3 MiB.
+const PLACES: usize = 1 << 17;
 
 type Fingerprint = [u8; 32];
 
 /// What is known of passwords that were given lately.
-#[derive(Debug)]
 pub struct Known {
     /// Makes digests those of this process alone.
     secret: [u8; 32],
     right: HashMap<Fingerprint, (UserId, Instant)>,
-    wrong: HashMap<String, Failures>,
+    /// [`PLACES`] of them.
+    wrong: Box<[Option<Failures>]>,
+    /// Finds the place of a name, with keys of this process.
+    places: RandomState,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +66,15 @@ impl Default for Known {
         Self {
             secret: rand::random(),
             right: HashMap::new(),
-            wrong: HashMap::new(),
+            wrong: vec![None; PLACES].into(),
+            places: RandomState::new(),
         }
+    }
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Known").finish_non_exhaustive()
     }
 }
 
@@ -83,13 +99,13 @@ impl Known {
 
     /// For how long no password for a name is looked at, because others were wrong.
     pub fn wait(&self, name: &str, now: Instant) -> Option<Duration> {
-        let failures = self.wrong.get(name)?;
+        let failures = self.wrong[self.place(name)]?;
         (failures.free_at > now).then(|| failures.free_at - now)
     }
 
     /// Notes that a client has shown that it knows the password of a name, without sending it.
     pub fn was_shown(&mut self, name: &str) {
-        self.wrong.remove(name);
+        self.wrong[self.place(name)] = None;
     }
 
     /// Notes that a password was right.
@@ -101,7 +117,7 @@ impl Known {
         user: UserId,
         now: Instant,
     ) {
-        self.wrong.remove(name);
+        self.was_shown(name);
         if self.right.len() >= KNOWN_MAX {
             self.right.retain(|_, (_, until)| *until > now);
         }
@@ -114,24 +130,24 @@ impl Known {
 
     /// Notes that it was wrong, or that there is no such user. Returns for how long the name is not looked at.
     pub fn was_wrong(&mut self, name: &str, now: Instant) -> Duration {
-        if self.wrong.len() >= FAILURES_MAX {
-            self.wrong.retain(|_, failures| failures.free_at > now);
-        }
-        if self.wrong.len() >= FAILURES_MAX && !self.wrong.contains_key(name) {
-            return FIRST_WAIT;
-        }
-        let failures = self.wrong.entry(name.to_owned()).or_insert(Failures {
-            count: 0,
-            free_at: now,
-        });
-        failures.count = failures.count.saturating_add(1);
-        let doublings = failures.count.checked_sub(FREE_FAILURES + 1);
+        let before = self.wrong[self.place(name)];
+        let before = before.filter(|it| now < it.free_at + FORGOTTEN_AFTER);
+        let count = before.map_or(0, |it| it.count).saturating_add(1);
+        let doublings = count.checked_sub(FREE_FAILURES + 1);
         let wait = doublings.map_or(Duration::ZERO, |doublings| {
             let factor = 2_u32.checked_pow(doublings).unwrap_or(u32::MAX);
             FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT)
         });
-        failures.free_at = now + wait;
+        self.wrong[self.place(name)] = Some(Failures {
+            count,
+            free_at: now + wait,
+        });
         wait
+    }
+
+    fn place(&self, name: &str) -> usize {
+        // As many as there are bits of the mask.
+        self.places.hash_one(name) as usize & (PLACES - 1)
     }
 
     /// A digest of all that says that the password is right: with another kept password it is another one.
@@ -208,5 +224,38 @@ mod tests {
         assert_eq!(known.attempt("bob", "x", None, now), Attempt::Check);
         known.was_right("alice", "long enough", &kept, USER, at);
         assert_eq!(known.was_wrong("alice", at), Duration::ZERO);
+    }
+
+    #[test]
+    fn no_flood_of_other_names_makes_a_count_be_forgotten() {
+        let (mut known, now) = (Known::default(), Instant::now());
+        let guess = |known: &mut Known, name: &str, times| {
+            (0..times).fold(Duration::ZERO, |_, _| known.was_wrong(name, now))
+        };
+        let waits = guess(&mut known, "alice", FREE_FAILURES + 3);
+        assert_eq!(waits, 4 * FIRST_WAIT);
+        // More than there are places, of which each waits then.
+        for number in 0..3 * PLACES {
+            known.was_wrong(&format!("name {number}"), now);
+        }
+        assert!(known.wait("alice", now) >= Some(waits));
+        assert!(guess(&mut known, "alice", 1) > waits);
+        // Nobody gets by without being counted.
+        guess(&mut known, "a new one", FREE_FAILURES + 1);
+        assert!(known.wait("a new one", now) >= Some(FIRST_WAIT));
+    }
+
+    #[test]
+    fn failures_are_forgotten_after_a_day_without_any() {
+        let (mut known, now) = (Known::default(), Instant::now());
+        let mut wait = Duration::ZERO;
+        for _ in 0..FREE_FAILURES + 2 {
+            wait = known.was_wrong("alice", now);
+        }
+        let almost = now + wait + FORGOTTEN_AFTER - Duration::from_secs(1);
+        let again = known.was_wrong("alice", almost);
+        assert_eq!(again, 2 * wait);
+        let forgotten = almost + again + FORGOTTEN_AFTER;
+        assert_eq!(known.was_wrong("alice", forgotten), Duration::ZERO);
     }
 }

@@ -88,12 +88,12 @@ impl ScramVerifier {
         }
     }
 
-    /// The same to look at, for which no password is right.
-    pub(crate) fn shut(&self, secret: &DecoySecret, name: &str) -> Self {
+    /// The same to look at, with the keys of a decoy: no password is right for it.
+    pub(crate) fn shut(&self, decoy: Self) -> Self {
         Self {
             salt: self.salt.clone(),
             iterations: self.iterations,
-            ..Self::decoy(secret, name)
+            ..decoy
         }
     }
 
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(answer, "6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
         let other = ScramVerifier::of("pencils", &salt, iterations);
         assert!(!checked(&other, &message, proof).0);
-        let shut = kept.shut(&DecoySecret::new(), "user");
+        let shut = kept.shut(ScramVerifier::decoy(&DecoySecret::new(), "user"));
         assert!(!checked(&shut, &message, proof).0);
         assert_eq!((shut.salt(), shut.iterations()), (kept.salt(), 4096));
     }
