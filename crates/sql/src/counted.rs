@@ -78,10 +78,13 @@ pub(crate) fn environment_of(state: &SessionState) -> Arc<RuntimeEnv> {
     }
 }
 
-/// What a statement that is done has changed.
-pub(crate) fn rows_changed(outcome: &Outcome) -> u64 {
-    let (Outcome::Done(tag) | Outcome::Returned(_, tag)) = outcome else {
-        return 0;
+/// What a statement that is done costs beside its plans: a touch for each row that it has changed, and for each value of the rows that it gives back.
+pub(crate) fn touches_of(outcome: &Outcome) -> u64 {
+    let (tag, columns) = match outcome {
+        Outcome::Done(tag) => (tag, 0),
+        Outcome::Returned(rows, tag) => (tag, rows.schema().fields().len() as u64),
+        // These are counted as they come.
+        Outcome::Query(_) | Outcome::CopyIn(_) | Outcome::CopyOut(_) => return 0,
     };
     match *tag {
         Tag::Insert(rows)
@@ -89,9 +92,9 @@ pub(crate) fn rows_changed(outcome: &Outcome) -> u64 {
         | Tag::Delete(rows)
         | Tag::Copy(rows)
         | Tag::Materialize(rows)
-        | Tag::Fetch(rows)
         // Of a table that was made of them.
-        | Tag::Select(rows) => rows,
+        | Tag::Select(rows) => rows.saturating_mul(1 + columns),
+        Tag::Fetch(rows) => rows.saturating_mul(columns),
         Tag::Words(_) => 0,
     }
 }

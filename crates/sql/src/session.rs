@@ -27,7 +27,7 @@ use tokio::sync::Semaphore;
 
 use crate::column_names::{shown_columns, shown_rows};
 use crate::committing::Committing;
-use crate::counted::{CountedAnswer, counted_stream, rows_changed};
+use crate::counted::{CountedAnswer, counted_stream, touches_of};
 use crate::engine_state::engine_state;
 use crate::facts::SessionFacts;
 use crate::files::FileAccess;
@@ -447,16 +447,16 @@ impl Session {
     }
 
     pub(crate) async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {
+        // PREPARE has parameters without values; what EXECUTE runs is counted there.
+        if let Some(done) = self.own(&statement.parsed, &statement.text).await? {
+            return Ok(done);
+        }
         let outcome = self.run_uncounted(statement).await?;
-        self.note_touches(|| rows_changed(&outcome));
+        self.note_touches(|| touches_of(&outcome));
         Ok(outcome)
     }
 
     async fn run_uncounted(&self, statement: &Statement) -> Result<Outcome> {
-        // PREPARE has parameters without values.
-        if let Some(done) = self.own(&statement.parsed, &statement.text).await? {
-            return Ok(done);
-        }
         if parameters_of(statement)? > 0 {
             return Err(Error::new(
                 SqlState::UndefinedParameter,

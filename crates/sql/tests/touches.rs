@@ -151,6 +151,48 @@ fn changes_cost_what_they_read_and_what_they_change() {
 }
 
 #[test]
+fn what_is_run_by_execute_costs_what_it_costs_by_itself() {
+    let house = house();
+    let runtime = runtime(&house, 2);
+    let mut session = session(&house, &runtime);
+    let mut cost = |statement: &str| cost(&house, &mut session, statement);
+    let update = |price| format!("update item set price = {price} where id between 300 and 399");
+    // Rows that were changed before cost more to find.
+    cost(&update(0));
+    let by_itself = cost(&update(1));
+    assert_eq!(cost(&format!("prepare p as {}", update(2))), 0);
+    assert_eq!(cost("execute p"), by_itself);
+}
+
+#[test]
+fn rows_that_a_change_or_a_fetch_gives_cost_one_for_each_value() {
+    let house = house();
+    let runtime = runtime(&house, 2);
+    let mut session = session(&house, &runtime);
+    let mut cost = |statement: &str| cost(&house, &mut session, statement);
+    let update = "update item set price = 1 where id between 300 and 399";
+    // Rows that were changed before cost more to find.
+    cost(update);
+    let without = cost(update);
+    assert_eq!(
+        cost(&format!("{update} returning id, price, name")),
+        without + 300
+    );
+    let (mut rows, mut costs) = (Vec::new(), Vec::new());
+    for columns in ["id", "id, price", "id, price, name"] {
+        cost("begin");
+        cost(&format!(
+            "declare c cursor for select {columns} from item where id <= 100"
+        ));
+        costs.push(cost("fetch all from c"));
+        rows.push(cost("fetch all from c"));
+        cost("rollback");
+    }
+    assert_eq!(rows, [0, 0, 0]);
+    assert_eq!([costs[1] - costs[0], costs[2] - costs[1]], [100, 100]);
+}
+
+#[test]
 fn what_nobody_pays_for_is_not_counted() {
     let house = house();
     let mut session = house.session();
