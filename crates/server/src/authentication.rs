@@ -78,7 +78,8 @@ pub(crate) struct Who {
 pub(crate) enum CameBy {
     /// Nobody known.
     Nothing,
-    Password,
+    /// A password, which was checked against what this is of what was kept then: by the time that it is looked at again, another one may be kept.
+    Password(String),
     /// A key, by its number.
     Key(String),
     Token,
@@ -238,8 +239,8 @@ impl Authentication {
                 (who, CameBy::Key(key.id.clone()))
             }
             Some(Credentials::Password { name, password }) => {
-                let user = self.user_of(&catalog, name, password).await?;
-                (user.into(), CameBy::Password)
+                let (user, kept) = self.user_of(&catalog, name, password).await?;
+                (user.into(), CameBy::Password(kept))
             }
         })
     }
@@ -286,7 +287,7 @@ impl Authentication {
         Ok(self.catalog()?.scram(name, &self.decoys))
     }
 
-    /// The user who has shown, or has not, that they know the password of a name, to which this was shown.
+    /// The user who has shown, or has not, that they know the password of a name, to which this was shown, and what is kept of that password.
     ///
     /// # Errors
     /// When the proof was wrong, or others were in the meantime; when it is not the user's password any more.
@@ -295,20 +296,22 @@ impl Authentication {
         name: &str,
         shown: &ShownToScram,
         is_right: bool,
-    ) -> Result<UserId, ServerError> {
+    ) -> Result<(UserId, String), ServerError> {
         if name.len() > NAME_BYTES_MAX {
             return Err(wrong());
         }
-        let now = self.catalog()?.scram(name, &self.decoys);
+        let catalog = self.catalog()?;
+        let now = catalog.scram(name, &self.decoys);
+        let kept = now.user.and_then(|user| kept_password(&catalog, user));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Who guesses on many connections at once gains nothing by that.
         if let Some(wait) = known.wait(name, Instant::now()) {
             return Err(ServerError::TooManyGuesses { wait });
         }
-        match now.user {
-            Some(user) if is_right && now.verifier == shown.verifier => {
+        match now.user.zip(kept) {
+            Some((user, kept)) if is_right && now.verifier == shown.verifier => {
                 known.was_shown(name);
-                Ok(user)
+                Ok((user, kept.to_owned()))
             }
             _ => {
                 let wait = known.was_wrong(name, Instant::now());
@@ -399,13 +402,13 @@ impl Authentication {
         })
     }
 
-    /// The user of a name and a password.
+    /// The user of a name and a password, and what is kept of that password.
     async fn user_of(
         &self,
         catalog: &Catalog,
         name: String,
         password: String,
-    ) -> Result<UserId, ServerError> {
+    ) -> Result<(UserId, String), ServerError> {
         if name.len() > NAME_BYTES_MAX {
             return Err(wrong());
         }
@@ -432,7 +435,7 @@ impl Authentication {
         match (user, kept) {
             (Some(User { id, .. }), Some(kept)) if is_right => {
                 known.was_right(&name, &password, kept, *id, now);
-                Ok(*id)
+                Ok((*id, kept.text().to_owned()))
             }
             _ => {
                 let wait = known.was_wrong(&name, now);
@@ -448,10 +451,10 @@ impl Authentication {
         name: &str,
         password: &str,
         kept: Option<&KeptPassword>,
-    ) -> Result<Option<UserId>, ServerError> {
+    ) -> Result<Option<(UserId, String)>, ServerError> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match known.attempt(name, password, kept, Instant::now()) {
-            Attempt::Known(user) => Ok(Some(user)),
+            Attempt::Known(user) => Ok(kept.map(|kept| (user, kept.text().to_owned()))),
             Attempt::Check => Ok(None),
             Attempt::Wait(wait) => Err(ServerError::TooManyGuesses { wait }),
         }
@@ -598,6 +601,12 @@ pub(crate) fn user_of_certificate(catalog: &Catalog, names: &[String]) -> Option
     let users = identities.filter_map(|it| catalog.user_of_identity(&it).map(|user| user.id));
     let users: BTreeSet<UserId> = users.collect();
     users.first().copied().filter(|_| users.len() == 1)
+}
+
+/// What is kept of a user's password.
+pub(crate) fn kept_password(catalog: &Catalog, user: UserId) -> Option<&str> {
+    let password = catalog.user(user)?.password.as_ref()?;
+    Some(password.text())
 }
 
 /// Seconds of the Unix epoch.

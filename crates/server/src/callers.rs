@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Clients of Flight get a token for their password: the user, an end, and a seal over both and what is kept of the password. So it is good for this run of the server, for a
-//! day, and as long as the password is the user's. Nothing is kept of it here.
+//! day, and as long as the password is the user's; who shows it gets no other. Nothing is kept of it here.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -22,7 +22,9 @@ use ring::hmac;
 use tokio::sync::watch;
 
 use crate::audit;
-use crate::authentication::{Authentication, CameBy, Who, now_s, user_of_certificate};
+use crate::authentication::{
+    Authentication, CameBy, Ruled, Who, kept_password, now_s, user_of_certificate,
+};
 use crate::errors::ServerError;
 use crate::metering::{CostWatch, Exceeded, PaidStatement};
 use crate::sql::scope_of;
@@ -70,6 +72,8 @@ enum Came {
     Nothing,
     /// A password of which this is kept.
     Password(String),
+    /// A token that it got for such a password, which gets no other: its end is its end.
+    OwnToken(String),
     Key(String),
     /// The provider's; it is checked with each call.
     Token,
@@ -153,10 +157,10 @@ impl Port {
         if let Some(token) = of_token {
             let catalog = self.authentication.catalog()?;
             let opened = self.opened(&catalog, token);
-            let user = opened.ok_or_else(|| {
+            let (user, kept) = opened.ok_or_else(|| {
                 ServerError::unknown_asker("the token is not good any more; connect again")
             })?;
-            return Ok(self.let_in(&catalog, user.into(), CameBy::Password, None, client));
+            return Ok(self.let_in(&catalog, user.into(), Came::OwnToken(kept), client));
         }
         let values = authorization.iter().map(|value| Some(value.as_str()));
         let (who, by) = self.authentication.who(values, certificate).await?;
@@ -164,31 +168,28 @@ impl Port {
             // Nobody known, who has to have something to see.
             self.authentication.asked_by(&who).await?;
         }
+        let came = match by {
+            CameBy::Nothing => Came::Nothing,
+            CameBy::Password(kept) => Came::Password(kept),
+            CameBy::Key(id) => Came::Key(id),
+            CameBy::Token => Came::Token,
+            CameBy::Certificate => Came::Certificate(certificate.unwrap_or_default().to_vec()),
+        };
         let catalog = self.authentication.catalog()?;
-        Ok(self.let_in(&catalog, who, by, certificate, client))
+        Ok(self.let_in(&catalog, who, came, client))
     }
 
     fn let_in(
         self: &Arc<Self>,
         catalog: &Catalog,
         who: Who,
-        by: CameBy,
-        certificate: Option<&[String]>,
+        came: Came,
         client: IpAddr,
     ) -> PortCaller {
         let user = who.user.and_then(|id| catalog.user(id));
         let name = user.map(|user| user.name.to_string());
         PortCaller {
-            came: match by {
-                CameBy::Nothing => Came::Nothing,
-                CameBy::Password => {
-                    let kept = who.user.and_then(|user| kept_password(catalog, user));
-                    Came::Password(kept.unwrap_or_default().to_owned())
-                }
-                CameBy::Key(id) => Came::Key(id),
-                CameBy::Token => Came::Token,
-                CameBy::Certificate => Came::Certificate(certificate.unwrap_or_default().to_vec()),
-            },
+            came,
             name: name.unwrap_or_default(),
             port: Arc::clone(self),
             who,
@@ -204,8 +205,8 @@ impl Port {
         format!("{BEARER}{TOKEN_MARK}{}.{until}.{seal}", user.0)
     }
 
-    /// The user of a token without its mark.
-    fn opened(&self, catalog: &Catalog, token: &str) -> Option<UserId> {
+    /// The user of a token without its mark, and what is kept of the password that it was given for.
+    fn opened(&self, catalog: &Catalog, token: &str) -> Option<(UserId, String)> {
         let mut parts = token.splitn(3, '.');
         let user = UserId(parts.next()?.parse().ok()?);
         let until = parts.next()?.parse().ok()?;
@@ -213,7 +214,7 @@ impl Port {
         let kept = kept_password(catalog, user)?;
         let text = sealed(user, until, kept);
         hmac::verify(&self.seal, text.as_bytes(), &seal).ok()?;
-        (now_s() < until && catalog.lets_in(user)).then_some(user)
+        (now_s() < until && catalog.lets_in(user)).then(|| (user, kept.to_owned()))
     }
 
     /// What a client is told, and what the audit log has of it.
@@ -254,11 +255,6 @@ fn sealed(user: UserId, until: u64, kept: &str) -> String {
     format!("{}.{until}.{kept}", user.0)
 }
 
-fn kept_password(catalog: &Catalog, user: UserId) -> Option<&str> {
-    let password = catalog.user(user)?.password.as_ref()?;
-    Some(password.text())
-}
-
 /// SCRAM with one client.
 struct Exchange {
     port: Arc<Port>,
@@ -287,9 +283,9 @@ impl ScramAttempt for Exchange {
         } = *self;
         let known = || -> Result<PortCaller, ServerError> {
             let authentication = &port.authentication;
-            let user = authentication.user_of_proof(&name, &shown, is_right)?;
+            let (user, kept) = authentication.user_of_proof(&name, &shown, is_right)?;
             let catalog = authentication.catalog()?;
-            Ok(port.let_in(&catalog, user.into(), CameBy::Password, None, client))
+            Ok(port.let_in(&catalog, user.into(), Came::Password(kept), client))
         };
         match known() {
             Ok(caller) => Ok(Arc::new(caller)),
@@ -306,7 +302,9 @@ impl PortCaller {
         catalog.lets_in(user)
             && match &self.came {
                 Came::Nothing | Came::Token => true,
-                Came::Password(kept) => kept_password(catalog, user) == Some(kept.as_str()),
+                Came::Password(kept) | Came::OwnToken(kept) => {
+                    kept_password(catalog, user) == Some(kept.as_str())
+                }
                 Came::Key(id) => catalog.has_key(id, now_s()),
                 Came::Certificate(names) => user_of_certificate(catalog, names) == Some(user),
             }
