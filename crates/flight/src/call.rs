@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 use orrery_sql::{Ending, Session, Watchable, Watched};
 use tonic::{Code, Request, Status};
 
-use crate::by::By;
+use crate::by::{By, denied};
 use crate::peer::Peer;
-use crate::refusal::{ending_of, refusal};
+use crate::refusal::{ending_of, refusal, refused};
 use crate::shared::Shared;
 
 /// See the module.
@@ -91,22 +91,37 @@ impl Call {
                     name => sessions.another_of(name, format!("flight {name}")),
                 };
                 session.set_scope(admitted.scope.clone());
-                session.read_at(admitted.state.clone());
+                session.set_ruled(admitted.ruled.clone());
                 session
             }
         }
     }
 
-    /// A session that there is, held to what may be done now; none where it may do everything anyway.
-    pub(crate) fn held(&self, session: &Session) -> Option<Session> {
-        match &self.by {
-            By::Anybody => None,
-            By::Caller(_, admitted) => {
-                let mut session = session.clone();
-                session.set_scope(admitted.scope.clone());
-                session.read_at(admitted.state.clone());
-                Some(session)
-            }
+    /// A transaction's session, held to what may be done now in the state that it reads; none where it may do everything anyway.
+    pub(crate) async fn held(&self, session: &Session) -> Option<Session> {
+        let By::Caller(_, admitted) = &self.by else {
+            return None;
+        };
+        let is_held = admitted.scope.is_some() || admitted.ruled.is_some();
+        if !is_held && session.scope().is_none() {
+            return None;
         }
+        let mut session = session.clone();
+        session.set_scope(admitted.scope.clone());
+        session.set_ruled(admitted.ruled.clone());
+        session.go_by_transaction().await;
+        Some(session)
+    }
+
+    /// Fails where who makes the call is not let in any more, or may not do what it might when the call began: asked before that is committed which a client took its time to send.
+    pub(crate) async fn require_still(&self, session: &Session) -> Result<(), Status> {
+        let By::Caller(caller, began) = &self.by else {
+            return Ok(());
+        };
+        let now = caller.admitted().await.map_err(|it| denied(&it))?;
+        let mut session = session.clone();
+        session.set_scope(now.scope);
+        let goes_on = session.require_scope(began.scope.as_ref());
+        goes_on.map_err(|error| refused(&error))
     }
 }

@@ -294,7 +294,7 @@ impl Call {
         };
         let transaction = transaction.upgrade().ok_or_else(over)?;
         let turn = transaction.enter().await.map_err(|_| over())?;
-        Ok(self.within_transaction(transaction, turn))
+        Ok(self.within_transaction(transaction, turn).await)
     }
 }
 

@@ -16,7 +16,10 @@ impl Call {
         connection: Option<ConnectionId>,
     ) -> Result<Bytes, Status> {
         self.require_serving()?;
-        let transaction = OpenTransaction::begin(self.session());
+        let mut session = self.session();
+        // Each statement says anew what it reads; in between no state is held for it.
+        session.set_ruled(None);
+        let transaction = OpenTransaction::begin(session);
         let owner = self.by().owner();
         self.transactions
             .keep(Arc::new(transaction), connection, owner)

@@ -77,19 +77,19 @@ impl Call {
             Some(handle) => {
                 let transaction = self.transaction(handle)?;
                 let turn = transaction.enter().await?;
-                Ok(self.within_transaction(transaction, turn))
+                Ok(self.within_transaction(transaction, turn).await)
             }
         }
     }
 
     /// In a transaction whose statement before is done.
-    pub(crate) fn within_transaction(
+    pub(crate) async fn within_transaction(
         &self,
         transaction: Arc<OpenTransaction>,
         turn: OwnedMutexGuard<()>,
     ) -> Place {
         Place::Within {
-            held: self.held(&transaction.session).map(Box::new),
+            held: self.held(&transaction.session).await.map(Box::new),
             transaction,
             _turn: turn,
         }

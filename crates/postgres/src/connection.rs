@@ -216,10 +216,11 @@ impl Connection {
         self.ready().await
     }
 
-    /// Tells that the next message may come. Portals live as long as the transaction.
+    /// Tells that the next message may come. Portals live as long as the transaction; and who asks nothing holds no state: the next statement says anew what it reads.
     async fn ready(&mut self) -> Stopped<()> {
         if self.session.transaction_status() == TransactionStatus::Idle {
             self.portals.clear();
+            self.session.set_ruled(None);
         }
         for (name, value) in self.session.changed_settings() {
             put_parameter(&mut self.wire.output, &name, &value);
@@ -250,7 +251,13 @@ impl Connection {
             let admitted = self.guard.run(&mut self.wire, admitted).await?;
             let admitted = admitted.map_err(refusal_of)?;
             self.session.set_scope(admitted.scope);
-            self.session.read_at(admitted.state);
+            self.session.set_ruled(admitted.ruled);
+            let session = &mut self.session;
+            let held = async {
+                session.go_by_transaction().await;
+                Ok(())
+            };
+            self.guard.run(&mut self.wire, held).await?;
             if let Some(limits) = admitted.limits {
                 let counted = limits.enter().map_err(refusal_of)?;
                 if let Some(until) = counted.time_max.and_then(|max| began.checked_add(max)) {

@@ -15,12 +15,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use futures::future::BoxFuture;
 use orrery_guard::{
     Attempt, Catalog, DecoySecret, GroupId, Identity, KeptPassword, Known, Limited, Limits,
     NAME_BYTES_MAX, Name, Right, ShownToScram, User, UserId,
 };
 use orrery_sparql::WriteScope;
-use orrery_sql::SqlScope;
+use orrery_sql::{RuledScope, SqlScope};
 use orrery_storage::{Asker, Database, GraphNames, ReadScope, Snapshot};
 use orrery_tls::PeerNames;
 use tokio::sync::Semaphore;
@@ -118,10 +119,25 @@ pub(crate) struct Ruled {
 }
 
 impl Ruled {
+    /// As SQL asks it.
+    pub(crate) fn of_sql(self) -> Arc<dyn RuledScope> {
+        Arc::new(self)
+    }
+
     /// What they may do in another state.
     pub(crate) async fn asked_in(&self, state: &Arc<Snapshot>) -> Asked {
         let make = |found: &FoundGraphs| Asked::of_who(&self.catalog, &self.who, found);
         self.queries.made(&self.rules, state, make).await
+    }
+}
+
+impl RuledScope for Ruled {
+    fn state(&self) -> &Arc<Snapshot> {
+        &self.state
+    }
+
+    fn scope_in<'a>(&'a self, state: &'a Arc<Snapshot>) -> BoxFuture<'a, Option<Arc<SqlScope>>> {
+        Box::pin(async move { self.asked_in(state).await.rights.sql })
     }
 }
 

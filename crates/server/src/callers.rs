@@ -333,7 +333,7 @@ impl Caller for PortCaller {
             let limits = &asked.rights.limits;
             Ok(Admitted {
                 scope: scope_of(&asked.scope, Some(&asked.rights)).map_err(denied)?,
-                state: asked.ruled.map(|ruled| ruled.state),
+                ruled: asked.ruled.map(Ruled::of_sql),
                 limits: (!limits.is_empty()).then(|| -> Arc<dyn CallerLimits> {
                     Arc::new(PortLimits {
                         port: Arc::clone(port),

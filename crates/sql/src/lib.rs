@@ -130,7 +130,8 @@ pub use turns::{Turn, Turns};
 pub use types::name_of_type;
 pub use unit::Unit;
 pub use users::{
-    Admitted, Caller, CallerLimits, Denied, Entered, ScramAttempt, ScramKeys, Spent, Users, spent,
+    Admitted, Caller, CallerLimits, Denied, Entered, RuledScope, ScramAttempt, ScramKeys, Spent,
+    Users, spent,
 };
 pub use values::ValueTexts;
 pub use watch::{Ending, Watch, Watchable, Watched};

@@ -44,6 +44,7 @@ use crate::settings::{Settings, columns_shown, setting_name};
 use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
 use crate::transaction::{Answer, AtWork, Block, TransactionStatus, watch};
+use crate::users::RuledScope;
 use crate::{Error, Result, SqlState, changes, definitions, mapped};
 
 /// Settings of a session.
@@ -93,8 +94,8 @@ pub struct Session {
     turns: Arc<Semaphore>,
     /// What it may read and change, where that is not everything.
     pub(crate) sight: Option<Arc<Sight>>,
-    /// What it reads in place of the newest state.
-    state_read: Option<Arc<Snapshot>>,
+    /// How rules by query found that: their state is read in place of the newest.
+    ruled: Option<Arc<dyn RuledScope>>,
 }
 
 impl fmt::Debug for Session {
@@ -143,7 +144,7 @@ impl Session {
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(runtime.turns()),
             sight: None,
-            state_read: None,
+            ruled: None,
         }
     }
 
@@ -207,7 +208,7 @@ impl Session {
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(&self.turns),
             sight: self.sight.clone(),
-            state_read: None,
+            ruled: None,
         };
         // Who pays here has no part in it.
         another.set_spending(None);
@@ -582,8 +583,8 @@ impl Session {
     }
 
     fn newest(&self) -> Arc<Snapshot> {
-        if let Some(state) = &self.state_read {
-            return Arc::clone(state);
+        if let Some(ruled) = &self.ruled {
+            return Arc::clone(ruled.state());
         }
         // Where another process writes, this one follows it.
         if self.writer.is_none()
@@ -594,15 +595,20 @@ impl Session {
         self.database.snapshot()
     }
 
-    /// The graphs of a state.
-    fn graphs_in(&self, snapshot: &Arc<Snapshot>, holds_turn: bool) -> Option<SeenGraphs> {
+    /// The graphs of a state, as far as they are seen.
+    fn graphs_in(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        sight: Option<&Arc<Sight>>,
+        holds_turn: bool,
+    ) -> Option<SeenGraphs> {
         Some(SeenGraphs {
             source: Arc::clone(self.graphs.as_ref()?),
             snapshot: Arc::clone(snapshot),
             limits: self.graph_limits.clone(),
             holds_turn,
             spending: self.spending(),
-            scope: match &self.sight {
+            scope: match sight {
                 Some(sight) => sight.scope.graphs.clone(),
                 None => ReadScope::all_graphs(Asker::Process),
             },
@@ -614,7 +620,7 @@ impl Session {
         // `now()` is when this statement began.
         state.mark_start_execution();
         let holds_turn = self.block.lock().holds_turn();
-        let graphs = self.graphs_in(snapshot, holds_turn);
+        let graphs = self.graphs_in(snapshot, self.sight.as_ref(), holds_turn);
         let planner = Planner::new(state, &self.tables_in(snapshot), graphs);
         planner.with_old_states(Some(self.old_states()), self.sight.clone())
     }

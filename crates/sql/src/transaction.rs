@@ -118,6 +118,12 @@ impl Block {
         Ok(())
     }
 
+    /// The state that the transaction of the block begins on, if it has begun.
+    pub(crate) fn start(&self) -> Option<Arc<Snapshot>> {
+        let transaction = self.open.as_ref()?.transaction.as_ref()?;
+        Some(Arc::clone(transaction.start()))
+    }
+
     pub(crate) fn is_read_only(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.is_read_only)
     }

@@ -97,10 +97,19 @@ pub trait Caller: fmt::Debug + Send + Sync + 'static {
 pub struct Admitted {
     /// What it reads and changes; everything if none.
     pub scope: Option<Arc<SqlScope>>,
-    /// The state that it reads where it changes nothing: the one in which rules by query found what it may read; the newest if none.
-    pub state: Option<Arc<Snapshot>>,
+    /// How rules by query found that, where there are such rules: what it reads is the state of these, and what it changes goes by what they find there.
+    pub ruled: Option<Arc<dyn RuledScope>>,
     /// Counts its statements; none where nothing is limited.
     pub limits: Option<Arc<dyn CallerLimits>>,
+}
+
+/// A scope that rules by query have found: it is of one state.
+pub trait RuledScope: fmt::Debug + Send + Sync + 'static {
+    /// The state in which they found it.
+    fn state(&self) -> &Arc<Snapshot>;
+
+    /// What they find in another; everything if none.
+    fn scope_in<'a>(&'a self, state: &'a Arc<Snapshot>) -> BoxFuture<'a, Option<Arc<SqlScope>>>;
 }
 
 /// How much a caller may use.

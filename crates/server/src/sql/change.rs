@@ -58,17 +58,12 @@ pub(super) async fn make(
         waiting: Some(Arc::downgrade(&waiting)),
     });
     let payment = asked.payment.clone();
-    let ruled = edge::ruled(parts).cloned();
     let (mut sender, made) = oneshot::channel();
     let change = move |mut transaction: Transaction, threads: &Handle| {
         commit_request.check(&mut transaction, true)?;
         let mut asked = asked;
-        let later = ruled.filter(|ruled| ruled.state.commit() != transaction.begins_after());
-        if let Some(ruled) = later {
-            // What is read of graphs is what may be read in the state that is changed.
-            let now = threads.block_on(ruled.asked_in(&transaction.snapshot()?));
-            asked.session.set_scope(now.rights.sql);
-        }
+        // What is read of graphs is what may be read in the state that is changed.
+        threads.block_on(asked.session.go_by(transaction.start()));
         let run = asked
             .record
             .unless_killed(paid(&asked, transaction, memory));

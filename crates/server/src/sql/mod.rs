@@ -16,6 +16,7 @@ mod request;
 mod rights;
 
 use crate::access_log::AccessRecord;
+use crate::authentication::Ruled;
 use crate::body;
 use crate::edge;
 use crate::errors::ServerError;
@@ -68,7 +69,7 @@ async fn answer(
     let (headers, uri) = (parts.headers.clone(), parts.uri.clone());
     let mut session = state.sql.another();
     session.set_scope(scope.clone());
-    session.read_at(edge::ruled_state(parts).cloned());
+    session.set_ruled(edge::ruled(parts).cloned().map(Ruled::of_sql));
     record.set_user(parts);
     let of_parse = Arc::clone(&record);
     let (request, statements, mut session, memory) = state

@@ -3,9 +3,12 @@
 use super::access::{CSV, OBJECTS, PASSWORD, add_user, basic, command, grant, start, start_with};
 use super::client::{Answer, ask, get, post, query_path};
 use super::fixture::TestServer;
+use super::postgres_users::{any_port, connected, table, value};
+use orrery_postgres::PostgresOptions;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const UPDATE: &str = "Content-Type: application/sparql-update";
 const LISTED: &str = "SELECT ?g { GRAPH <http://example.com/lists> { ?g <x:attendee> ?user } }";
@@ -220,6 +223,94 @@ async fn a_change_goes_by_the_rules_of_the_state_that_it_changes() {
         written += writer.await.unwrap();
     }
     assert!(written > 0, "it never wrote what it may");
+}
+
+/// A server with PostgreSQL's port, and a table that `ann`, who has a rule by query, may change.
+async fn start_with_notes() -> TestServer {
+    let mut commands = users();
+    commands.push(listed(json!({"user": "ann"}), "read"));
+    commands.push(grant(json!({"user": "ann"}), "write", table("note")));
+    let server = start_with(&commands, |options| {
+        options.postgres = Some(PostgresOptions::new(any_port()));
+    })
+    .await;
+    let headers = [&basic("root", PASSWORD), "Content-Type: application/sql"];
+    let made = post(
+        server.address,
+        "/sql",
+        &headers,
+        b"create table note (o text)",
+    );
+    let made = made.await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    server
+}
+
+/// A change that has waited for the commit that takes its right, and that brings what was never to be seen by it, does not read that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_at_postgresqls_port_reads_what_the_rules_of_the_state_that_it_changes_allow() {
+    const CLIENTS: usize = 3;
+    let server = start_with_notes().await;
+    let secret = "GRAPH <http://example.com/g1> { <x:s> <x:p> \"secret\" }";
+    let list = format!("GRAPH <http://example.com/lists> {{ {ANN_COMES} }}");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let (ann, is_over) = (connected(&server, "ann").await, Arc::clone(&is_over));
+        clients.push(tokio::spawn(async move {
+            let takes = "insert into note select o from sparql('SELECT ?o { GRAPH <http://example.com/g1> { ?s ?p ?o } }', 'o text')";
+            while !is_over.load(Ordering::Relaxed) {
+                ann.simple_query(takes).await.unwrap();
+            }
+        }));
+    }
+    for _ in 0..60 {
+        done(
+            &server,
+            &format!("DELETE DATA {{ {secret} }} ; INSERT DATA {{ {list} }}"),
+        )
+        .await;
+        done(
+            &server,
+            &format!("DELETE DATA {{ {list} }} ; INSERT DATA {{ {secret} }}"),
+        )
+        .await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.await.unwrap();
+    }
+    let root = connected(&server, "root").await;
+    let told = "select string_agg(distinct o, ',') from note";
+    assert_eq!(value(&root, told).await, "g1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_nothing_at_postgresqls_port_keeps_no_state() {
+    let server = start_with_notes().await;
+    let ann = connected(&server, "ann").await;
+    assert_eq!(value(&ann, "select count(*) from note").await, "0");
+    let prepared = ann.prepare("select count(*) from note").await.unwrap();
+    ann.query_one(&prepared, &[]).await.unwrap();
+    let list = format!("GRAPH <http://example.com/lists> {{ {ANN_COMES} }}");
+    done(&server, &format!("INSERT DATA {{ {list} }}")).await;
+    let root = basic("root", PASSWORD);
+    let no_state_is_held = async {
+        loop {
+            let page = get(server.address, "/metrics", &[&root]).await;
+            if page
+                .text()
+                .contains("\norrery_oldest_snapshot_age_seconds 0\n")
+            {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    // Requests before it let go of theirs a moment after they are answered.
+    let ended = tokio::time::timeout(Duration::from_secs(20), no_state_is_held).await;
+    ended.expect("an old state is held");
+    drop(ann);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -120,7 +120,7 @@ pub(super) async fn wait_until_listed(server: &TestServer, expected: usize) {
 }
 
 /// The first value of the first row.
-async fn value(client: &Client, text: &str) -> String {
+pub(super) async fn value(client: &Client, text: &str) -> String {
     let messages = client.simple_query(text).await.unwrap();
     let row = messages.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),

@@ -109,9 +109,11 @@ impl Session {
             }
         };
         let mut transaction = transaction;
+        // Others may have changed something while this one waited for its turn.
+        let sight = self.sight_in(transaction.start()).await;
         // What a statement reads is the state before it.
         let graphs = match &self.graphs {
-            Some(_) => self.graphs_in(&transaction.snapshot()?, true),
+            Some(_) => self.graphs_in(&transaction.snapshot()?, sight.as_ref(), true),
             None => None,
         };
         let change = Change::new(
@@ -124,7 +126,7 @@ impl Session {
         Ok(change
             .with_graphs(graphs)
             .with_old_states(self.old_states())
-            .with_sight(self.sight.clone()))
+            .with_sight(sight))
     }
 
     /// Commits what a statement has done, or gives it to the open transaction; undoes it if it failed.

@@ -8,18 +8,14 @@ use orrery_storage::Snapshot;
 use super::Session;
 use crate::files::FileAccess;
 use crate::scope::{Sight, SqlScope};
+use crate::users::RuledScope;
 use crate::{Error, Result, SqlState};
 
 impl Session {
     /// Reads and changes from now on what a scope has; everything if none. Statements that begin later are held to it, also those that were prepared before; to
     /// look at rules again before each statement costs little while the scope is the same.
     pub fn set_scope(&mut self, scope: Option<Arc<SqlScope>>) {
-        let is_same = match (&self.sight, &scope) {
-            (Some(sight), Some(scope)) => Arc::ptr_eq(&sight.scope, scope),
-            (None, None) => true,
-            _ => false,
-        };
-        if is_same {
+        if self.has_scope(scope.as_ref()) {
             return;
         }
         if scope.is_some() {
@@ -29,6 +25,14 @@ impl Session {
             self.state.config_mut().set_extension(refused);
         }
         self.sight = scope.map(|scope| Arc::new(Sight::new(scope)));
+    }
+
+    fn has_scope(&self, scope: Option<&Arc<SqlScope>>) -> bool {
+        match (&self.sight, scope) {
+            (Some(sight), Some(scope)) => Arc::ptr_eq(&sight.scope, scope),
+            (None, None) => true,
+            _ => false,
+        }
     }
 
     /// What it is held to, where that is not everything.
@@ -50,9 +54,40 @@ impl Session {
         }
     }
 
-    /// Reads this state from now on in place of the newest, where it does not change anything: the one that its scope was made for; the newest if none.
-    pub fn read_at(&mut self, state: Option<Arc<Snapshot>>) {
-        self.state_read = state;
+    /// Reads the state from now on in which rules by query found its scope, where it does not change anything; the newest if none. What it changes goes by what they find in the
+    /// state that is changed.
+    pub fn set_ruled(&mut self, ruled: Option<Arc<dyn RuledScope>>) {
+        self.ruled = ruled;
+    }
+
+    /// Goes by what rules by query find in this state, which a transaction begins on: its scope may be that of an earlier one.
+    pub async fn go_by(&mut self, state: &Arc<Snapshot>) {
+        let sight = self.sight_in(state).await;
+        self.set_scope(sight.map(|sight| Arc::clone(&sight.scope)));
+    }
+
+    /// The same for the open transaction, which its statements read, if it has begun.
+    pub async fn go_by_transaction(&mut self) {
+        if self.ruled.is_some() {
+            let start = self.block.lock().start();
+            if let Some(start) = start {
+                self.go_by(&start).await;
+            }
+        }
+    }
+
+    /// What may be read and changed in a state that a transaction begins on.
+    pub(super) async fn sight_in(&self, state: &Arc<Snapshot>) -> Option<Arc<Sight>> {
+        let ruled = self.ruled.as_ref();
+        let ruled = ruled.filter(|ruled| ruled.state().commit() != state.commit());
+        let Some(ruled) = ruled else {
+            return self.sight.clone();
+        };
+        let scope = ruled.scope_in(state).await;
+        match self.has_scope(scope.as_ref()) {
+            true => self.sight.clone(),
+            false => scope.map(|scope| Arc::new(Sight::new(scope))),
+        }
     }
 
     /// Counts from now on what statements cost, and takes their memory from where this says; counts for nobody if none.

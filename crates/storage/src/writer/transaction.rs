@@ -125,6 +125,11 @@ impl Transaction {
         &self.writer
     }
 
+    /// The state that the transaction begins on, without its own changes.
+    pub fn start(&self) -> &Arc<Snapshot> {
+        &self.start
+    }
+
     /// Number of the commit that the transaction begins after.
     pub fn begins_after(&self) -> u64 {
         self.start.commit()
