@@ -1,7 +1,7 @@
 //! Things that outlive a call, by handles that cannot be guessed.
 //!
-//! There is a bound on their number, and what nobody uses for some time is dropped: when another one is to be kept, and by whoever looks after them
-//! ([`Handles::expire`]).
+//! There is a bound on their number, of which one user has a part, and what nobody uses for some time is dropped: when another one is to be kept, and by whoever looks after
+//! them ([`Handles::expire`]).
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,6 +11,9 @@ use parking_lot::Mutex;
 use tonic::{Code, Status};
 
 use crate::refusal::refusal;
+
+/// What one user may have is all there may be by this.
+const USERS_TO_FILL: usize = 8;
 
 /// A client's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,12 +60,21 @@ impl<T: Clone> Handles<T> {
     ) -> Result<Bytes, Status> {
         self.expire();
         let mut held = self.held.lock();
-        if held.len() >= self.max {
-            return Err(refusal(
+        let full = |whose: &str, max| {
+            refusal(
                 Code::ResourceExhausted,
                 "53000",
-                format!("there are {} {} already", self.max, self.what),
-            ));
+                format!("{whose} {max} {} already", self.what),
+            )
+        };
+        if held.len() >= self.max {
+            return Err(full("there are", self.max));
+        }
+        // Others come in, whatever one of them keeps.
+        let share = (self.max / USERS_TO_FILL).max(1);
+        let own = || held.values().filter(|it| it.owner == owner).count();
+        if owner.is_some() && own() >= share {
+            return Err(full("the user has", share));
         }
         let handle: Handle = rand::random();
         held.insert(
@@ -148,6 +160,24 @@ mod tests {
         assert_eq!(handles.get(&mine, None), None);
         assert_eq!(handles.remove(&other, None), Some(2));
         assert_eq!(handles.len(), 0);
+    }
+
+    #[test]
+    fn one_user_leaves_room_for_others() {
+        let handles = Handles::new("things", 16, Duration::from_secs(60));
+        let first = handles.keep(1, None, Some(3)).unwrap();
+        handles.keep(2, None, Some(3)).unwrap();
+        let refused = handles.keep(3, None, Some(3)).unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        assert!(refused.message().contains("the user has 2 things"));
+        handles.keep(4, None, Some(4)).unwrap();
+        handles.remove(&first, Some(3)).unwrap();
+        handles.keep(5, None, Some(3)).unwrap();
+        // Where nobody is known, there is no share.
+        for value in 0..13 {
+            handles.keep(value, None, None).unwrap();
+        }
+        assert!(handles.keep(6, None, None).is_err());
     }
 
     #[test]

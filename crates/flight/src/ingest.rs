@@ -88,6 +88,20 @@ fn of_flight(error: FlightError) -> Status {
 }
 
 impl Call {
+    /// Batches of a client, who sends no more of them when it is not let in any more.
+    pub(crate) fn while_let_in(
+        &self,
+        batches: BoxStream<'static, Result<RecordBatch, Status>>,
+    ) -> BoxStream<'static, Result<RecordBatch, Status>> {
+        let by = self.by().clone();
+        batches
+            .map(move |batch| {
+                by.require()?;
+                batch
+            })
+            .boxed()
+    }
+
     /// Takes rows for a table, and counts them.
     pub(crate) async fn ingest(
         &self,
@@ -124,6 +138,7 @@ impl Call {
         }
         let place = self.place(command.transaction_id.as_deref()).await?;
         let (columns, batches) = data.with_schema().await?;
+        let batches = self.while_let_in(batches);
         let (session, mut time) = self.begin(place.session()).await?;
         // Definition and rows come together, or not at all: a session of its own goes with what fails.
         if place.is_own() {
@@ -152,6 +167,7 @@ impl Call {
             .insert(&session, &time.bounds, target, &columns, batches)
             .await?;
         if place.is_own() {
+            self.require_still(&session).await?;
             // However long the rows have taken to come.
             time.bounds.until = tokio::time::Instant::now() + self.options.statement_time_default;
             self.within(&session, &time.bounds, session.end_block(true))

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use orrery_sql::{Prepared, StatementKind};
+use orrery_sql::{Prepared, Session, StatementKind};
 use parking_lot::Mutex;
 use tonic::{Code, Status};
 
@@ -18,7 +18,7 @@ use crate::handles::ConnectionId;
 use crate::kept_statement::KeptStatement;
 use crate::parameters::{Bound, values};
 use crate::refusal::{refusal, refused};
-use crate::work::{Place, Ran, count, ran, refuse_control};
+use crate::work::{Place, Ran, Terms, count, ran, refuse_control};
 
 /// What a client is told about a prepared statement.
 pub(crate) struct Described {
@@ -152,7 +152,7 @@ impl Call {
             if prepared.parameters().is_empty() {
                 return self.change_once(&place, prepared, &[]).await;
             }
-            let rows = batches.map_ok(|batch| {
+            let rows = self.while_let_in(batches).map_ok(|batch| {
                 let rows = 0..batch.num_rows();
                 futures::stream::iter(rows.map(move |row| values(&batch, row)))
             });
@@ -168,8 +168,21 @@ impl Call {
         prepared: &Prepared,
         values: &[orrery_sql::ScalarValue],
     ) -> Result<i64, Status> {
-        let (session, time) = self.begin(place.session()).await?;
-        let run = self.within(&session, &time.bounds, session.run(prepared, values));
+        let (session, counted) = self.enter(place.session())?;
+        self.change_row(&session, &counted.terms, prepared, values)
+            .await
+    }
+
+    /// Runs a change that is counted with these values.
+    async fn change_row(
+        &self,
+        session: &Session,
+        terms: &Terms,
+        prepared: &Prepared,
+        values: &[orrery_sql::ScalarValue],
+    ) -> Result<i64, Status> {
+        let time = self.turn(session, terms).await?;
+        let run = self.within(session, &time.bounds, session.run(prepared, values));
         match run.await? {
             orrery_sql::Outcome::Returned(_, tag) => Ok(count(tag)),
             outcome => match ran(outcome)? {
@@ -189,17 +202,22 @@ impl Call {
         prepared: &Prepared,
         mut rows: BoxStream<'static, Result<Vec<orrery_sql::ScalarValue>, Status>>,
     ) -> Result<i64, Status> {
-        let session = place.session();
+        // One statement, however many rows; while the client sends more of them, others have the turn.
+        let (session, counted) = self.enter(place.session())?;
         // Of a session of its own, what fails goes with that.
         if place.is_own() {
             session.begin_block();
         }
         let mut changed = 0;
         while let Some(values) = rows.next().await {
-            changed += self.change_once(place, prepared, &values?).await?;
+            let values = values?;
+            changed += self
+                .change_row(&session, &counted.terms, prepared, &values)
+                .await?;
         }
         if place.is_own() {
-            let (session, time) = self.begin(session).await?;
+            self.require_still(&session).await?;
+            let time = self.turn(&session, &counted.terms).await?;
             self.within(&session, &time.bounds, session.end_block(true))
                 .await?;
         }

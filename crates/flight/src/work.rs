@@ -3,9 +3,12 @@
 use std::ops::Deref;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
-use orrery_sql::{Error, Outcome, Rows, Session, Statement, StatementKind, Tag, spent};
+use orrery_sql::{
+    Error, Outcome, Rows, Session, Spent, Statement, StatementKind, Tag, Turn, spent,
+};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tonic::{Code, Status};
@@ -62,6 +65,21 @@ impl Deref for Begun<'_> {
     }
 }
 
+/// That a statement is counted, until this is dropped.
+#[derive(Default)]
+pub(crate) struct Counted {
+    pub(crate) terms: Terms,
+    _held: Option<Turn>,
+}
+
+/// What limits say of a statement that is counted.
+#[derive(Default)]
+pub(crate) struct Terms {
+    /// How long a turn of it may take.
+    time_max: Option<Duration>,
+    spent: Option<Spent>,
+}
+
 /// What a statement came to.
 pub(crate) enum Ran {
     Rows(arrow::datatypes::SchemaRef, Batches),
@@ -100,30 +118,42 @@ impl Call {
         &self,
         session: &'a Session,
     ) -> Result<(Begun<'a>, Time), Status> {
-        let entered = self.by().enter()?;
+        let (session, counted) = self.enter(session)?;
+        let Time { turn, bounds } = self.turn(&session, &counted.terms).await?;
+        let turn: Turn = Box::new((counted, turn));
+        Ok((session, Time { turn, bounds }))
+    }
+
+    /// Counts a statement, which may take many turns; the session in which it runs.
+    pub(crate) fn enter<'a>(&self, session: &'a Session) -> Result<(Begun<'a>, Counted), Status> {
+        let Some(entered) = self.by().enter()? else {
+            return Ok((Begun::Unpaid(session), Counted::default()));
+        };
+        // Settings, statements and the transaction are shared; the one that is kept has no part in who pays.
+        let mut paid = session.clone();
+        paid.set_spending(Some(Arc::clone(&entered.spending)));
+        let counted = Counted {
+            terms: Terms {
+                time_max: entered.time_max,
+                spent: Some(entered.spent.clone()),
+            },
+            _held: Some(entered.within(Box::new(()), self.watched().cloned())),
+        };
+        Ok((Begun::Paid(Box::new(paid)), counted))
+    }
+
+    /// Waits for a turn of a statement that is counted.
+    pub(crate) async fn turn(&self, session: &Session, terms: &Terms) -> Result<Time, Status> {
         let turn = self.host.turns.turn().await;
         let turn = turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why))?;
         let asked = session.statement_timeout();
         let time = asked.unwrap_or(self.options.statement_time_default);
-        let mut time = time.min(self.options.statement_time_max);
-        let Some(entered) = entered else {
-            let bounds = Bounds {
-                until: Instant::now() + time,
-                spent: None,
-            };
-            return Ok((Begun::Unpaid(session), Time { turn, bounds }));
-        };
-        time = time.min(entered.time_max.unwrap_or(time));
-        // Settings, statements and the transaction are shared; the one that is kept has no part in who pays.
-        let mut paid = session.clone();
-        paid.set_spending(Some(Arc::clone(&entered.spending)));
+        let time = time.min(self.options.statement_time_max);
         let bounds = Bounds {
-            until: Instant::now() + time,
-            spent: Some(entered.spent.clone()),
+            until: Instant::now() + time.min(terms.time_max.unwrap_or(time)),
+            spent: terms.spent.clone(),
         };
-        let turn = entered.within(turn, self.watched().cloned());
-        let time = Time { turn, bounds };
-        Ok((Begun::Paid(Box::new(paid)), time))
+        Ok(Time { turn, bounds })
     }
 
     /// Does something until it is done, its time is up or the server's, or it costs more than there is. A commit that has begun is waited for: it cannot be undone.

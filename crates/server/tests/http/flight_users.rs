@@ -3,14 +3,22 @@
 use super::access::{PASSWORD, add_user, basic, command, grant, start_with};
 use super::fixture::TestServer;
 use super::postgres_users::{any_port, done, make_tables, table, users, wait_until_listed};
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, Int32Array, RecordBatch};
 use arrow::util::display::array_value_to_string;
+use arrow_flight::encode::FlightDataEncoderBuilder;
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::client::FlightSqlServiceClient;
-use arrow_flight::sql::{CommandGetTables, EndTransaction};
-use arrow_flight::{FlightInfo, Ticket};
-use futures::TryStreamExt;
+use arrow_flight::sql::{
+    ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult, Any,
+    CommandGetTables, CommandPreparedStatementUpdate, DoPutUpdateResult, EndTransaction,
+    ProstMessageExt as _,
+};
+use arrow_flight::{Action, FlightDescriptor, FlightInfo, Ticket};
+use bytes::Bytes;
+use futures::channel::mpsc;
+use futures::{StreamExt, TryStreamExt};
 use orrery_flight::FlightOptions;
+use prost::Message as _;
 use serde_json::{Value, json};
 use tonic::Code;
 use tonic::transport::Channel;
@@ -262,6 +270,88 @@ async fn who_may_not_come_in_any_more_is_cut_off() {
         let (code, _) = refused(fetched(&mut client, ticket(&waiting)).await);
         assert_eq!(code, Code::Unauthenticated, "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_given_for_a_password_and_for_no_token() {
+    let server = start(&[]).await;
+    let token = connected(&server, "ann").await.token().unwrap().clone();
+    let mut again = with(&server, &format!("Bearer {token}")).await;
+    // What the client sends with each call goes before the password.
+    let told = again.handshake("ann", "not this one").await.unwrap();
+    assert_eq!((told.as_ref(), again.token()), (&b""[..], None));
+    assert_eq!(value(&mut again, "select current_user").await, "ann");
+}
+
+/// Prepares a change; its handle.
+async fn prepared_change(client: &mut Client, text: &str) -> Bytes {
+    let asked = ActionCreatePreparedStatementRequest {
+        query: text.to_owned(),
+        transaction_id: None,
+    };
+    let action = Action {
+        r#type: "CreatePreparedStatement".to_owned(),
+        body: asked.as_any().encode_to_vec().into(),
+    };
+    let mut told = client.do_action(action).await.unwrap();
+    let told = told.message().await.unwrap().unwrap();
+    let told = Any::decode(&*told.body).unwrap();
+    let told: ActionCreatePreparedStatementResult = told.unpack().unwrap().unwrap();
+    told.prepared_statement_handle
+}
+
+/// Has a prepared change run with values that are still to come; how many rows it has changed.
+async fn change_with(
+    mut client: Client,
+    handle: Bytes,
+    values: mpsc::UnboundedReceiver<Result<RecordBatch, FlightError>>,
+) -> Result<i64, FlightError> {
+    let command = CommandPreparedStatementUpdate {
+        prepared_statement_handle: handle,
+    };
+    let descriptor = FlightDescriptor::new_cmd(command.as_any().encode_to_vec());
+    let data = FlightDataEncoderBuilder::new()
+        .with_schema(id(0).schema())
+        .with_flight_descriptor(Some(descriptor))
+        .build(values);
+    let data = data.map(|message| message.unwrap());
+    let mut told = client.do_put(data).await?;
+    let told = told.message().await?.unwrap();
+    let told = DoPutUpdateResult::decode(&*told.app_metadata).unwrap();
+    Ok(told.record_count)
+}
+
+fn id(id: i32) -> RecordBatch {
+    let ids: ArrayRef = std::sync::Arc::new(Int32Array::from(vec![id]));
+    RecordBatch::try_from_iter([("id", ids)]).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_cut_off_while_it_sends_has_changed_nothing() {
+    let write = grant(json!({"user": "ann"}), "write", table("salary"));
+    let server = start(&[write]).await;
+    let mut ann = connected(&server, "ann").await;
+    let handle = prepared_change(&mut ann, "insert into salary values ($1, 1)").await;
+    let lock = json!({"do": "set_user", "user": "ann", "locked": true});
+    for (number, end) in [(2, None), (3, Some(lock))] {
+        let (sender, values) = mpsc::unbounded();
+        let changed = tokio::spawn(change_with(ann.clone(), handle.clone(), values));
+        // It was let in, and waits for what comes.
+        wait_until_listed(&server, 1).await;
+        if let Some(end) = &end {
+            done(&server, end).await;
+        }
+        sender.unbounded_send(Ok(id(number))).unwrap();
+        drop(sender);
+        let changed = changed.await.unwrap();
+        match end {
+            None => assert_eq!(changed.unwrap(), 1),
+            Some(_) => assert_eq!(refused(changed).0, Code::Unauthenticated),
+        }
+        wait_until_listed(&server, 0).await;
+    }
+    let mut root = connected(&server, "root").await;
+    assert_eq!(value(&mut root, "select max(id) from salary").await, "2");
 }
 
 #[tokio::test(flavor = "multi_thread")]
