@@ -167,10 +167,8 @@ impl Connection {
         if !self.watching.is_wanted() {
             return;
         }
-        let settings = self.session.reported_settings();
-        let named = settings.iter().find(|(name, _)| name == "application_name");
-        let agent = named.map(|(_, value)| value.as_str());
-        let agent = agent.filter(|agent| !agent.is_empty());
+        let agent = self.session.setting("application_name");
+        let agent = agent.as_deref().filter(|agent| !agent.is_empty());
         self.watching
             .begin(text, agent, &mut self.guard, &self.wire);
     }

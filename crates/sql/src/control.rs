@@ -187,6 +187,11 @@ impl Session {
         self.settings.lock().reported()
     }
 
+    /// The value of one setting; none where there is no such.
+    pub fn setting(&self, name: &str) -> Option<String> {
+        self.settings.lock().get(name)
+    }
+
     /// Those of them that have changed since this was asked.
     pub fn changed_settings(&self) -> Vec<(String, String)> {
         self.settings.lock().take_changed()

@@ -7,6 +7,7 @@ use super::flight_users;
 use super::postgres_users::{
     any_port, connect, connected, listed, make_tables, refused, users, wait_until_listed,
 };
+use futures::TryStreamExt;
 use orrery_flight::FlightOptions;
 use orrery_postgres::PostgresOptions;
 use orrery_server::QueryLogOptions;
@@ -61,6 +62,10 @@ async fn statements_are_lines_of_the_query_log() {
     refused(ann.simple_query("selekt 1").await);
     refused(ann.simple_query("delete from item").await);
     refused(ann.query("select * from salary", &[]).await);
+    let copied = "copy (select id from item where id < 5) to stdout";
+    let sent = ann.copy_out(copied).await.unwrap();
+    let sent: Vec<_> = sent.try_collect().await.unwrap();
+    assert_eq!(sent.concat(), b"1\n2\n3\n4\n");
     let mut flight = flight_users::connected(&server, "ann").await;
     let counted = "select count(*) from item";
     flight_users::rows(&mut flight, counted).await.unwrap();
@@ -79,6 +84,7 @@ async fn statements_are_lines_of_the_query_log() {
             ("selekt 1", Outcome::Syntax, 0),
             ("delete from item", Outcome::Refused, 0),
             ("select * from salary", Outcome::Syntax, 0),
+            (copied, Outcome::Ok, 4),
             (counted, Outcome::Ok, 1),
             ("select * from salary", Outcome::Syntax, 0),
         ]
@@ -89,11 +95,13 @@ async fn statements_are_lines_of_the_query_log() {
         assert_eq!(entry.client.unwrap().to_string(), "127.0.0.1");
         let agent = entry.agent.as_deref().unwrap();
         match place {
-            0..5 => assert_eq!(agent, "tests of users"),
+            0..6 => assert_eq!(agent, "tests of users"),
             _ => assert!(agent.contains("tonic"), "{agent}"),
         }
     }
     assert!(entries[0].bytes > 2_004, "{}", entries[0].bytes);
+    // A number of 64 bits.
+    assert_eq!(entries[6].bytes, 8);
 }
 
 #[tokio::test(flavor = "multi_thread")]
