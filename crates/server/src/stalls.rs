@@ -3,6 +3,8 @@
 //! A query notices by itself when its chunks stay where they are (`output`), and ends. What it had written by then, and answers that were
 //! written whole, would wait in hyper's buffers for as long as the client keeps the connection open: many requests one after the other on one
 //! connection, of whose answers nothing is read, would keep it for ever. While the client reads, this costs a comparison for each write.
+//!
+//! Within TLS a write is done when its bytes are in the buffer of TLS: who waits there is a flush, or the end of the connection, so that these are timed as well.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -11,11 +13,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// A stream on which no write waits longer than a given time.
+/// A stream on which no write, flush or end waits longer than a given time.
 pub(crate) struct Unstalled<S> {
     stream: S,
     stall_max: Duration,
-    /// Runs while a write waits.
+    /// Runs while one of them waits.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -28,7 +30,7 @@ impl<S> Unstalled<S> {
         }
     }
 
-    /// Fails in place of a write that has waited too long.
+    /// Fails in place of what has waited too long.
     fn within_time<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -83,18 +85,20 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unstalled<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let polled = Pin::new(&mut self.stream).poll_flush(cx);
+        self.within_time(cx, polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.within_time(cx, polled)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, BufWriter};
 
     #[tokio::test]
     async fn a_write_waits_so_long_and_not_longer() {
@@ -106,6 +110,23 @@ mod tests {
         far.read_exact(&mut taken).await.unwrap();
         near.write_all(b"1234567890").await.unwrap();
         let error = near.write_all(b"1").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn what_waits_in_a_buffer_waits_no_longer() {
+        let (near, mut far) = tokio::io::duplex(10);
+        // Takes all writes at once, as TLS does.
+        let near = BufWriter::with_capacity(100, near);
+        let mut near = Unstalled::new(near, Duration::from_millis(200));
+        near.write_all(b"12345678901").await.unwrap();
+        let error = near.flush().await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let mut taken = [0; 10];
+        far.read_exact(&mut taken).await.unwrap();
+        near.flush().await.unwrap();
+        near.write_all(b"1234567890").await.unwrap();
+        let error = near.shutdown().await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 }

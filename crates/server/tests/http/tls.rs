@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -22,22 +23,22 @@ const ANN: &str = "https://ann.example/card#me";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Somebody who vouches for certificates.
-type Authority = CertifiedIssuer<'static, KeyPair>;
+pub type Authority = CertifiedIssuer<'static, KeyPair>;
 
 /// A certificate that an authority vouches for, and its key.
-struct Certified {
+pub struct Certified {
     certificate: CertificateDer<'static>,
     key: KeyPair,
     pem: String,
 }
 
-fn authority() -> Authority {
+pub fn authority() -> Authority {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-fn certified(authority: &Authority, names: &[&str], uris: &[&str]) -> Certified {
+pub fn certified(authority: &Authority, names: &[&str], uris: &[&str]) -> Certified {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
     for uri in uris {
@@ -54,7 +55,7 @@ fn certified(authority: &Authority, names: &[&str], uris: &[&str]) -> Certified 
 }
 
 /// Has a server serve a certificate; returns its files.
-fn put(directory: &Path, served: &Certified) -> TlsFiles {
+pub fn put(directory: &Path, served: &Certified) -> TlsFiles {
     let files = TlsFiles::new(directory.join("certificate.pem"), directory.join("key.pem"));
     std::fs::write(&files.key, served.key.serialize_pem()).unwrap();
     std::fs::write(&files.certificate, &served.pem).unwrap();
@@ -78,13 +79,12 @@ async fn start(served: &Certified, clients: Option<&Authority>, commands: &[Valu
     .await
 }
 
-/// Sends a request within TLS, with a certificate if one is given; `None` where there is no handshake with this authority.
-async fn exchange(
+/// A connection within TLS, with a certificate if one is given; `None` where there is no handshake with this authority.
+pub async fn connect(
     address: SocketAddr,
     known: &Authority,
     own: Option<&Certified>,
-    request: &[u8],
-) -> Option<Answer> {
+) -> Option<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(known.der().clone()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
@@ -104,8 +104,19 @@ async fn exchange(
     let stream = TcpStream::connect(address).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    let mut stream = stream.await.ok()?;
+    let stream = stream.await.ok()?;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
+    Some(stream)
+}
+
+/// Sends a request within TLS; `None` where there is no handshake.
+async fn exchange(
+    address: SocketAddr,
+    known: &Authority,
+    own: Option<&Certified>,
+    request: &[u8],
+) -> Option<Answer> {
+    let mut stream = connect(address, known, own).await?;
     // In TLS 1.3 a client learns that its certificate is refused when it reads.
     stream.write_all(request).await.ok()?;
     let mut bytes = Vec::new();

@@ -3,25 +3,27 @@
 use super::assert_unharmed;
 use crate::client::{get, parse, query_path, request};
 use crate::fixture::{ENDLESS_ROWS, TestServer};
-use orrery_server::ClientTimes;
+use crate::tls;
+use orrery_server::{ClientTimes, ServerOptions};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Far from the times that the server allows here, and from what a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn start() -> TestServer {
-    TestServer::start_with(|options| {
-        options.client_times = ClientTimes {
-            head_max: Duration::from_millis(500),
-            body_max: Duration::from_millis(500),
-            stall_max: Duration::from_millis(500),
-            upload_bytes_per_s: 1_000,
-            upload_window: Duration::from_secs(1),
-        };
-    })
-    .await
+    TestServer::start_with(hurry).await
+}
+
+fn hurry(options: &mut ServerOptions) {
+    options.client_times = ClientTimes {
+        head_max: Duration::from_millis(500),
+        body_max: Duration::from_millis(500),
+        stall_max: Duration::from_millis(500),
+        upload_bytes_per_s: 1_000,
+        upload_window: Duration::from_secs(1),
+    };
 }
 
 /// What the server says until it closes the connection.
@@ -121,24 +123,55 @@ async fn a_body_that_stalls_gets_408() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_reads_no_answer_is_given_up() {
     let server = start().await;
-    // A long answer; and many short ones, behind each other on one connection.
-    let long = request("GET", &query_path(ENDLESS_ROWS), &[]);
-    let short = b"GET /console.js HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20_000);
     let mut deaf = Vec::new();
-    for bytes in [long, short] {
-        let mut stream = TcpStream::connect(server.address).await.unwrap();
-        let sending = async {
-            let _ = stream.write_all(&bytes).await;
-            // Its end comes as an error, for what it sends is not read any more.
-            while stream.write_all(b"GET / HTTP/1.1\r\n").await.is_ok() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        let ended = tokio::time::timeout(PATIENCE, sending).await;
-        assert!(ended.is_ok(), "the connection stays open");
-        deaf.push(stream);
+    for bytes in unread_ones() {
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        deaf.push(until_given_up(stream, &bytes).await);
     }
     assert_unharmed(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reads_no_answer_within_tls_is_given_up() {
+    let ours = tls::authority();
+    let served = tls::certified(&ours, &["localhost"], &[]);
+    let mut server = TestServer::start_with(|options| {
+        hurry(options);
+        let directory = options.db.parent().unwrap().to_owned();
+        options.tls = Some(tls::put(&directory, &served));
+    })
+    .await;
+    let mut deaf = Vec::new();
+    for bytes in unread_ones() {
+        let stream = tls::connect(server.address, &ours, None).await.unwrap();
+        deaf.push(until_given_up(stream, &bytes).await);
+    }
+    // None of them is open: the end would wait for them.
+    server.ask_to_stop();
+    let stopped = tokio::time::timeout(PATIENCE, server.stopped()).await;
+    stopped.expect("nothing is left to wait for");
+}
+
+/// A request with a long answer; and many with short ones, behind each other on one connection.
+fn unread_ones() -> [Vec<u8>; 2] {
+    [
+        request("GET", &query_path(ENDLESS_ROWS), &[]),
+        b"GET /console.js HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20_000),
+    ]
+}
+
+/// Sends, and reads nothing, until the server closes the connection; what is left of that.
+async fn until_given_up<S: AsyncWrite + Unpin>(mut stream: S, bytes: &[u8]) -> S {
+    let sending = async {
+        let _ = stream.write_all(bytes).await;
+        // Its end comes as an error, for what it sends is not read any more.
+        while stream.write_all(b"GET / HTTP/1.1\r\n").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let ended = tokio::time::timeout(PATIENCE, sending).await;
+    assert!(ended.is_ok(), "the connection stays open");
+    stream
 }
 
 #[tokio::test(flavor = "multi_thread")]
