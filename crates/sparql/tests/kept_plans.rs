@@ -534,3 +534,48 @@ fn a_plan_of_a_later_commit_is_not_taken_for_an_earlier_state() {
         assert_eq!(ask(Some(&earlier)), now[0], "{text}");
     }
 }
+
+#[test]
+fn old_states_of_growing_age_leave_one_plan_that_later_states_take() {
+    const COMMITS: usize = 100;
+    let fixture = Fixture::new(&rows_of_things());
+    let writer = fixture.writer();
+    let mut states = vec![fixture.engine.database().snapshot()];
+    for number in 0..COMMITS {
+        let quad = format!("<http://e/more{number}> <http://e/of> {number} .");
+        Fixture::commit(&writer, &quad, true);
+        states.push(fixture.engine.database().snapshot());
+    }
+    let ask = |state: &Arc<Snapshot>, thing: usize| {
+        let text = format!(
+            "PREFIX : <http://e/> SELECT ?l ?n {{ <http://e/t{thing}> :score ?l ; :number ?n FILTER(?n >= 0) }}"
+        );
+        let options = QueryOptions {
+            snapshot: Some(Arc::clone(state)),
+            ..options(true)
+        };
+        let before = fixture.engine.plan_counts().hits;
+        let prepared = fixture.engine.prepare(&text, &options);
+        let prepared = prepared.unwrap_or_else(|error| panic!("{error}"));
+        let answer = fixture.run(&prepared);
+        answer.unwrap_or_else(|error| panic!("{error}"));
+        fixture.engine.plan_counts().hits > before
+    };
+    let newest = &states[COMMITS];
+    for thing in 0..3 {
+        ask(newest, thing);
+    }
+    assert!(ask(newest, 3));
+    for (age, state) in states.iter().rev().enumerate().skip(1) {
+        assert!(
+            !ask(state, age % 40),
+            "no plan is one for {age} commits ago"
+        );
+        assert_eq!(fixture.engine.plan_counts().kept, 1, "{age} commits ago");
+        // Whoever asks for what is now has a plan all the same.
+        assert!(ask(newest, age % 40), "after {age} commits ago");
+    }
+    for state in &states {
+        assert!(ask(state, 5), "all of them take the one that is left");
+    }
+}

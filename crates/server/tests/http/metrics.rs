@@ -457,3 +457,34 @@ async fn the_parser_of_prometheus_python_client_reads_them() {
     let (text, _) = families().await;
     assert_eq!(refused_by(&python, &["-c", PYTHON], &text), None);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plans_of_an_older_base_go_with_the_first_over_a_new_one() {
+    let server = TestServer::start().await;
+    let plans = "orrery_cache_entries{cache=\"plans\"}";
+    let ask_for = async |predicate: &str| {
+        for thing in 1..6 {
+            let query = format!(
+                "SELECT ?{predicate} {{ <http://example.com/s{thing}> <http://example.com/number> ?{predicate} }}"
+            );
+            assert_eq!(ask(server.address, &query, &[]).await.status, 200);
+        }
+    };
+    for name in ["a", "b", "c"] {
+        ask_for(name).await;
+    }
+    samples_when(&server, &[(plans, 3.0)]).await;
+    let insert = b"INSERT DATA { <http://e/s> <http://e/p> 1 }";
+    assert_eq!(
+        post(server.address, "/sparql", &[UPDATE], insert)
+            .await
+            .status,
+        200
+    );
+    // Over the same base all of them stay.
+    ask_for("d").await;
+    samples_when(&server, &[(plans, 4.0)]).await;
+    assert_eq!(post(server.address, "/compact", &[], b"").await.status, 200);
+    ask_for("e").await;
+    samples_when(&server, &[(plans, 1.0)]).await;
+}

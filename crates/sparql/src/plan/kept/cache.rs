@@ -34,6 +34,8 @@ struct Plans {
     /// For each key the newest plan first.
     by_key: LruCache<PlanKey, Arc<[Arc<KeptQuery>]>>,
     bytes: usize,
+    /// The newest base of which a plan was kept, and the commit of that.
+    base: Option<(Box<str>, u64)>,
     /// How often a plan could not be kept.
     refused: LruCache<PlanKey, Refusals>,
     refused_bytes: usize,
@@ -58,6 +60,7 @@ impl Default for Plans {
             // Grows with what it holds; `keep` bounds it.
             by_key: LruCache::unbounded(),
             bytes: 0,
+            base: None,
             // `refuse` bounds it.
             refused: LruCache::unbounded(),
             refused_bytes: 0,
@@ -173,6 +176,7 @@ impl PlanCache {
         if plans.refused.pop(&key).is_some() {
             plans.refused_bytes -= key.bytes();
         }
+        plans.begin_base_of(&plan);
         let known = plans.by_key.pop(&key);
         if let Some(known) = &known {
             plans.bytes -= bytes_of(&key, known);
@@ -180,7 +184,7 @@ impl PlanCache {
         let known = known.as_deref().unwrap_or_default();
         let newer = known
             .iter()
-            .filter(|other| !other.is_outlived_by(&plan))
+            .filter(|other| !other.is_outlived_by(&plan) && !other.is_covered_by(&plan))
             .take(VARIANTS_MAX - 1)
             .cloned()
             .collect::<Vec<_>>();
@@ -208,6 +212,34 @@ impl PlanCache {
             misses: self.misses.load(Ordering::Relaxed),
             kept: kept as u64,
             bytes: (plans.bytes + plans.refused_bytes) as u64,
+        }
+    }
+}
+
+impl Plans {
+    /// With the first plan over a new base those over older ones are dropped: they fit no newer state, and their own keys may never come again. Once for each base.
+    fn begin_base_of(&mut self, plan: &KeptQuery) {
+        let (base, commit) = plan.base();
+        match &self.base {
+            Some((known, since)) if **known == *base || *since >= commit => return,
+            _ => self.base = Some((base.into(), commit)),
+        }
+        let mut emptied = Vec::new();
+        for (key, variants) in self.by_key.iter_mut() {
+            let is_left = |kept: &&Arc<KeptQuery>| kept.base().0 == base;
+            let left: Arc<[Arc<KeptQuery>]> = variants.iter().filter(is_left).cloned().collect();
+            if left.len() == variants.len() {
+                continue;
+            }
+            self.bytes -= bytes_of(key, variants);
+            match left.is_empty() {
+                true => emptied.push(key.clone()),
+                false => self.bytes += bytes_of(key, &left),
+            }
+            *variants = left;
+        }
+        for key in emptied {
+            self.by_key.pop(&key);
         }
     }
 }

@@ -184,6 +184,13 @@ impl ReadState {
             && self.scope == *view.scope()
             && self.has_named_graphs == view.has_named_graphs()
     }
+
+    /// The same of two plans.
+    fn sees_like(&self, other: &Self) -> bool {
+        self.base == other.base
+            && self.scope == other.scope
+            && self.has_named_graphs == other.has_named_graphs
+    }
 }
 
 impl KeptQuery {
@@ -268,6 +275,26 @@ impl KeptQuery {
     pub(super) fn is_outlived_by(&self, newer: &Self) -> bool {
         self.state.commit < newer.state.commit
             && (self.is_of_commit || self.state.base != newer.state.base)
+    }
+
+    /// Whether a plan that was kept later makes this one needless: it is for an earlier state, so that later ones can take it, too, and about as much was counted for it; or it was
+    /// made for the same query at the same time. Where that is guessed wrongly, a plan is made again: whether one fits is asked for each query.
+    pub(super) fn is_covered_by(&self, later: &Self) -> bool {
+        let (ours, theirs) = (&self.state, &later.state);
+        if !ours.sees_like(theirs) || !are_alike(&self.parameters, &later.parameters) {
+            return false;
+        }
+        if ours.commit == theirs.commit {
+            let terms = later.parameters.iter().map(|it| &it.term);
+            return self.parameters.iter().map(|it| &it.term).eq(terms);
+        }
+        let takes_later_ones = !self.is_of_commit && !later.is_of_commit;
+        ours.commit > theirs.commit && takes_later_ones && are_similar(&self.counts, &later.counts)
+    }
+
+    /// The base that the plan is over, and the commit that it was made for.
+    pub(super) fn base(&self) -> (&str, u64) {
+        (&self.state.base, self.state.commit)
     }
 
     /// Whether what the plan follows from beside the free constants is so for a commit; found out once for each.
@@ -358,6 +385,20 @@ fn note_equal_ones(parameters: &mut [Parameter]) {
 
 fn is_similar(kept: f64, now: f64) -> bool {
     kept <= SIMILAR_MAX * now && now <= SIMILAR_MAX * kept
+}
+
+/// Whether as many things were counted for two plans, with similar rows, whichever had them.
+fn are_similar(counts: &Counts, others: &Counts) -> bool {
+    let rows = |counts: &Counts| {
+        let of_patterns = counts.patterns.iter().map(|(_, rows)| *rows);
+        let of_ranges = counts.ranged.iter().map(|(.., rows)| *rows);
+        let mut rows: Vec<f64> = of_patterns.chain(of_ranges).collect();
+        rows.sort_by(f64::total_cmp);
+        rows
+    };
+    let (rows, of_others) = (rows(counts), rows(others));
+    let mut pairs = rows.iter().zip(&of_others);
+    rows.len() == of_others.len() && pairs.all(|(rows, other)| is_similar(*rows, *other))
 }
 
 /// About so many bytes are held: most of them are properties and descriptions of nodes.
