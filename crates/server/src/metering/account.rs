@@ -25,10 +25,10 @@ struct State {
     used: f64,
     /// When it was refilled last.
     refilled: Instant,
-    /// How long it takes until all of it is there again.
-    period: Duration,
-    /// What its requests hold of the memory, where that is bounded.
-    share: Option<Arc<AccountShare>>,
+    /// Touches that are refilled in a second.
+    rate: f64,
+    /// What its requests hold of the memory, by bound. One user may come with several bounds: a token brings groups that a password does not.
+    shares: Vec<Arc<AccountShare>>,
 }
 
 impl Account {
@@ -37,8 +37,8 @@ impl Account {
             running: 0,
             used: 0.0,
             refilled: now,
-            period: Duration::ZERO,
-            share: None,
+            rate: 0.0,
+            shares: Vec::new(),
         };
         Self {
             state: Mutex::new(state),
@@ -77,21 +77,26 @@ impl Account {
         state.require_cost(limits, now)
     }
 
-    /// What its requests may hold of the memory together, if that is bounded. Where the bound is another one since, those that run keep to theirs.
+    /// What its requests may hold of the memory together, if that is bounded; those with another bound keep to theirs.
     pub(super) fn share(&self, limits: &Limits) -> Option<Arc<AccountShare>> {
         let bytes = limits.memory?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = state.share.take().filter(|share| share.bytes() == bytes);
-        let share = known.unwrap_or_else(|| AccountShare::new(bytes));
-        state.share = Some(Arc::clone(&share));
+        let shares = &mut state.shares;
+        shares.retain(|share| share.bytes() == bytes || Arc::strong_count(share) > 1);
+        if let Some(known) = shares.iter().find(|share| share.bytes() == bytes) {
+            return Some(Arc::clone(known));
+        }
+        let share = AccountShare::new(bytes);
+        shares.push(Arc::clone(&share));
         Some(share)
     }
 
     /// Whether it says nothing that a new one would not.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_refilled = now.saturating_duration_since(state.refilled) > state.period;
-        state.running == 0 && (state.used == 0.0 || is_refilled)
+        let passed = now.saturating_duration_since(state.refilled);
+        let holds_memory = state.shares.iter().any(|it| Arc::strong_count(it) > 1);
+        state.running == 0 && !holds_memory && state.used <= passed.as_secs_f64() * state.rate
     }
 }
 
@@ -100,7 +105,7 @@ impl State {
         let passed = now.saturating_duration_since(self.refilled);
         self.used = (self.used - passed.as_secs_f64() * rate(budget)).max(0.0);
         self.refilled = now;
-        self.period = Duration::from_secs(budget.seconds);
+        self.rate = rate(budget);
     }
 
     fn require_cost(&mut self, limits: &Limits, now: Instant) -> Result<(), Exceeded> {
@@ -175,6 +180,30 @@ mod tests {
     }
 
     #[test]
+    fn requests_with_one_bound_share_it_also_beside_those_with_another() {
+        let now = Instant::now();
+        let account = Account::new(now);
+        let share = |bytes| {
+            let memory = Some(bytes);
+            account.share(&Limits { memory, ..LIMITS }).unwrap()
+        };
+        let (of_password, of_token) = (share(1_000), share(2_000));
+        assert_eq!((of_password.bytes(), of_token.bytes()), (1_000, 2_000));
+        for _ in 0..3 {
+            assert!(Arc::ptr_eq(&of_password, &share(1_000)));
+            assert!(Arc::ptr_eq(&of_token, &share(2_000)));
+        }
+        assert!(account.share(&LIMITS).is_none());
+        drop(of_token);
+        assert!(!account.is_idle(now));
+        // What nobody holds is not kept beside others.
+        assert!(Arc::ptr_eq(&of_password, &share(1_000)));
+        assert_eq!(account.state.lock().unwrap().shares.len(), 1);
+        drop(of_password);
+        assert!(account.is_idle(now));
+    }
+
+    #[test]
     fn an_account_is_idle_when_a_new_one_would_say_the_same() {
         let now = Instant::now();
         let account = Account::new(now);
@@ -182,8 +211,10 @@ mod tests {
         account.enter(&LIMITS, now).unwrap();
         assert!(!account.is_idle(now));
         account.leave();
-        account.take(5, &LIMITS, now).unwrap();
+        account.take(45, &LIMITS, now).unwrap();
         assert!(!account.is_idle(now));
-        assert!(account.is_idle(now + Duration::from_secs(101)));
+        // Ten a second: when these are there again, and not when all of them would be.
+        assert!(!account.is_idle(now + Duration::from_secs(4)));
+        assert!(account.is_idle(now + Duration::from_secs(5)));
     }
 }

@@ -25,16 +25,23 @@ pub(crate) use partial::{note_in_graph, note_in_solutions, note_in_table};
 pub(crate) use payment::Payment;
 
 use std::collections::HashMap;
+use std::hash::BuildHasher as _;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use orrery_guard::{Limited, Limits, Subject};
 
 use account::Account;
 
-/// More accounts than this are looked through for those that are idle, and again when there are twice as many.
+/// With so many accounts an address without one gets none of its own: it shares one with others, so that nobody is without a limit.
 const ACCOUNTS_MAX: usize = 100_000;
+/// How often they are looked through for those that are idle, while there are as many.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Accounts that addresses without one of their own share.
+const SHARED_MAX: u64 = 4_096;
+/// Of a shared account whoever has many IPv6 networks has so many bits: they take few of the shared accounts.
+const SHARED_NETWORK_BITS: u32 = 80;
 /// Whoever has an IPv6 address has at least so many bits of them.
 const IPV6_NETWORK_BITS: u32 = 64;
 
@@ -43,6 +50,8 @@ const IPV6_NETWORK_BITS: u32 = 64;
 enum Holder {
     Known(Limited),
     Address(IpAddr),
+    /// Of some of the addresses that found no room for one of their own.
+    Shared(u64),
 }
 
 /// The accounts of all who have asked lately.
@@ -54,15 +63,18 @@ pub(crate) struct Accounts {
 #[derive(Debug)]
 struct Open {
     accounts: HashMap<Holder, Arc<Account>>,
-    /// With so many they are looked through.
-    look_at: usize,
+    /// With so many, those that are new are shared.
+    accounts_max: usize,
+    /// When they were looked through last.
+    looked: Option<Instant>,
 }
 
 impl Default for Open {
     fn default() -> Self {
         Self {
             accounts: HashMap::new(),
-            look_at: ACCOUNTS_MAX,
+            accounts_max: ACCOUNTS_MAX,
+            looked: None,
         }
     }
 }
@@ -81,20 +93,46 @@ impl Accounts {
             return Ok(None);
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let Open { accounts, look_at } = &mut *open;
         let now = Instant::now();
-        if accounts.len() >= *look_at {
-            accounts.retain(|_, account| !account.is_idle(now));
-            *look_at = ACCOUNTS_MAX.max(2 * accounts.len());
-        }
-        let payers = limits.iter().map(|(limited, limits)| {
-            let account = accounts.entry(holder(limited, address));
-            let account = account.or_insert_with(|| Arc::new(Account::new(now)));
-            (Arc::clone(account), *limits)
-        });
+        let payers = limits
+            .iter()
+            .map(|(limited, limits)| (open.account(holder(limited, address), now), *limits));
         let payers = payers.collect();
         drop(open);
         Meter::enter(payers).map(|meter| Some(Arc::new(meter)))
+    }
+}
+
+impl Open {
+    /// The account of a holder; that of an address may be shared.
+    fn account(&mut self, holder: Holder, now: Instant) -> Arc<Account> {
+        if let Some(known) = self.accounts.get(&holder) {
+            return Arc::clone(known);
+        }
+        if self.accounts.len() >= self.accounts_max {
+            self.drop_idle_ones(now);
+        }
+        let holder = match holder {
+            Holder::Address(address) if self.accounts.len() >= self.accounts_max => {
+                let hash = self.accounts.hasher().hash_one(wider_network(address));
+                Holder::Shared(hash % SHARED_MAX)
+            }
+            holder => holder,
+        };
+        let account = self.accounts.entry(holder);
+        Arc::clone(account.or_insert_with(|| Arc::new(Account::new(now))))
+    }
+
+    /// Drops accounts that say nothing, unless that was done just now.
+    fn drop_idle_ones(&mut self, now: Instant) {
+        let is_just_now = |looked: Instant| now.saturating_duration_since(looked) < LOOK_EVERY;
+        if self.looked.is_some_and(is_just_now) {
+            return;
+        }
+        self.looked = Some(now);
+        // One that somebody else holds is about to be entered, and would begin anew for the next.
+        self.accounts
+            .retain(|_, account| Arc::strong_count(account) > 1 || !account.is_idle(now));
     }
 }
 
@@ -117,11 +155,21 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
     }
 }
 
+/// What one client may have of addresses without much ado.
+fn wider_network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(address) => {
+            let bits = address.to_bits() & (u128::MAX << SHARED_NETWORK_BITS);
+            IpAddr::V6(Ipv6Addr::from_bits(bits))
+        }
+        address => address,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use orrery_guard::{Budget, UserId};
-    use std::time::Duration;
 
     fn address(text: &str) -> Option<IpAddr> {
         Some(text.parse().unwrap())
@@ -155,6 +203,67 @@ mod tests {
         let held = accounts.enter(&both, None).unwrap();
         assert!(held.is_some());
         assert!(accounts.enter(&[], None).unwrap().is_none());
+    }
+
+    /// With room for so many accounts before they are shared.
+    fn with_room_for(accounts_max: usize) -> Accounts {
+        let open = Open {
+            accounts_max,
+            ..Open::default()
+        };
+        Accounts {
+            open: Mutex::new(open),
+        }
+    }
+
+    fn count(accounts: &Accounts) -> usize {
+        accounts.open.lock().unwrap().accounts.len()
+    }
+
+    #[test]
+    fn addresses_beyond_the_bound_share_accounts_and_are_limited_there() {
+        let accounts = with_room_for(2);
+        let one = Limits {
+            concurrent: Some(1),
+            ..Limits::default()
+        };
+        let anyone = [(Limited::Who(Subject::Anyone), one)];
+        let enter = |text: &str| accounts.enter(&anyone, address(text));
+        let own = [enter("10.0.0.1").unwrap(), enter("2001:db8::1").unwrap()];
+        // All networks that begin alike have one together, and no more than one.
+        let shared = enter("2001:db9:0:1::1").unwrap();
+        for network in 2..1_000 {
+            assert!(enter(&format!("2001:db9:0:{network:x}::1")).is_err());
+        }
+        assert_eq!(count(&accounts), 3);
+        // Others go on, as far as there are accounts to share; so do those that have one, and users.
+        for network in 0..10_000_u32 {
+            let (high, low) = (network >> 8, network & 0xff);
+            drop(enter(&format!("192.168.{high}.{low}")));
+        }
+        assert!(count(&accounts) as u64 <= 3 + SHARED_MAX);
+        assert!(enter("10.0.0.1").is_err());
+        let user = [(Limited::Who(Subject::User(UserId(7))), one)];
+        let of_user = accounts.enter(&user, None).unwrap();
+        assert!(accounts.enter(&user, None).is_err());
+        drop((own, shared, of_user));
+        assert!(enter("2001:db9:0:2::1").is_ok());
+    }
+
+    #[test]
+    fn an_account_that_is_about_to_be_entered_is_not_dropped() {
+        let accounts = with_room_for(1);
+        let now = Instant::now();
+        let address = |text| Holder::Address(network(address(text).unwrap()));
+        let mut open = accounts.open.lock().unwrap();
+        let taken_out = open.account(address("10.0.0.1"), now);
+        open.account(address("10.0.0.2"), now + LOOK_EVERY);
+        let again = open.account(address("10.0.0.1"), now);
+        assert!(Arc::ptr_eq(&taken_out, &again));
+        drop((taken_out, again));
+        open.account(address("10.0.0.3"), now + 2 * LOOK_EVERY);
+        assert!(!open.accounts.contains_key(&address("10.0.0.1")));
+        assert!(open.accounts.contains_key(&address("10.0.0.3")));
     }
 
     #[test]
