@@ -90,7 +90,11 @@ impl Listener {
         let threads = host.threads.clone();
         let served = threads.spawn(self.serve(host, stop));
         if let Err(error) = served.await {
-            tracing::error!("serving Flight SQL failed: {error}");
+            match error.try_into_panic() {
+                // Of whoever waits for this.
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(error) => tracing::error!("serving Flight SQL failed: {error}"),
+            }
         }
     }
 

@@ -78,7 +78,7 @@ fn queries(page: &mut Page, state: &ServerState) {
     page.family(
         "orrery_queries_total",
         Counter,
-        "Queries, updates and requests of SQL over HTTP that have ended, by kind and outcome.",
+        "Queries, updates and statements of SQL that have ended, at all ports, by kind and outcome.",
     );
     for kind in Kind::ALL {
         for outcome in Outcome::ALL {

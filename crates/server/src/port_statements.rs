@@ -110,9 +110,16 @@ impl Watched for PortStatement {
 
 impl Drop for PortStatement {
     fn drop(&mut self) {
-        // One that nobody has ended was left by its client.
+        // One that nobody has ended was left by its client, or ends by a panic, which nobody else counts.
+        let unended = match std::thread::panicking() {
+            true => Outcome::Error,
+            false => Outcome::Cancelled,
+        };
         let ended = self.ended.take();
-        let (outcome, took) = ended.unwrap_or((Outcome::Cancelled, self.started.elapsed()));
+        if ended.is_none() && unended == Outcome::Error {
+            self.metrics.note_panic();
+        }
+        let (outcome, took) = ended.unwrap_or((unended, self.started.elapsed()));
         let ended = EndedQuery {
             kind: Kind::Sql,
             outcome,
@@ -152,6 +159,46 @@ fn outcome_of(ending: Ending<'_>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn statement(metrics: &Arc<Metrics>) -> PortStatement {
+        PortStatement {
+            metrics: Arc::clone(metrics),
+            entry: None,
+            place: None,
+            started: Instant::now(),
+            rows: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            touches: AtomicU64::new(0),
+            first_byte: OnceLock::new(),
+            ended: OnceLock::new(),
+        }
+    }
+
+    #[test]
+    fn a_statement_that_a_panic_ends_is_an_error_and_not_its_clients_doing() {
+        let metrics = Arc::new(Metrics::default());
+        let outcomes = || {
+            let of_sql = metrics.of_kind(Kind::Sql);
+            [Outcome::Cancelled, Outcome::Error, Outcome::Ok].map(|outcome| of_sql.outcome(outcome))
+        };
+        drop(statement(&metrics));
+        assert_eq!((outcomes(), metrics.panics()), ([1, 0, 0], 0));
+        let panicking = |ending: Option<Ending<'static>>| {
+            let statement = statement(&metrics);
+            if let Some(ending) = ending {
+                statement.end(ending);
+            }
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+                let _statement = statement;
+                panic!("meant to");
+            }))
+        };
+        assert!(panicking(None).is_err());
+        assert_eq!((outcomes(), metrics.panics()), ([1, 1, 0], 1));
+        // What comes behind the end of a statement is none of it.
+        assert!(panicking(Some(Ending::Done)).is_err());
+        assert_eq!((outcomes(), metrics.panics()), ([1, 1, 1], 1));
+    }
 
     #[test]
     fn codes_have_the_outcome_that_http_has_for_them() {

@@ -43,7 +43,11 @@ impl Postgres {
         if let Ok(address) = self.local_addr() {
             tracing::info!("listening for PostgreSQL's clients on {address}");
         }
+        let metrics = Arc::clone(&self.state.metrics);
         let host = host(self.state, self.writer, Listens::Postgres);
-        tokio::spawn(self.listener.run(host, stop))
+        tokio::spawn(async move {
+            let _panics = metrics.watch_panics();
+            self.listener.run(host, stop).await;
+        })
     }
 }

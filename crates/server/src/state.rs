@@ -183,6 +183,12 @@ impl ServerState {
         &self,
         work: impl FnOnce() -> Result<T, ServerError> + Send + 'static,
     ) -> Result<T, ServerError> {
+        let metrics = Arc::clone(&self.metrics);
+        let work = move || {
+            // Also if nobody waits for it any more.
+            let _panics = metrics.watch_panics();
+            work()
+        };
         let done = self.query_threads.handle().spawn_blocking(work);
         done.await.unwrap_or_else(|error| {
             Err(ServerError::Internal {
