@@ -8,7 +8,7 @@ use super::messages::{
 use super::options::{OtlpError, OtlpOptions};
 use super::record::{EndedRequest, Place, TraceRecord};
 use axum::extract::Request;
-use orrery_remote::{Client, ClientOptions, Request as Post};
+use orrery_remote::{Client, ClientOptions, Error, Request as Post};
 use prost::Message as _;
 use std::fmt;
 use std::net::IpAddr;
@@ -37,8 +37,8 @@ const FINISH_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// What spans go through.
 pub(crate) struct Tracer {
-    /// None when it has ended.
-    sender: Mutex<Option<mpsc::Sender<Vec<Span>>>>,
+    /// Nothing in place of spans: no more come.
+    sender: mpsc::Sender<Option<Vec<Span>>>,
     task: Mutex<Option<JoinHandle<()>>>,
     ids: Ids,
     sampling: Sampling,
@@ -116,7 +116,7 @@ impl Tracer {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         let task = threads.spawn(exporter.run(receiver));
         Ok(Self {
-            sender: Mutex::new(Some(sender)),
+            sender,
             task: Mutex::new(Some(task)),
             ids: Ids::new(),
             sampling: Sampling::new(options.ratio),
@@ -155,15 +155,9 @@ impl Tracer {
 
     /// Leaves the spans of a request that has ended to the task, if there is room.
     pub(crate) fn ended(&self, record: &TraceRecord, ended: EndedRequest<'_>) {
-        let sender = self
-            .sender
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let permit = sender.as_ref().and_then(|sender| sender.try_reserve().ok());
-        match permit {
-            Some(permit) => permit.send(record.spans(ended, || self.ids.next())),
-            None => {
+        match self.sender.try_reserve() {
+            Ok(permit) => permit.send(Some(record.spans(ended, || self.ids.next()))),
+            Err(_full_or_ended) => {
                 self.counts.dropped.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -186,12 +180,6 @@ impl Tracer {
 
     /// Sends what waits, for some seconds at most, and ends the task.
     pub(crate) async fn finish(&self) {
-        drop(
-            self.sender
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
         let task = self
             .task
             .lock()
@@ -200,10 +188,12 @@ impl Tracer {
         let Some(mut task) = task else {
             return;
         };
-        if tokio::time::timeout(FINISH_TIME_MAX, &mut task)
-            .await
-            .is_err()
-        {
+        let ended = async {
+            // If the task has gone there is nobody to tell.
+            let _ = self.sender.send(None).await;
+            (&mut task).await
+        };
+        if tokio::time::timeout(FINISH_TIME_MAX, ended).await.is_err() {
             tracing::warn!("the last traces were not sent within {FINISH_TIME_MAX:?} and are lost");
             task.abort();
         }
@@ -212,12 +202,12 @@ impl Tracer {
 
 impl Exporter {
     /// Until nobody sends any more.
-    async fn run(mut self, mut traces: mpsc::Receiver<Vec<Span>>) {
-        while let Some(first) = traces.recv().await {
+    async fn run(mut self, mut traces: mpsc::Receiver<Option<Vec<Span>>>) {
+        while let Some(first) = next(&mut traces).await {
             let mut batch = vec![first];
             let gathered = async {
                 while batch.len() < BATCH_MAX {
-                    match traces.recv().await {
+                    match next(&mut traces).await {
                         Some(next) => batch.push(next),
                         None => break,
                     }
@@ -245,15 +235,16 @@ impl Exporter {
             if !std::mem::replace(&mut self.is_troubled, true) {
                 tracing::warn!("traces are not taken, and are lost until they are: {error}");
             }
-            if attempt < ATTEMPTS {
-                tokio::time::sleep(pause).await;
-                pause *= 2;
+            if attempt == ATTEMPTS || !may_be_taken_later(&error) {
+                break;
             }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
         }
         self.counts.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
-    async fn post(&self, body: Vec<u8>) -> Result<(), orrery_remote::Error> {
+    async fn post(&self, body: Vec<u8>) -> Result<(), Error> {
         let media_type = "application/x-protobuf";
         let post = Post::post(self.url.as_str(), media_type, media_type, body);
         let mut response = self.client.send(post).await?;
@@ -275,5 +266,29 @@ impl Exporter {
                 }],
             }],
         }
+    }
+}
+
+/// The next trace; none when the end was told, and all that found room before it, or while it was told, were given.
+async fn next(traces: &mut mpsc::Receiver<Option<Vec<Span>>>) -> Option<Vec<Span>> {
+    loop {
+        match traces.recv().await? {
+            Some(spans) => return Some(spans),
+            None => traces.close(),
+        }
+    }
+}
+
+/// Whether it is worth sending the same again (OTLP, "Failures": of statuses these four); what is wrong with a batch, its way or its key is so the next time.
+fn may_be_taken_later(error: &Error) -> bool {
+    match error {
+        Error::Status { status, .. } => matches!(status, 429 | 502 | 503 | 504),
+        Error::Unreachable { .. } | Error::TimedOut { .. } => true,
+        Error::Url { .. }
+        | Error::NotAllowed { .. }
+        | Error::Redirect { .. }
+        | Error::TooLarge { .. }
+        | Error::Content { .. }
+        | Error::Setup { .. } => false,
     }
 }

@@ -240,4 +240,33 @@ async fn what_the_collector_does_not_take_is_tried_again_and_then_counted() {
         (tracer.sent(), tracer.dropped(), tracer.failures()),
         (0, 1, 3)
     );
+    // Who comes behind the end is not taken.
+    tracer.ended(&record, ended);
+    assert_eq!(tracer.dropped(), 2);
+}
+
+#[tokio::test]
+async fn what_the_collector_will_never_take_is_sent_once() {
+    for status in [400, 401, 404, 413, 500] {
+        let (endpoint, mut received) = collector(StatusCode::from_u16(status).unwrap()).await;
+        let options = OtlpOptions::new(endpoint);
+        // Nobody would wait for a second attempt.
+        let pause = Duration::from_secs(1_000);
+        let tracer = Tracer::start_retrying(&options, &Handle::current(), pause).unwrap();
+        let request = request("/health", None);
+        let record = tracer.begin(&request, Instant::now(), None, false).unwrap();
+        let ended = EndedRequest {
+            status: 200,
+            took: Duration::ZERO,
+            query: None,
+        };
+        tracer.ended(&record, ended);
+        tracer.finish().await;
+        assert!(received.recv().await.is_some());
+        assert_eq!(
+            (tracer.sent(), tracer.dropped(), tracer.failures()),
+            (0, 1, 1),
+            "{status}"
+        );
+    }
 }
