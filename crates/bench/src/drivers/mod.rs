@@ -53,7 +53,7 @@ pub use open::{OpenOptions, OpenReport, open};
 pub use peer::Peer;
 pub use pool::parameter_pool;
 pub use relational::{RelationalOptions, RelationalReport, RelationalTimes, relational};
-pub use soak::{MemoryReport, SoakCount, SoakOptions, SoakReport, soak};
+pub use soak::{Figure, MemoryReport, SoakCount, SoakOptions, SoakReport, soak};
 pub use soak_updates::{SoakUpdatesOptions, SoakUpdatesReport, soak_updates};
 pub use store::{Bar, StoreOptions, StoreReport, store};
 pub use tpch::{

@@ -59,6 +59,9 @@ impl<'s> Client<'s> {
         if self.number < self.soak.heavy {
             return self.heavy();
         }
+        if self.role == Role::Administrator && self.soak.takes_compaction() {
+            return self.maintain(Kind::Compaction, "/compact");
+        }
         let draw = self.random.below(100);
         match (self.role, draw) {
             (Role::Anonymous, 0..=69) | (Role::Limited, 0..=39) => self.explore(),
@@ -69,7 +72,7 @@ impl<'s> Client<'s> {
             (Role::Limited, _) | (_, 95..=97) => self.analytical(),
             (Role::Half, 0..=4) => self.forbidden(),
             (Role::Administrator, 0..=4) => match draw {
-                0 if self.random.below(10) == 0 => self.checkpoint(),
+                0 if self.random.below(10) == 0 => self.maintain(Kind::Checkpoint, "/checkpoint"),
                 0..=2 => self.plain("/health"),
                 _ if self.soak.has_metrics => self.plain("/metrics"),
                 _ => self.explore(),
@@ -434,13 +437,13 @@ impl<'s> Client<'s> {
             .map(drop)
     }
 
-    fn checkpoint(&mut self) -> Result<(), String> {
+    /// What else the server does by itself.
+    fn maintain(&mut self, kind: Kind, path: &str) -> Result<(), String> {
         let request = Request {
             method: "POST",
-            path: "/checkpoint".to_owned(),
+            path: path.to_owned(),
             ..Request::default()
         };
-        self.send(Kind::Checkpoint, &request, Allowed::default())
-            .map(drop)
+        self.send(kind, &request, Allowed::default()).map(drop)
     }
 }

@@ -7,7 +7,8 @@
 //! questions      of all clients about all rings, now and at old states: each answer names its commit, and has to be what the journal has
 //!                for it, as far as who asks may see it (`questions`)
 //! limits         of some users, and of unknown askers: 429, parts of answers; what is no stated limit ends the run (`verdict`)
-//! memory         of the server, each second (`memory`)
+//! memory         of the server, each second (`memory`); what `/metrics` says of its pools and caches, at half-time and at the end (`figures`)
+//! upkeep         checkpoints and compactions that administrators ask for: the rings are too small for the server to compact by itself
 //! ```
 //!
 //! At the end the server is killed amid the work and opened anew: each ring has to be what was acknowledged last, or what the change under way at that
@@ -25,11 +26,12 @@ use super::binary::{Binary, ServerProcess};
 use super::load::{LoadOptions, load};
 use super::store::{LOAD_MEMORY, table_of, write_data};
 use super::{Bar, BenchError};
-use crate::http_client::HttpClient;
+use crate::http_client::{HttpClient, Request};
 use crate::report::{Table, Times, with_thousands};
 
 mod changes;
 mod client;
+mod figures;
 mod lock;
 mod memory;
 mod model;
@@ -40,16 +42,19 @@ mod setup;
 mod shared;
 mod verdict;
 
+pub use figures::Figure;
 pub use memory::MemoryReport;
 pub use options::SoakOptions;
 
 use client::Client;
+use figures::Figures;
 use lock::lock;
 use memory::Samples;
 use places::{Place, Role};
 use questions::Question;
 use setup::PASSWORD;
 use shared::Soak;
+use verdict::Kind;
 
 /// From so many seconds on memory has to be flat over the last half. What is shorter fills caches, logs and old states all the while, so that its
 /// growth is told and nothing is held to it.
@@ -86,6 +91,8 @@ pub struct SoakReport {
     pub commits: u64,
     /// The server's memory.
     pub memory: MemoryReport,
+    /// What `/metrics` said at half-time and at the end; nothing if it said nothing.
+    pub figures: Vec<Figure>,
     /// What ended the run, if something did, with the request.
     pub failure: Option<String>,
 }
@@ -134,7 +141,7 @@ pub fn soak(
         .join("audit.jsonl")
         .to_string_lossy()
         .into_owned();
-    // Checkpoints and compactions come by themselves, and logs are written, as in a server that is looked after.
+    // Checkpoints come by themselves, and logs are written, as in a server that is looked after.
     let arguments = [
         "--memory",
         &memory,
@@ -151,7 +158,7 @@ pub fn soak(
     progress("the first answers");
     let soak = Soak::prepare(server.endpoint(), key, options)?;
     progress("clients");
-    let samples = soak.run(options, &mut server);
+    let (samples, figures) = soak.run(options, &mut server);
     drop(server);
     progress("opening it again after the kill");
     let server = binary.serve_with(&database, &arguments)?;
@@ -160,14 +167,16 @@ pub fn soak(
         let checked = soak.check_after_reopening(server.endpoint());
         failure = checked.err().map(|what| format!("after the kill: {what}"));
     }
-    Ok(soak.report(options, &samples, failure))
+    Ok(soak.report(options, &samples, figures, failure))
 }
 
 impl Soak {
     /// Lets all clients work, and looks at the server's memory. At the end the server is killed, while they still work.
-    fn run(&self, options: &SoakOptions, server: &mut ServerProcess) -> Samples {
+    fn run(&self, options: &SoakOptions, server: &mut ServerProcess) -> (Samples, Vec<Figure>) {
         let process = server.process();
         let mut samples = Samples::default();
+        let mut half_time = None;
+        let mut figures = Vec::new();
         std::thread::scope(|scope| {
             for number in 0..self.clients {
                 scope.spawn(move || match Client::new(self, number) {
@@ -180,6 +189,9 @@ impl Soak {
             let mut failure = lock(&self.failure);
             while failure.is_none() && start.elapsed() < whole {
                 samples.take(process, start.elapsed().as_secs_f64());
+                if half_time.is_none() && start.elapsed() >= whole / 2 {
+                    half_time = Some(self.figures());
+                }
                 let left = whole.saturating_sub(start.elapsed()).min(SAMPLE_INTERVAL);
                 failure = match self.failed.wait_timeout(failure, left) {
                     Ok((failure, _)) => failure,
@@ -187,10 +199,26 @@ impl Soak {
                 };
             }
             drop(failure);
+            figures = Figures::compared(&half_time.unwrap_or_default(), &self.figures());
             self.is_over.store(true, Ordering::SeqCst);
             server.kill();
         });
-        samples
+        (samples, figures)
+    }
+
+    /// What `/metrics` says now; nothing where it is not answered.
+    fn figures(&self) -> Figures {
+        let page = self.connect(Role::Administrator).and_then(|mut root| {
+            root.send(&Request {
+                method: "GET",
+                path: "/metrics".to_owned(),
+                ..Request::default()
+            })
+        });
+        match page {
+            Ok(page) if page.status == 200 => Figures::of(&String::from_utf8_lossy(&page.body)),
+            Ok(_) | Err(_) => Figures::default(),
+        }
     }
 
     /// What was acknowledged is there.
@@ -249,6 +277,7 @@ impl Soak {
         &self,
         options: &SoakOptions,
         samples: &Samples,
+        figures: Vec<Figure>,
         failure: Option<String>,
     ) -> SoakReport {
         let memory = samples.report();
@@ -271,6 +300,10 @@ impl Soak {
         if options.heavy < options.clients {
             bars.push(Bar::at_least("answers compared", "", checked as f64, 1.0));
         }
+        if self.compacts() {
+            let compactions = self.done(Kind::Compaction) as f64;
+            bars.push(Bar::at_least("compactions", "", compactions, 1.0));
+        }
         if options.seconds >= FLAT_SECONDS_MIN && options.heavy == 0 {
             let what = "growth of it over the last half";
             bars.push(Bar::at_most(
@@ -292,6 +325,7 @@ impl Soak {
             checked,
             commits: self.journal.commits(),
             memory,
+            figures,
             failure,
         }
     }
@@ -320,6 +354,10 @@ impl fmt::Display for SoakReport {
             self.memory.mean_bytes as f64 / MIB,
             self.memory.growth_percent,
         )?;
+        if !self.figures.is_empty() {
+            figures::table(&self.figures).fmt(formatter)?;
+            writeln!(formatter)?;
+        }
         table_of(&self.bars).fmt(formatter)?;
         match &self.failure {
             Some(failure) => writeln!(formatter, "\n{failure}"),

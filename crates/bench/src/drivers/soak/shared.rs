@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::changes;
 use super::lock::lock;
@@ -18,6 +18,10 @@ use crate::bsbm::parameters::ParameterPool;
 use crate::drivers::BenchError;
 use crate::http_client::{HttpClient, HttpError, Request};
 
+/// The base is compacted so often: in a short run as well, and in a long one seldom enough for changes to come together.
+const COMPACTIONS: u32 = 4;
+const COMPACT_INTERVAL_MAX: Duration = Duration::from_secs(60);
+
 /// What all clients share.
 pub(super) struct Soak {
     pub(super) endpoint: String,
@@ -28,6 +32,9 @@ pub(super) struct Soak {
     /// Of the rings of all clients in graphs, then of those in the table.
     pub(super) journal: Journal,
     pub(super) has_metrics: bool,
+    compact_interval: Duration,
+    /// When somebody who administers asks for the next one.
+    next_compaction: Mutex<Instant>,
     pub(super) is_over: AtomicBool,
     pub(super) checked: AtomicU64,
     pub(super) counts: Mutex<BTreeMap<(Kind, Ended), Vec<Duration>>>,
@@ -56,6 +63,8 @@ impl Soak {
             path: "/metrics".to_owned(),
             ..Request::default()
         })?;
+        let compact_interval =
+            (Duration::from_secs(options.seconds) / COMPACTIONS).min(COMPACT_INTERVAL_MAX);
         let pool = ParameterPool::from_catalog(&Catalog::new(&options.data))?;
         Ok(Self {
             endpoint: endpoint.to_owned(),
@@ -65,6 +74,8 @@ impl Soak {
             statics: Statics::ask(&mut root, &pool)?,
             journal: Journal::new(2 * options.clients),
             has_metrics: metrics.status == 200,
+            compact_interval,
+            next_compaction: Mutex::new(Instant::now() + compact_interval),
             is_over: AtomicBool::new(false),
             checked: AtomicU64::new(0),
             counts: Mutex::default(),
@@ -80,6 +91,27 @@ impl Soak {
             Role::KeyEditor => client.with_key(&self.key),
             _ => client.with_password(role.user(), PASSWORD),
         })
+    }
+
+    /// Whether there is somebody who administers, and asks for compactions.
+    pub(super) fn compacts(&self) -> bool {
+        (self.heavy..self.clients).any(|number| Role::of(number) == Role::Administrator)
+    }
+
+    /// Whether it is time for a compaction; to one client alone.
+    pub(super) fn takes_compaction(&self) -> bool {
+        let (mut next, now) = (lock(&self.next_compaction), Instant::now());
+        let is_due = now >= *next;
+        if is_due {
+            *next = now + self.compact_interval;
+        }
+        is_due
+    }
+
+    /// How often something was done.
+    pub(super) fn done(&self, kind: Kind) -> usize {
+        let counts = lock(&self.counts);
+        counts.get(&(kind, Ended::Done)).map_or(0, Vec::len)
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -58,6 +58,7 @@ pub(super) enum Kind {
     Forbidden,
     Plain,
     Checkpoint,
+    Compaction,
 }
 
 impl Kind {
@@ -78,6 +79,7 @@ impl Kind {
             Self::Forbidden => "what one may not",
             Self::Plain => "health and metrics",
             Self::Checkpoint => "checkpoint",
+            Self::Compaction => "compaction",
         }
     }
 }
