@@ -8,6 +8,7 @@
 //!
 //! Other writers wait until its end. It costs what a bulk load into the database costs.
 
+use crate::LoadOptions;
 use crate::batch::{SpilledBatch, seal, spill};
 use crate::compact::CompactOptions;
 use crate::delta_batch::Collector;
@@ -18,8 +19,8 @@ use crate::publish::{Parsed, write};
 use crate::report::Effort;
 use crate::stage_dir::StageDir;
 use orrery_storage::{
-    BulkEnd, CommitOptions, Error, InsertionStage, PendingCommit, ReadView, Snapshot, Transaction,
-    Writer,
+    BulkEnd, CommitOptions, Error, InsertionStage, PendingCommit, ReadView, Snapshot, StagedCommit,
+    Transaction, Writer,
 };
 use orrery_term::TermId;
 use parking_lot::Mutex;
@@ -68,29 +69,53 @@ pub fn commit_in_bulk<E: From<LoadError>>(
             spilled: Vec::new(),
             quads: 0,
             has_named_graphs: false,
+            is_failed: false,
         });
         Box::new(Handle(Arc::clone(&staged)))
     });
     let mut bulk = begun.map_err(of_storage)?;
-    let commit_options = change(bulk.transaction())?;
-    let commit = match bulk.end(commit_options).map_err(of_storage)? {
-        BulkEnd::Committed(pending) => return Ok(BulkCommit::InLog(pending)),
-        BulkEnd::Staged(commit) => commit,
+    let changed = change(bulk.transaction());
+    // What is wrong with the change is for its author, and no failed load; that the disk did not take its insertions is one.
+    let (is_load, is_failed) = match &*staged.lock() {
+        Some(staged) => (staged.quads > 0, staged.is_failed),
+        None => (false, false),
     };
+    let note_if = |is_failed: bool| {
+        if is_failed {
+            database.activity().loads.note_failure();
+        }
+    };
+    note_if(is_failed);
+    let commit_options = changed?;
+    let end = bulk.end(commit_options).map_err(LoadError::from);
+    let commit = match end {
+        Ok(BulkEnd::Committed(pending)) => return Ok(BulkCommit::InLog(pending)),
+        Ok(BulkEnd::Staged(commit)) => commit,
+        Err(error) => {
+            note_if(is_load && error.is_of_the_place());
+            return Err(error.into());
+        }
+    };
+    let written = in_new_base(*commit, &staged, &stage, &options, progress);
+    note_if(written.as_ref().is_err_and(|error| error.is_of_the_place()));
+    Ok(written?)
+}
+
+/// Writes what was staged, and the state with the changes in memory, into a new base and publishes it.
+fn in_new_base(
+    commit: StagedCommit<'_>,
+    staged: &Mutex<Option<Staged>>,
+    stage: &StageDir,
+    options: &LoadOptions,
+    progress: &dyn Progress,
+) -> Result<BulkCommit, LoadError> {
     let parsed = match staged.lock().take() {
         Some(staged) => staged.parsed(),
         None => Parsed::nothing(),
     };
     let existing = ReadView::of_process(Arc::clone(commit.existing()));
     let mut outcome = (0, None);
-    let written = write(
-        parsed,
-        &existing,
-        commit.files(),
-        &stage,
-        &options,
-        progress,
-    )?;
+    let written = write(parsed, &existing, commit.files(), stage, options, progress)?;
     if commit.is_unchanged() && written.changes_nothing(&existing) {
         return Ok(BulkCommit::InBase {
             number: existing.snapshot().commit(),
@@ -121,6 +146,8 @@ struct Staged {
     spilled: Vec<SpilledBatch>,
     quads: u64,
     has_named_graphs: bool,
+    /// Whether the disk refused some of it.
+    is_failed: bool,
 }
 
 /// The transaction's side of it.
@@ -153,6 +180,7 @@ impl Staged {
         if self.collector.interner.memory_bytes() >= self.share_bytes {
             let number = self.spilled.len() as u32;
             let batch = spill(seal(self.collector.take()), &self.stage, number);
+            self.is_failed |= batch.is_err();
             self.spilled.push(batch?);
         }
         Ok(())

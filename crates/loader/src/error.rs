@@ -112,6 +112,37 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// Whether the place failed (its disk, its files, its threads), and not what was to be loaded or changed, nor the wish to go on: what whoever runs the
+    /// database is to be told.
+    pub(crate) fn is_of_the_place(&self) -> bool {
+        use orrery_storage::Error;
+        match self {
+            Self::Storage(error) => !matches!(
+                error,
+                Error::CommitConflict { .. }
+                    | Error::Duplicate { .. }
+                    | Error::HiddenGraphs { .. }
+                    | Error::NotNull { .. }
+                    | Error::Rows { .. }
+                    | Error::StagedUnreadable
+                    | Error::TransactionMemory { .. }
+                    | Error::TransactionTooLarge { .. }
+            ),
+            Self::DamagedStage | Self::Interrupted | Self::Thread(_) => true,
+            Self::NoSuchFile { .. }
+            | Self::IsDirectory { .. }
+            | Self::NoPermission { .. }
+            | Self::UnknownFormat { .. }
+            | Self::NoRdf { .. }
+            | Self::Input { .. }
+            | Self::Syntax(_)
+            | Self::StatementTooLong { .. }
+            | Self::InvalidIri { .. }
+            | Self::TooManyTerms { .. }
+            | Self::Cancelled => false,
+        }
+    }
+
     pub(crate) fn input(name: &str, source: io::Error) -> Self {
         Self::Input {
             name: name.to_owned(),

@@ -153,12 +153,12 @@ pub fn load_into(
     let start = Stopwatch::start();
     let database = writer.database();
     let sources = check(sources, options, database.file_system())?;
-    let stage = StageDir::create_beside_others(
-        Arc::clone(database.file_system()),
-        database.directory(),
-        options.literal_bytes_max,
-    )?;
     let run = || {
+        let stage = StageDir::create_beside_others(
+            Arc::clone(database.file_system()),
+            database.directory(),
+            options.literal_bytes_max,
+        )?;
         let parsed = parse(&sources, &stage, options, progress)?;
         let mut rebase = writer.begin_load()?;
         rebase.add_language_tags(&parsed.language_tags());
@@ -174,6 +174,9 @@ pub fn load_into(
     };
     let result = run();
     progress.end();
+    if result.as_ref().is_err_and(LoadError::is_of_the_place) {
+        database.activity().loads.note_failure();
+    }
     result.map(|report| finished(report, start))
 }
 

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use orrery_loader::{
     BulkCommit, CompactOptions, LoadError, SilentProgress, changes_of, commit_in_bulk,
 };
+use orrery_storage::io::LocalFileSystem;
+use orrery_storage::io::testing::{FailingFileSystem, Fault};
 use orrery_storage::{
     At, CommitOptions, Database, Error, FixedMemory, GraphSet, ReadView, Snapshot, Transaction,
     Writer, WriterOptions, verify,
@@ -258,4 +260,38 @@ fn what_was_staged_cannot_be_read_or_cleared_and_a_failure_leaves_nothing() {
     let mut after: Model = all.into_iter().filter(|quad| quad.1 != 2).collect();
     after.extend(&quads);
     check(&database, &database.snapshot(), &after);
+}
+
+/// As loads are: the disk that fails is counted, what is wrong with a change is for its author.
+#[test]
+fn a_change_that_the_disk_fails_on_its_way_to_a_new_base_is_counted_as_a_failed_load() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = FailingFileSystem::new(Arc::new(LocalFileSystem));
+    let database = Database::create_or_open_with(Arc::new(disk.clone()), directory.path());
+    let database = Arc::new(database.unwrap());
+    let writer = database.open_writer(WriterOptions::default()).unwrap();
+    let loads = || {
+        let loads = &database.activity().loads;
+        (loads.done(), loads.failed())
+    };
+    let many = |transaction: &mut Transaction| {
+        let mut rows = rows(transaction, &model(0..12_000, 0));
+        transaction.insert(&mut rows).map(drop)
+    };
+    let refused = bulk(&writer, TERMS_BYTES, |transaction| {
+        many(transaction)?;
+        transaction.clear_all().map(drop)
+    });
+    assert!(refused.is_err());
+    assert_eq!(loads(), (0, 0));
+    let failed = bulk(&writer, TERMS_BYTES, |transaction| {
+        many(transaction)?;
+        disk.fail_from(disk.calls(), Fault::NoSpace);
+        Ok(())
+    });
+    assert!(matches!(failed, Err(LoadError::Storage(_))), "{failed:?}");
+    disk.heal();
+    assert_eq!(loads(), (0, 1));
+    bulk(&writer, TERMS_BYTES, many).unwrap();
+    assert_eq!(loads(), (1, 1));
 }

@@ -14,6 +14,8 @@ use orrery_loader::{
     Progress, SilentProgress, Source, Stage, changes_of, compact, compact_tables, load, load_into,
 };
 use orrery_storage::Permutation;
+use orrery_storage::io::LocalFileSystem;
+use orrery_storage::io::testing::{FailingFileSystem, Fault};
 use orrery_storage::table::{
     ColumnDefinition, ColumnId, ColumnType, DEFAULT_SCHEMA, DefinitionChange, PrimaryKey,
     RelationId, TableDefinition, TableState,
@@ -353,6 +355,42 @@ fn a_load_that_fails_leaves_the_database_and_its_writer_as_they_were() {
     assert_eq!(lines_of(&writer.database().snapshot()), model_lines(&model));
     drop(writer);
     assert_whole(directory.path(), &model);
+}
+
+/// What the metrics and their alert tell: the disk that fails is counted, a wrong file is for who sent it.
+#[test]
+fn a_load_that_the_disk_fails_is_counted_and_one_of_a_wrong_file_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = FailingFileSystem::new(Arc::new(LocalFileSystem));
+    let database = Database::create_or_open_with(Arc::new(disk.clone()), directory.path());
+    let writer = Arc::new(database.unwrap())
+        .open_writer(WriterOptions::default())
+        .unwrap();
+    let file = tempfile::NamedTempFile::with_suffix(".nt").unwrap();
+    let load = |text: &str, progress: &dyn Progress| {
+        std::fs::write(file.path(), text).unwrap();
+        let source = Source::File(file.path().to_owned());
+        load_into(&writer, &[source], &LoadOptions::default(), progress)
+    };
+    let loads = || {
+        let loads = &writer.database().activity().loads;
+        (loads.done(), loads.failed())
+    };
+    let right = "<http://example.org/a> <http://example.org/b> \"c\" .\n";
+    assert!(load("<http://example.org/a> nonsense .\n", &SilentProgress).is_err());
+    let progress = CancelAt(Stage::Permutations, AtomicBool::new(false));
+    assert!(matches!(load(right, &progress), Err(LoadError::Cancelled)));
+    assert_eq!(loads(), (0, 0));
+    // When it makes its directory, and in the midst of what it writes.
+    for (number, calls) in [0, 4].into_iter().enumerate() {
+        disk.fail_from(disk.calls() + calls, Fault::NoSpace);
+        let failed = load(right, &SilentProgress);
+        assert!(matches!(failed, Err(LoadError::Storage(_))), "{failed:?}");
+        assert_eq!(loads(), (0, number as u64 + 1));
+        disk.heal();
+    }
+    load(right, &SilentProgress).unwrap();
+    assert_eq!(loads(), (1, 2));
 }
 
 /// Wants the work no more as soon as a stage begins.
