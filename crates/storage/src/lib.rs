@@ -47,6 +47,8 @@ mod replay;
 mod row_checks;
 mod scoped_states;
 mod segment;
+mod shown_files;
+mod shown_states;
 mod small;
 mod snapshot;
 mod stored;

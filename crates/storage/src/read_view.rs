@@ -8,7 +8,7 @@
 //! A [`Snapshot`] gives terms, and nothing that is in the permutations; these are reached through a view alone, so that what a
 //! scope hides is hidden wherever rows are read or counted, whatever reads them. Where graphs are hidden, the view is of a
 //! snapshot without their quads, as after a `DROP` of them: rows are masked in each permutation, row numbers and counts are
-//! those of what is left. Making such a view reads the column of the graph once; a view of all graphs costs two small allocations.
+//! those of what is left. Making the first such view over some files reads the column of the graph once; a view of all graphs costs two small allocations.
 //!
 //! What is known of the quads ([`ReadView::figures`]) is of those that are shown, too, so that estimates tell no more than answers.
 //!
@@ -22,10 +22,10 @@ use crate::Result;
 use crate::adjacency::{AdjacencySlot, Measured, Touched};
 use crate::asker::Asker;
 use crate::delta::{Changes, DeltaIndex};
-use crate::graph_set::GraphSet;
 use crate::index::{COLUMNS, Cursor, Permutation, QuadIndex, RowRange, Scan};
 use crate::read_cost::{ReadCost, ReadCounts};
-use crate::read_scope::{GraphNames, ReadScope};
+use crate::read_scope::ReadScope;
+use crate::shown_states::shown_to;
 use crate::snapshot::Snapshot;
 use crate::statistics::Figures;
 
@@ -55,15 +55,14 @@ pub struct ReadView {
 impl ReadView {
     /// What a scope shows of a snapshot.
     ///
-    /// Two small allocations where all graphs may be seen; otherwise, when a list of graphs asks for a state first, a look-up for each graph, and one pass
-    /// over the column of the graph.
+    /// Two small allocations where all graphs may be seen; otherwise, when a list of graphs asks for a state first, what was committed since it asked for
+    /// another one; and for the first one over some files a look-up for each graph, and one pass over the column of the graph.
     pub fn new(snapshot: Arc<Snapshot>, scope: ReadScope) -> Result<Arc<Self>> {
         let seen = match scope.list() {
             None => None,
-            // Also where nothing is hidden just now: that it is so would tell something.
             Some(visible) => Some(snapshot.scoped().of(visible, || {
-                let hidden = hidden_by(&snapshot, visible)?;
-                Ok(Arc::new(snapshot.shown_without(&hidden)?))
+                let (shown, bytes) = shown_to(visible, &snapshot)?;
+                Ok((Arc::new(shown), bytes))
             })?),
         };
         let snapshot = seen.unwrap_or(snapshot);
@@ -157,39 +156,6 @@ impl ReadView {
     pub fn figures(&self) -> Figures<'_> {
         self.snapshot.figures()
     }
-}
-
-/// The graphs of a snapshot that a scope does not show.
-fn hidden_by(snapshot: &Snapshot, visible: &GraphNames) -> Result<GraphSet> {
-    if visible.named.is_empty() && visible.below.is_empty() {
-        return Ok(match visible.has_default {
-            true => GraphSet::named(),
-            false => GraphSet::all(),
-        });
-    }
-    let hidden = match visible.has_default {
-        true => GraphSet::default(),
-        false => GraphSet::one(TermId::DEFAULT_GRAPH),
-    };
-    let Some(gspo) = snapshot.index(Permutation::Gspo) else {
-        return Ok(hidden);
-    };
-    let mut shown = Vec::with_capacity(visible.named.len());
-    for name in &visible.named {
-        shown.extend(snapshot.term_id(name)?);
-    }
-    shown.sort_unstable();
-    let (mut cursor, mut last) = (gspo.cursor(), TermId::DEFAULT_GRAPH);
-    let mut others = Vec::new();
-    while let Some(graph) = cursor.distinct_next(&[], Some(last))? {
-        let is_shown = shown.binary_search(&graph).is_ok()
-            || !visible.below.is_empty() && visible.below.contains(&snapshot.term(graph)?);
-        if !is_shown {
-            others.push(graph);
-        }
-        last = graph;
-    }
-    Ok(hidden.union(&GraphSet::listing(others)))
 }
 
 /// A permutation as a view shows it. Cheap to copy; what its cursors read is counted in the view.

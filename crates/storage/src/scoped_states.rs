@@ -1,7 +1,7 @@
 //! States without the quads that some askers do not see, kept beside the state that they are of.
 //!
-//! To make one reads the column of the graph, and looks at the name of each graph; whoever asks again within the same state finds it here. It goes with
-//! its state: the next commit begins without any.
+//! Whoever asks again within the same state finds it here. It goes with its state: the next commit begins without any, and makes them from what is kept
+//! beside the files ([`crate::shown_files`]). Lists are compared by what is in them: rules that are read again make new lists of the same names.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,11 @@ use crate::Result;
 use crate::read_scope::GraphNames;
 
 /// How many are kept: of so many askers with rights of their own at a time.
-const KEPT_MAX: usize = 64;
+pub(crate) const KEPT_MAX: usize = 64;
+/// Bytes of all that are kept, those that several share counted for each.
+pub(crate) const BYTES_MAX: u64 = 512 << 20;
+/// So many are kept whatever they take: of a large base each takes much, and to make it anew reads the column of the graph.
+pub(crate) const KEPT_LEAST: usize = 4;
 
 /// See the module; the last used are the first.
 #[derive(Debug)]
@@ -21,7 +25,12 @@ pub(crate) struct ScopedStates<S> {
 }
 
 /// What a list of graphs shows.
-type Kept<S> = (Arc<GraphNames>, Arc<S>);
+#[derive(Debug)]
+struct Kept<S> {
+    graphs: Arc<GraphNames>,
+    state: Arc<S>,
+    bytes: u64,
+}
 
 impl<S> Default for ScopedStates<S> {
     fn default() -> Self {
@@ -32,29 +41,97 @@ impl<S> Default for ScopedStates<S> {
 }
 
 impl<S> ScopedStates<S> {
-    /// The state for a list of graphs: the one that is kept for this very list, or a new one.
+    /// The state for a list of graphs: the one that is kept for the same graphs, or a new one, with the bytes that it takes.
     pub(crate) fn of(
         &self,
         graphs: &Arc<GraphNames>,
-        make: impl FnOnce() -> Result<Arc<S>>,
+        make: impl FnOnce() -> Result<(Arc<S>, u64)>,
     ) -> Result<Arc<S>> {
         if let Some(found) = self.find(graphs) {
             return Ok(found);
         }
         // Others need not wait; who asks for the same meanwhile makes it, too.
-        let made = make()?;
+        let (state, bytes) = make()?;
         let mut kept = self.kept.lock();
-        kept.truncate(KEPT_MAX - 1);
-        kept.push_front((Arc::clone(graphs), Arc::clone(&made)));
-        Ok(made)
+        kept.push_front(Kept {
+            graphs: Arc::clone(graphs),
+            state: Arc::clone(&state),
+            bytes,
+        });
+        let mut sum = 0_u64;
+        let fitting = kept.iter().take_while(|it| {
+            sum = sum.saturating_add(it.bytes);
+            sum <= BYTES_MAX
+        });
+        let fitting = fitting.count().clamp(KEPT_LEAST, KEPT_MAX);
+        kept.truncate(fitting);
+        Ok(state)
     }
 
     fn find(&self, graphs: &Arc<GraphNames>) -> Option<Arc<S>> {
         let mut kept = self.kept.lock();
-        let place = kept.iter().position(|(of, _)| Arc::ptr_eq(of, graphs))?;
-        let found = kept.remove(place)?;
-        let state = Arc::clone(&found.1);
+        let same = kept.iter().position(|it| Arc::ptr_eq(&it.graphs, graphs));
+        let place = same.or_else(|| kept.iter().position(|it| it.graphs == *graphs))?;
+        let mut found = kept.remove(place)?;
+        // The same list comes again more often than an equal one.
+        found.graphs = Arc::clone(graphs);
+        let state = Arc::clone(&found.state);
         kept.push_front(found);
         Some(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(number: usize) -> Arc<GraphNames> {
+        let name = orrery_term::Term::iri(format!("x:{number}"));
+        Arc::new(GraphNames {
+            named: [name].into(),
+            ..GraphNames::default()
+        })
+    }
+
+    /// Asks for lists; which of them had to be made.
+    fn made(states: &ScopedStates<usize>, lists: &[usize], bytes: u64) -> Vec<usize> {
+        let mut made = Vec::new();
+        for &number in lists {
+            let make = || {
+                made.push(number);
+                Ok((Arc::new(number), bytes))
+            };
+            assert_eq!(*states.of(&list(number), make).unwrap(), number);
+        }
+        made
+    }
+
+    #[test]
+    fn equal_lists_have_one_state() {
+        let states = ScopedStates::default();
+        assert_eq!(made(&states, &[1, 2, 1, 2, 3], 10), [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_by_number_and_bytes() {
+        let states = ScopedStates::default();
+        let many: Vec<usize> = (0..=KEPT_MAX).collect();
+        assert_eq!(made(&states, &many, 0), many);
+        assert_eq!(made(&states, &[KEPT_MAX, 1], 0), Vec::<usize>::new());
+        assert_eq!(made(&states, &[0], 0), [0], "it was not asked for longest");
+
+        let states = ScopedStates::default();
+        let share = BYTES_MAX / 8;
+        let eight: Vec<usize> = (0..8).collect();
+        assert_eq!(made(&states, &eight, share), eight);
+        assert_eq!(made(&states, &eight, share), Vec::<usize>::new());
+        assert_eq!(made(&states, &[8, 0], share), [8, 0]);
+
+        // Large ones, too, up to some.
+        let states = ScopedStates::default();
+        let few: Vec<usize> = (0..KEPT_LEAST).collect();
+        assert_eq!(made(&states, &few, BYTES_MAX), few);
+        assert_eq!(made(&states, &few, BYTES_MAX), Vec::<usize>::new());
+        assert_eq!(made(&states, &[KEPT_LEAST, 0], BYTES_MAX), [KEPT_LEAST, 0]);
     }
 }

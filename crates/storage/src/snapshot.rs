@@ -26,6 +26,7 @@ use crate::graph_set::GraphSet;
 use crate::index::{COLUMNS, PerPermutation, Permutation, QuadIndex};
 use crate::manifest::{Manifest, PrefixEntry};
 use crate::scoped_states::ScopedStates;
+use crate::shown_files::ShownFiles;
 use crate::statistics::{Figures, Sampled, SampledStatistics};
 use crate::stored::{Deltas, Stored};
 use crate::table::Tables;
@@ -45,8 +46,12 @@ pub struct Snapshot {
     tables: Arc<Tables>,
     /// What of it some askers see.
     scoped: ScopedStates<Self>,
+    /// What some askers see of `stored`, for all states over it.
+    shown_files: Arc<ShownFiles>,
     /// Of what some askers see: figures about that alone.
-    sampled: Option<SampledStatistics>,
+    sampled: Option<Arc<SampledStatistics>>,
+    /// Whether it has what no commit has, yet or ever.
+    is_of_transaction: bool,
 }
 
 impl Snapshot {
@@ -63,7 +68,9 @@ impl Snapshot {
             stored,
             tables: Arc::default(),
             scoped: ScopedStates::default(),
+            shown_files: Arc::default(),
             sampled: None,
+            is_of_transaction: false,
         }
     }
 
@@ -75,6 +82,11 @@ impl Snapshot {
         mut counts: SnapshotCounts,
     ) -> Result<Self> {
         let indexes = stored.views(&deltas)?;
+        // What is kept there lies over these very files.
+        let shown_files = match Arc::ptr_eq(&stored, &self.stored) {
+            true => Arc::clone(&self.shown_files),
+            false => Arc::default(),
+        };
         if let Some(spog) = indexes.get(Permutation::Spog) {
             counts.quads = spog.rows();
         }
@@ -88,7 +100,9 @@ impl Snapshot {
             prefixes: Arc::clone(&self.prefixes),
             tables: Arc::clone(&self.tables),
             scoped: ScopedStates::default(),
+            shown_files,
             sampled: None,
+            is_of_transaction: self.is_of_transaction,
         })
     }
 
@@ -104,7 +118,9 @@ impl Snapshot {
             prefixes: Arc::clone(&self.prefixes),
             tables: Arc::clone(&self.tables),
             scoped: ScopedStates::default(),
+            shown_files: Arc::clone(&self.shown_files),
             sampled: None,
+            is_of_transaction: self.is_of_transaction,
         }
     }
 
@@ -135,6 +151,17 @@ impl Snapshot {
         self.tables = Arc::clone(tables);
         self.scoped = ScopedStates::default();
         self
+    }
+
+    /// The same state, as one that no commit has.
+    pub(crate) fn of_transaction(mut self) -> Self {
+        self.is_of_transaction = true;
+        self
+    }
+
+    /// Whether it has what no commit has, yet or ever: its ids may get to stand for other terms.
+    pub(crate) fn is_of_transaction(&self) -> bool {
+        self.is_of_transaction
     }
 
     /// The tables, views and schemas. Unchanged ones are the same `Arc`.
@@ -180,13 +207,16 @@ impl Snapshot {
         self.with_deltas(Arc::new(stored), deltas, self.counts)
     }
 
-    /// What somebody sees who does not see the quads of some graphs, of a state that is whole. It tells no more than a database does that holds nothing
-    /// else: GSPO is there where a quad of a named graph is seen, and figures are of what is seen.
-    pub(crate) fn shown_without(&self, hidden: &GraphSet) -> Result<Self> {
-        let mut shown = match hidden.is_empty() {
-            true => self.with_manifest(Arc::clone(&self.manifest)),
-            false => self.without(hidden)?,
-        };
+    /// What somebody sees of it who does not see all graphs: what is left of the files and of the changes. It tells no more than a database does that
+    /// holds nothing else: GSPO is there where a quad of a named graph is seen, and figures are of what is seen, also where nothing is hidden just now:
+    /// that it is so would tell something.
+    pub(crate) fn showing(
+        &self,
+        files: &Arc<Stored>,
+        deltas: Deltas,
+        sampled: Arc<SampledStatistics>,
+    ) -> Result<Self> {
+        let mut shown = self.with_deltas(Arc::clone(files), deltas, self.counts)?;
         if let Some(gspo) = shown.index(Permutation::Gspo) {
             let named = gspo
                 .cursor()
@@ -195,13 +225,18 @@ impl Snapshot {
                 shown.indexes.remove(Permutation::Gspo);
             }
         }
-        shown.sampled = Some(SampledStatistics::default());
+        shown.sampled = Some(sampled);
         Ok(shown)
     }
 
     /// What of it some askers see.
     pub(crate) fn scoped(&self) -> &ScopedStates<Self> {
         &self.scoped
+    }
+
+    /// What some askers see of the files.
+    pub(crate) fn shown_files(&self) -> &ShownFiles {
+        &self.shown_files
     }
 
     /// Number of quads of some graphs.
@@ -399,6 +434,19 @@ impl Snapshot {
                 self.parse(&key)
             }
             _ => id.to_inline_term().ok_or_else(|| self.no_term(id)),
+        }
+    }
+
+    /// The term of an id that this state knows, or another one over the same files that has so many terms of the delta dictionary.
+    pub(crate) fn term_of_any(&self, id: TermId, delta_terms: u64) -> Result<Term<'static>> {
+        if id.kind() != TermKind::Delta {
+            return self.term(id);
+        }
+        let (index, mut key) = (id.payload(), Vec::new());
+        let terms = self.delta_terms().max(delta_terms);
+        match index < terms && self.delta_dictionary().key(index, &mut key) {
+            true => self.parse(&key),
+            false => Err(self.no_term(id)),
         }
     }
 

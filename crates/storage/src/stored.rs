@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::base::{BASE_PERMUTATIONS, Base};
+use crate::changes::{drop_graphs, has_named_graph};
 use crate::counts::SnapshotCounts;
 use crate::delta::DeltaEntry;
 use crate::delta::DeltaIndex;
@@ -28,6 +29,11 @@ impl Deltas {
 
     pub(crate) fn set(&mut self, delta: DeltaIndex) {
         self.indexes.set(delta.permutation(), delta);
+    }
+
+    /// Bytes of memory, of chunks shared with others too.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.indexes.values().map(DeltaIndex::memory_bytes).sum()
     }
 
     /// Number of changes.
@@ -168,6 +174,27 @@ impl Stored {
     pub(crate) fn hiding(&self, graphs: &GraphSet, counts: SnapshotCounts) -> Result<Self> {
         let (base, hidden) = (Arc::clone(&self.base), self.hidden.union(graphs));
         Self::new(base, hidden, Deltas::default(), false, counts)
+    }
+
+    /// The same without the quads of some graphs, for who does not see these. What is left of the flushed changes is in memory.
+    pub(crate) fn showing_all_but(&self, graphs: &GraphSet) -> Result<Self> {
+        let mut changes = match graphs.is_all() {
+            true => Vec::new(),
+            false => self.flushed.changes()?,
+        };
+        drop_graphs(&mut changes, graphs);
+        // GSPO always, as in files: what is laid over it may need that.
+        let flushed = Deltas::default().apply(&changes, None, true)?;
+        let (base, hidden) = (Arc::clone(&self.base), self.hidden.union(graphs));
+        let has_named_graphs = has_named_graph(&changes);
+        Self::new(base, hidden, flushed, has_named_graphs, self.counts)
+    }
+
+    /// Bytes of memory of what is hidden and of changes, without files.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let indexes = self.indexes.values().chain(&self.hidden_gspo);
+        let masks = indexes.map(|index| index.mask_bytes());
+        masks.sum::<u64>() + self.flushed.memory_bytes()
     }
 
     /// The permutations with changes laid over them.

@@ -109,6 +109,13 @@ impl Mask {
         self.file_rows - self.rows
     }
 
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let bytes = size_of_val(&self.before[..])
+            + size_of_val(&self.vectors[..])
+            + size_of_val(&self.parts[..]);
+        bytes as u64
+    }
+
     /// How many visible rows stand before a row of the file.
     pub(super) fn visible_before(&self, row: u64) -> u64 {
         let vector = (row / VECTOR_ROWS as u64) as usize;

@@ -144,6 +144,11 @@ impl QuadIndex {
         self.mask.as_ref().map_or(0, |mask| mask.hidden())
     }
 
+    /// Bytes of memory that tell which rows are hidden.
+    pub(crate) fn mask_bytes(&self) -> u64 {
+        self.mask.as_ref().map_or(0, |mask| mask.memory_bytes())
+    }
+
     /// Whether the rows are those of the file.
     pub fn is_unchanged(&self) -> bool {
         self.deltas.is_empty() && self.mask.is_none()

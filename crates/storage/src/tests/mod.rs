@@ -18,6 +18,7 @@ mod kept_states;
 mod log_ends;
 mod read_ahead;
 mod read_views;
+mod shown_files;
 mod table_checkpoints;
 mod tables;
 mod updates;

@@ -167,13 +167,13 @@ impl Transaction {
         if self.applied < self.changes.len() {
             let net = self.net_changes(self.applied);
             let deltas = self.apply(&net)?;
-            self.current = Arc::new(self.snapshot_with(deltas, counts)?);
+            self.current = Arc::new(self.snapshot_with(deltas, counts)?.of_transaction());
             self.applied = self.changes.len();
         } else if self.current.counts() != counts
             || !Arc::ptr_eq(self.current.tables(), &self.tables)
         {
             let deltas = self.current.deltas().clone();
-            self.current = Arc::new(self.snapshot_with(deltas, counts)?);
+            self.current = Arc::new(self.snapshot_with(deltas, counts)?.of_transaction());
         }
         Ok(Arc::clone(&self.current))
     }
