@@ -27,7 +27,8 @@
 //! ([`OrderCache`](crate::plan::OrderCache)). Nothing that is kept holds a snapshot, a view or a context.
 //!
 //! Bounded by [`cache::PLAN_BYTES_MAX`], beyond which the shape and fixed constants go that were not asked for longest with all their plans, and
-//! by [`cache::VARIANTS_MAX`], beyond which the plan goes that was made first.
+//! by [`cache::VARIANTS_MAX`], beyond which the plan goes that was made first. The list of graphs that an asker sees is a part of what is kept; for a very long one
+//! nothing is.
 
 pub(crate) mod cache;
 pub(crate) mod query;

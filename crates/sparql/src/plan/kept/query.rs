@@ -22,6 +22,9 @@ use crate::statistics::{Counts, Estimator};
 
 /// Counts are similar up to this factor.
 const SIMILAR_MAX: f64 = 2.0;
+/// A plan holds the list of the graphs that its asker sees. Rules by query may find a hundred thousand; for so many and more no plan is kept, or a few askers
+/// would leave no room for the plans of others.
+pub(super) const NAMES_MAX: usize = 1_000;
 
 /// A plan, for what it was made, and how its solutions become the answer.
 #[derive(Debug)]
@@ -82,12 +85,15 @@ pub(crate) struct Constants<'c> {
 }
 
 impl<'c> Constants<'c> {
-    /// The constants with their ids; nothing if the database does not know one that stands in a pattern.
+    /// The constants with their ids; nothing if the database does not know one that stands in a pattern, or if no plan is kept for the asker.
     pub(crate) fn of(
         shape: &'c KnownShape,
         constants: &'c [Constant<'c>],
         view: &ReadView,
     ) -> Result<Option<Self>> {
+        if names_of(view.scope()).nth(NAMES_MAX - 1).is_some() {
+            return Ok(None);
+        }
         let mut parameters = Vec::with_capacity(constants.len());
         for (place, it) in shape.uses().iter().enumerate() {
             let Some(term) = shape.term(place, constants) else {
@@ -216,7 +222,7 @@ impl KeptQuery {
             state: ReadState::of(context.view()),
             is_of_commit: made.counts.are_of_commit,
             tested: AtomicU64::default(),
-            bytes: bytes_of(made.estimates.nodes(), &made.counts),
+            bytes: bytes_of(made.estimates.nodes(), &made.counts, context.view().scope()),
             parameters,
             counts: made.counts,
             plan,
@@ -271,10 +277,14 @@ impl KeptQuery {
         Ok(Some(bindings))
     }
 
-    /// Whether a newer plan makes this one useless: it is of another base, or of an earlier commit and none for later ones.
+    /// Whether a newer plan makes this one useless: it is of an earlier commit, and of another base, or none for later commits, or for what its asker saw
+    /// then and sees no more.
     pub(super) fn is_outlived_by(&self, newer: &Self) -> bool {
-        self.state.commit < newer.state.commit
-            && (self.is_of_commit || self.state.base != newer.state.base)
+        let (old, new) = (&self.state, &newer.state);
+        old.commit < new.commit
+            && (self.is_of_commit
+                || old.base != new.base
+                || old.scope.asker() == new.scope.asker() && old.scope != new.scope)
     }
 
     /// Whether a plan that was kept later makes this one needless: it is for an earlier state, so that later ones can take it, too, and about as much was counted for it; or it was
@@ -401,9 +411,26 @@ fn are_similar(counts: &Counts, others: &Counts) -> bool {
     rows.len() == of_others.len() && pairs.all(|(rows, other)| is_similar(*rows, *other))
 }
 
-/// About so many bytes are held: most of them are properties and descriptions of nodes.
-fn bytes_of(nodes: usize, counts: &Counts) -> usize {
+/// About so many bytes are held: most of them are properties and descriptions of nodes. The list of graphs is counted with each plan, for it may be the last one
+/// that holds it.
+fn bytes_of(nodes: usize, counts: &Counts, scope: &ReadScope) -> usize {
     const NODE_BYTES: usize = 4 << 10;
     const COUNT_BYTES: usize = 256;
-    NODE_BYTES * (nodes + 1) + COUNT_BYTES * (counts.patterns.len() + counts.ranged.len())
+    const NAME_BYTES: usize = 64;
+    let names = names_of(scope).map(|text| NAME_BYTES + text.len());
+    NODE_BYTES * (nodes + 1)
+        + COUNT_BYTES * (counts.patterns.len() + counts.ranged.len())
+        + names.sum::<usize>()
+}
+
+/// The names of the graphs that may be seen, or how they begin; none where all may be.
+fn names_of(scope: &ReadScope) -> impl Iterator<Item = &str> {
+    let listed = scope.graphs().into_iter();
+    listed.flat_map(|graphs| {
+        let named = graphs.named.iter().map(|name| match name {
+            Term::Iri(iri) => &**iri,
+            _ => "",
+        });
+        named.chain(graphs.below.iter())
+    })
 }

@@ -2,10 +2,13 @@
 
 use std::sync::{Arc, Weak};
 
-use orrery_storage::{SmallQuad, build_small};
-use orrery_term::Term;
+use orrery_storage::{
+    Asker, CommitOptions, GraphNames, ReadScope, SmallQuad, WriterOptions, build_small,
+};
+use orrery_term::{Term, TermId};
 
 use super::cache::{PlanCache, PlanKey, REFUSALS_MAX, REFUSED_COMMITS};
+use super::query::NAMES_MAX;
 use crate::{Engine, EngineOptions, QueryOptions};
 
 fn quads() -> Vec<SmallQuad> {
@@ -83,4 +86,65 @@ fn refusals_say_nothing_of_a_much_later_commit() {
     // Those of then are not counted with those of now.
     cache.refuse(key.clone(), 7 + REFUSED_COMMITS);
     assert!(!cache.is_refused(&key, 7 + REFUSED_COMMITS));
+}
+
+fn scope_of(asker: u64, graphs: usize) -> ReadScope {
+    let names = (0..graphs).map(|number| Term::iri(format!("http://e/graph/{number}")));
+    let graphs = GraphNames {
+        has_default: true,
+        named: names.collect(),
+        ..GraphNames::default()
+    };
+    ReadScope::only(Asker::User(asker), graphs)
+}
+
+/// Asks as somebody who sees the default graph and so many others.
+fn ask(engine: &Engine, scope: ReadScope) {
+    let text = "SELECT ?a ?l { ?a <http://e/feature> <http://e/f1> ; <http://e/label> ?l }";
+    engine.prepare(text, &QueryOptions::of(scope)).unwrap();
+}
+
+#[test]
+fn the_lists_of_graphs_that_plans_hold_are_counted_and_bounded() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Arc::new(build_small(directory.path(), &quads()).unwrap());
+    let engine = Engine::new(database, EngineOptions::default()).unwrap();
+    let bytes_with = |asker, graphs| {
+        let before = engine.plan_counts();
+        // A shape is known when it has come before.
+        (0..3).for_each(|_| ask(&engine, scope_of(asker, graphs)));
+        let after = engine.plan_counts();
+        (after.kept - before.kept, after.bytes - before.bytes)
+    };
+    let (few, bytes_of_few) = bytes_with(1, 1);
+    let (many, bytes_of_many) = bytes_with(2, 900);
+    assert_eq!((few, many), (1, 1));
+    assert!(bytes_of_many > bytes_of_few + 900 * "http://e/graph/".len() as u64);
+    assert_eq!(bytes_with(3, NAMES_MAX), (0, 0));
+}
+
+#[test]
+fn a_plan_for_what_its_asker_saw_goes_with_the_next_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Arc::new(build_small(directory.path(), &quads()).unwrap());
+    let writer = database.open_writer(WriterOptions::default()).unwrap();
+    let engine = Engine::new(Arc::clone(&database), EngineOptions::default()).unwrap();
+    let commit = |name: &str| {
+        let mut transaction = writer.begin().unwrap();
+        let term = transaction.intern(&Term::iri(name)).unwrap();
+        let row = [term, term, term, TermId::DEFAULT_GRAPH];
+        transaction.insert(&mut vec![row]).unwrap();
+        let pending = transaction.commit(CommitOptions::default()).unwrap();
+        pending.wait().unwrap();
+    };
+    (0..3).for_each(|_| ask(&engine, scope_of(1, 1)));
+    ask(&engine, scope_of(2, 1));
+    assert_eq!(engine.plan_counts().kept, 2);
+    commit("http://e/x");
+    ask(&engine, scope_of(1, 2));
+    // The other asker's is good yet.
+    assert_eq!(engine.plan_counts().kept, 2);
+    let hits = engine.plan_counts().hits;
+    ask(&engine, scope_of(2, 1));
+    assert_eq!(engine.plan_counts().hits, hits + 1);
 }
