@@ -231,21 +231,30 @@ impl<'s> Estimator<'s> {
 
     /// What the characteristic sets say of the star of these predicates, or what some of its rows tell, and by which factor its
     /// quads have grown since.
-    pub(crate) fn star(&self, predicates: &[TermId]) -> Option<(Arc<Star>, f64)> {
+    pub(crate) fn star(
+        &self,
+        predicates: &[TermId],
+    ) -> Result<Option<(Arc<Star>, f64)>, QueryError> {
         let statistics = match self.view.figures() {
             Figures::Counted(statistics) => statistics,
-            Figures::Sampled(sampled) => return Some((sampled.star(predicates).ok()??, 1.0)),
+            Figures::Sampled(sampled) => {
+                return Ok(sampled.star(predicates)?.map(|star| (star, 1.0)));
+            }
         };
-        let star = statistics.star(predicates)?;
+        let Some(star) = statistics.star(predicates) else {
+            return Ok(None);
+        };
         let mut growth = f64::MAX;
         for predicate in predicates {
-            let of_base = statistics.predicate(*predicate)?;
-            let now = self.predicate(*predicate).ok()?;
+            let Some(of_base) = statistics.predicate(*predicate) else {
+                return Ok(None);
+            };
+            let now = self.predicate(*predicate)?;
             #[expect(clippy::cast_precision_loss, reason = "an estimate")]
             let factor = now.quads as f64 / of_base.quads.max(1) as f64;
             growth = growth.min(factor);
         }
-        Some((star, growth))
+        Ok(Some((star, growth)))
     }
 
     /// The same of all quads.

@@ -78,7 +78,7 @@ impl Planner<'_> {
             // A point query has nothing to decide.
             ([only], None) if group.filters.is_empty() => Order::of_one(only.rows),
             _ => {
-                let mut join = self.join_of(group, &estimates, seed.as_ref());
+                let mut join = self.join_of(group, &estimates, seed.as_ref())?;
                 let mut order = self.order_of(group, &mut join)?;
                 services_last(group, &mut order);
                 order
@@ -244,7 +244,7 @@ impl Planner<'_> {
             }
             estimates.push(estimate);
         }
-        let mut join = self.join_of(group, &estimates, Some(input));
+        let mut join = self.join_of(group, &estimates, Some(input))?;
         let order = self.order_of(group, &mut join)?;
         let quads =
             order

@@ -70,7 +70,7 @@ impl Planner<'_> {
         let outside = VarSet::default();
         let group = &*self.with_filters_rewritten(group, &outside)?;
         let estimates = self.estimates_of(group)?;
-        let join = self.join_of(group, &estimates, None);
+        let join = self.join_of(group, &estimates, None)?;
         let members: Vec<usize> = (0..group.items.len()).collect();
         let mut rows = join.rows(&members).filtered;
         for step in &group.steps {
@@ -162,7 +162,7 @@ impl Planner<'_> {
         group: &Group,
         estimates: &[Estimate],
         seed: Option<&Relation>,
-    ) -> Join {
+    ) -> Result<Join> {
         let local = LocalVariables::of(group, seed);
         let members = group
             .items
@@ -196,19 +196,19 @@ impl Planner<'_> {
                 },
             })
             .collect();
-        Join {
+        Ok(Join {
             members,
             conditions,
-            stars: self.stars(group, &local),
+            stars: self.stars(group, &local)?,
             patience: Arc::clone(self.context.patience()),
             seed_rows: seed.map(|seed| seed.rows),
             seed_variables: seed.map_or(0, |seed| local.mask(&seed.variables())),
             ..Join::default()
-        }
+        })
     }
 
     /// The stars among the group's patterns.
-    fn stars(&self, group: &Group, local: &LocalVariables) -> Vec<Star> {
+    fn stars(&self, group: &Group, local: &LocalVariables) -> Result<Vec<Star>> {
         /// The patterns around one subject: number of the member, predicate, whether the object is selected.
         type Arms = Vec<(usize, TermId, bool)>;
         let mut subjects: Vec<(u32, Arms)> = Vec::new();
@@ -233,24 +233,24 @@ impl Planner<'_> {
                 None => subjects.push((subject, vec![arm])),
             }
         }
-        let stars = subjects.into_iter().filter(|(_, arms)| arms.len() > 1);
-        stars
-            .filter_map(|(subject, arms)| {
-                let predicates: Vec<TermId> =
-                    arms.iter().map(|(_, predicate, _)| *predicate).collect();
-                let (sets, growth) = self.estimator.star(&predicates)?;
-                let selected = arms.iter().enumerate();
-                Some(Star {
-                    subject,
-                    selected: selected.fold(0, |mask, (number, (_, _, is_selected))| {
-                        mask | u32::from(*is_selected) << number
-                    }),
-                    members: arms.into_iter().map(|(member, _, _)| member).collect(),
-                    sets,
-                    growth,
-                })
-            })
-            .collect()
+        let mut stars = Vec::new();
+        for (subject, arms) in subjects.into_iter().filter(|(_, arms)| arms.len() > 1) {
+            let predicates: Vec<TermId> = arms.iter().map(|(_, predicate, _)| *predicate).collect();
+            let Some((sets, growth)) = self.estimator.star(&predicates)? else {
+                continue;
+            };
+            let selected = arms.iter().enumerate();
+            stars.push(Star {
+                subject,
+                selected: selected.fold(0, |mask, (number, (_, _, is_selected))| {
+                    mask | u32::from(*is_selected) << number
+                }),
+                members: arms.into_iter().map(|(member, _, _)| member).collect(),
+                sets,
+                growth,
+            });
+        }
+        Ok(stars)
     }
 
     /// Whether a pattern matches the quads of all graphs.

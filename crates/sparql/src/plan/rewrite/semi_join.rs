@@ -130,7 +130,7 @@ impl Planner<'_> {
         // What filters make of ranges is read as ranges.
         let group = &*self.with_filters_rewritten(derived.innermost(), &VarSet::default())?;
         let estimates = self.estimates_of(group)?;
-        let whole = self.join_of(group, &estimates, None);
+        let whole = self.join_of(group, &estimates, None)?;
         let members: Vec<usize> = (0..group.items.len()).collect();
         let rows = whole.rows(&members).filtered;
         if rows <= WORTH_ROWS && estimates.iter().all(|it| it.work <= WORTH_ROWS) {
@@ -145,7 +145,7 @@ impl Planner<'_> {
             certain: keys.clone(),
             ..left.clone()
         };
-        let keyed = self.join_of(group, &estimates, Some(&seed));
+        let keyed = self.join_of(group, &estimates, Some(&seed))?;
         let keyed_cost =
             left.rows * SHARED_COST + keyed.order().cost + keyed.rows(&members).filtered;
         self.context.patience().check()?;
