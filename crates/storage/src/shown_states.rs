@@ -29,8 +29,8 @@ pub(crate) fn shown_to(graphs: &Arc<GraphNames>, state: &Snapshot) -> Result<(Sn
     let left = Arc::new(changes_of(&list, state)?);
     if !state.is_of_transaction() {
         list.note(Arc::clone(&left));
-        files.shrink(state.commit());
     }
+    files.shrink(state.commit());
     let sampled = Arc::clone(&left.sampled);
     let shown = state.showing(&list.files, left.deltas.clone(), sampled)?;
     let changes_bytes = if left.is_whole { 0 } else { left.bytes };
