@@ -86,7 +86,7 @@ bench-vectors: build
 compare-duckdb: build
 	$(ORRERY) bench compare --peer duckdb --scale $(or $(SCALE),1) --document docs/performance.md
 
-# From 600 seconds on the memory of the first run has to be flat.
+# From 3000 seconds on the memory of the first run has to be flat.
 SOAK := $(CARGO_TARGET_DIR)/soak
 soak: build
 	$(ORRERY) bench soak --clients $(or $(CLIENTS),64) --seconds $(or $(SECONDS),60) --memory $(or $(MEMORY),1G) --cache $(SOAK)
