@@ -62,11 +62,11 @@ impl Connection {
             let Some(rows) = self.guard.run(&mut self.wire, next).await? else {
                 break;
             };
+            if let Some(watched) = &self.guard.watched {
+                watched.add(rows.rows(), 0);
+            }
             for row in rows.each() {
                 put_message(&mut self.wire.output, b'd', |body| body.put_slice(&row));
-                if let Some(watched) = &self.guard.watched {
-                    watched.add(1, 0);
-                }
                 if self.wire.is_full() {
                     self.guard.send(&mut self.wire).await?;
                 }

@@ -10,6 +10,7 @@ pub mod adjacency;
 mod asker;
 pub mod backup;
 pub mod block_file;
+mod by_list;
 pub mod delta;
 pub mod dictionary;
 mod index;

@@ -1,35 +1,20 @@
 //! States without the quads that some askers do not see, kept beside the state that they are of.
 //!
 //! Whoever asks again within the same state finds it here. It goes with its state: the next commit begins without any, and makes them from what is kept
-//! beside the files ([`crate::shown_files`]). Lists are compared by what is in them: rules that are read again make new lists of the same names.
+//! beside the files ([`crate::shown_files`]).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::Result;
+use crate::by_list::ByList;
 use crate::read_scope::GraphNames;
 
-/// How many are kept: of so many askers with rights of their own at a time.
-pub(crate) const KEPT_MAX: usize = 64;
-/// Bytes of all that are kept, those that several share counted for each.
-pub(crate) const BYTES_MAX: u64 = 512 << 20;
-/// So many are kept whatever they take: of a large base each takes much, and to make it anew reads the column of the graph.
-pub(crate) const KEPT_LEAST: usize = 4;
-
-/// See the module; the last used are the first.
+/// See the module. Each with the bytes that it takes, those that several share counted for each.
 #[derive(Debug)]
 pub(crate) struct ScopedStates<S> {
-    kept: Mutex<VecDeque<Kept<S>>>,
-}
-
-/// What a list of graphs shows.
-#[derive(Debug)]
-struct Kept<S> {
-    graphs: Arc<GraphNames>,
-    state: Arc<S>,
-    bytes: u64,
+    kept: Mutex<ByList<(Arc<S>, u64)>>,
 }
 
 impl<S> Default for ScopedStates<S> {
@@ -47,43 +32,23 @@ impl<S> ScopedStates<S> {
         graphs: &Arc<GraphNames>,
         make: impl FnOnce() -> Result<(Arc<S>, u64)>,
     ) -> Result<Arc<S>> {
-        if let Some(found) = self.find(graphs) {
+        if let Some((found, _)) = self.kept.lock().find(graphs) {
             return Ok(found);
         }
         // Others need not wait; who asks for the same meanwhile makes it, too.
-        let (state, bytes) = make()?;
+        let made = make()?;
+        let state = Arc::clone(&made.0);
         let mut kept = self.kept.lock();
-        kept.push_front(Kept {
-            graphs: Arc::clone(graphs),
-            state: Arc::clone(&state),
-            bytes,
-        });
-        let mut sum = 0_u64;
-        let fitting = kept.iter().take_while(|it| {
-            sum = sum.saturating_add(it.bytes);
-            sum <= BYTES_MAX
-        });
-        let fitting = fitting.count().clamp(KEPT_LEAST, KEPT_MAX);
-        kept.truncate(fitting);
+        kept.add(graphs, made);
+        kept.shrink(|(_, bytes)| *bytes);
         Ok(state)
-    }
-
-    fn find(&self, graphs: &Arc<GraphNames>) -> Option<Arc<S>> {
-        let mut kept = self.kept.lock();
-        let same = kept.iter().position(|it| Arc::ptr_eq(&it.graphs, graphs));
-        let place = same.or_else(|| kept.iter().position(|it| it.graphs == *graphs))?;
-        let mut found = kept.remove(place)?;
-        // The same list comes again more often than an equal one.
-        found.graphs = Arc::clone(graphs);
-        let state = Arc::clone(&found.state);
-        kept.push_front(found);
-        Some(state)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::by_list::{BYTES_MAX, KEPT_LEAST, KEPT_MAX};
 
     fn list(number: usize) -> Arc<GraphNames> {
         let name = orrery_term::Term::iri(format!("x:{number}"));

@@ -5,26 +5,25 @@
 //! changes in memory that are left             those of the newest state that was asked for; others take up their chunks
 //! ```
 //!
-//! Bounded by [`KEPT_MAX`] and [`BYTES_MAX`]; the lists go that were not asked for longest. Nothing here holds a state.
+//! Bounded as [`ByList`] is. Nothing here holds a state.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::Result;
+use crate::by_list::ByList;
 use crate::delta::DeltaIndex;
 use crate::graph_set::GraphSet;
 use crate::index::Permutation;
 use crate::read_scope::GraphNames;
-use crate::scoped_states::{BYTES_MAX, KEPT_LEAST, KEPT_MAX};
 use crate::statistics::SampledStatistics;
 use crate::stored::{Deltas, Stored};
 
-/// See the module; the last used are the first. All states over the same files have the same one, and no others.
+/// See the module. All states over the same files have the same one, and no others.
 #[derive(Debug, Default)]
 pub(crate) struct ShownFiles {
-    kept: Mutex<VecDeque<Arc<ShownList>>>,
+    kept: Mutex<ByList<Arc<ShownList>>>,
 }
 
 /// What a list shows.
@@ -61,12 +60,7 @@ pub(crate) struct ShownChanges {
 impl ShownFiles {
     /// What is kept for a list.
     pub(crate) fn find(&self, graphs: &Arc<GraphNames>) -> Option<Arc<ShownList>> {
-        let mut kept = self.kept.lock();
-        let same = kept.iter().position(|it| Arc::ptr_eq(&it.graphs, graphs));
-        let place = same.or_else(|| kept.iter().position(|it| it.graphs == *graphs))?;
-        let found = kept.remove(place)?;
-        kept.push_front(Arc::clone(&found));
-        Some(found)
+        self.kept.lock().find(graphs)
     }
 
     /// Begins to keep what a list shows of some files, of which it hides some graphs.
@@ -99,26 +93,22 @@ impl ShownFiles {
             files,
             files_bytes,
         });
-        self.kept.lock().push_front(Arc::clone(&made));
+        self.kept.lock().add(graphs, Arc::clone(&made));
         Ok(made)
     }
 
     /// Lets lists go until the rest takes no more memory than it may, beside a state after a commit.
     pub(crate) fn shrink(&self, commit: u64) {
-        let mut kept = self.kept.lock();
-        kept.truncate(KEPT_MAX);
-        let (mut bytes, mut files) = (0, Vec::new());
-        let fitting = kept.iter().take_while(|list| {
-            bytes += list.last.lock().bytes_beside(commit);
+        let mut files = Vec::new();
+        self.kept.lock().shrink(|list| {
+            let changes_bytes = list.last.lock().bytes_beside(commit);
             // Several lists may share them.
-            if !files.contains(&Arc::as_ptr(&list.files)) {
-                files.push(Arc::as_ptr(&list.files));
-                bytes += list.files_bytes;
+            if files.contains(&Arc::as_ptr(&list.files)) {
+                return changes_bytes;
             }
-            bytes <= BYTES_MAX
+            files.push(Arc::as_ptr(&list.files));
+            changes_bytes + list.files_bytes
         });
-        let fitting = fitting.count().max(KEPT_LEAST);
-        kept.truncate(fitting);
     }
 }
 

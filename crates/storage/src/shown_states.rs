@@ -5,9 +5,9 @@
 //! are left of a state are always those of graphs that the list has, whichever state they were made from. This needs ids that stand for the same name in
 //! both, as those of committed terms do over the same files; an open transaction may still give an id to another term, so nothing of what it shows is kept.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use orrery_term::TermId;
 
 use crate::Result;

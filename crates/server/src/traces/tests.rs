@@ -3,7 +3,7 @@
 use super::export::Tracer;
 use super::messages::{ExportTraceServiceRequest, FAILED, INTERNAL, KeyValue, SERVER, Span, Value};
 use super::options::OtlpOptions;
-use super::record::EndedRequest;
+use super::record::{EndedRequest, TraceRecord};
 use crate::metrics::EndedQuery;
 use crate::stages::Stages;
 use axum::body::{Body, Bytes};
@@ -87,6 +87,15 @@ fn number(attributes: &[KeyValue], key: &str) -> Option<i64> {
     {
         Some(Value::Int(number)) => Some(number),
         _ => None,
+    }
+}
+
+/// The end of a request that asked nothing.
+fn without_query(status: u16) -> EndedRequest<'static> {
+    EndedRequest {
+        status,
+        took: Duration::ZERO,
+        query: None,
     }
 }
 
@@ -204,11 +213,7 @@ async fn traces_that_find_no_room_are_counted_and_nobody_waits() {
         Tracer::start(&OtlpOptions::new("http://127.0.0.1:1"), &Handle::current()).unwrap();
     let request = request("/no/such/path", None);
     let record = tracer.begin(&request, Instant::now(), None, false).unwrap();
-    let ended = EndedRequest {
-        status: 404,
-        took: Duration::ZERO,
-        query: None,
-    };
+    let ended = without_query(404);
     for _ in 0..3_000 {
         tracer.ended(&record, ended);
     }
@@ -218,51 +223,43 @@ async fn traces_that_find_no_room_are_counted_and_nobody_waits() {
     assert_eq!(spans[0].status, None);
 }
 
-#[tokio::test]
-async fn what_the_collector_does_not_take_is_tried_again_and_then_counted() {
-    let (endpoint, mut received) = collector(StatusCode::SERVICE_UNAVAILABLE).await;
+/// Has a request traced for a collector that answers with a status; gives what ends it, and how many attempts there were at its trace.
+async fn refused(status: StatusCode, pause: Duration) -> (Tracer, TraceRecord, usize) {
+    let (endpoint, mut received) = collector(status).await;
     let options = OtlpOptions::new(endpoint);
-    let pause = Duration::from_millis(1);
     let tracer = Tracer::start_retrying(&options, &Handle::current(), pause).unwrap();
     let request = request("/health", None);
     let record = tracer.begin(&request, Instant::now(), None, false).unwrap();
-    let ended = EndedRequest {
-        status: 200,
-        took: Duration::ZERO,
-        query: None,
-    };
-    tracer.ended(&record, ended);
+    tracer.ended(&record, without_query(200));
     tracer.finish().await;
-    for _ in 0..3 {
-        assert!(received.recv().await.is_some());
+    let mut attempts = 0;
+    while received.try_recv().is_ok() {
+        attempts += 1;
     }
+    (tracer, record, attempts)
+}
+
+#[tokio::test]
+async fn what_the_collector_does_not_take_is_tried_again_and_then_counted() {
+    let pause = Duration::from_millis(1);
+    let (tracer, record, attempts) = refused(StatusCode::SERVICE_UNAVAILABLE, pause).await;
+    assert_eq!(attempts, 3);
     assert_eq!(
         (tracer.sent(), tracer.dropped(), tracer.failures()),
         (0, 1, 3)
     );
     // Who comes behind the end is not taken.
-    tracer.ended(&record, ended);
+    tracer.ended(&record, without_query(200));
     assert_eq!(tracer.dropped(), 2);
 }
 
 #[tokio::test]
 async fn what_the_collector_will_never_take_is_sent_once() {
     for status in [400, 401, 404, 413, 500] {
-        let (endpoint, mut received) = collector(StatusCode::from_u16(status).unwrap()).await;
-        let options = OtlpOptions::new(endpoint);
         // Nobody would wait for a second attempt.
         let pause = Duration::from_secs(1_000);
-        let tracer = Tracer::start_retrying(&options, &Handle::current(), pause).unwrap();
-        let request = request("/health", None);
-        let record = tracer.begin(&request, Instant::now(), None, false).unwrap();
-        let ended = EndedRequest {
-            status: 200,
-            took: Duration::ZERO,
-            query: None,
-        };
-        tracer.ended(&record, ended);
-        tracer.finish().await;
-        assert!(received.recv().await.is_some());
+        let (tracer, _, attempts) = refused(StatusCode::from_u16(status).unwrap(), pause).await;
+        assert_eq!(attempts, 1, "{status}");
         assert_eq!(
             (tracer.sent(), tracer.dropped(), tracer.failures()),
             (0, 1, 1),

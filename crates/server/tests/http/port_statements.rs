@@ -62,10 +62,10 @@ async fn statements_are_lines_of_the_query_log() {
     refused(ann.simple_query("selekt 1").await);
     refused(ann.simple_query("delete from item").await);
     refused(ann.query("select * from salary", &[]).await);
-    let copied = "copy (select id from item where id < 5) to stdout";
+    let copied = "copy (select id from item where id < 5) to stdout with (format csv, header)";
     let sent = ann.copy_out(copied).await.unwrap();
     let sent: Vec<_> = sent.try_collect().await.unwrap();
-    assert_eq!(sent.concat(), b"1\n2\n3\n4\n");
+    assert_eq!(sent.concat(), b"id\n1\n2\n3\n4\n");
     let mut flight = flight_users::connected(&server, "ann").await;
     let counted = "select count(*) from item";
     flight_users::rows(&mut flight, counted).await.unwrap();

@@ -146,6 +146,11 @@ impl CopyRows {
         &self.bytes
     }
 
+    /// How many rows of the query they are: without a line of names.
+    pub fn rows(&self) -> u64 {
+        self.count
+    }
+
     /// Each by itself, with the end of its line: what PostgreSQL sends as one message, and some of its clients count upon.
     pub fn each(&self) -> impl Iterator<Item = Bytes> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());

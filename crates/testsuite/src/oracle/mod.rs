@@ -35,6 +35,7 @@ mod siblings;
 mod sql;
 mod store;
 mod syntax;
+mod threads;
 mod tree;
 mod updates;
 

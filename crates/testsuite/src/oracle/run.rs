@@ -13,6 +13,7 @@ use super::rules::Rules;
 use super::rules::quad_of;
 use super::shrink::{Failure, opinion, shrink};
 use super::store::{Arrival, Place, Store, Twins, Variant, VariantCounts};
+use super::threads::on_threads;
 use super::tree::Tree;
 use super::updates::{UpdatesUnderRules, updates_under_rules};
 use crate::Error;
@@ -142,20 +143,6 @@ pub fn run(options: Options, progress: &(dyn Fn(u64) + Sync)) -> Result<Report, 
     report
         .into_inner()
         .map_err(|_| Error::Reference("a thread panicked".to_owned()))
-}
-
-/// Does the same work on so many threads at a time, until all have ended; the first error is given.
-pub(super) fn on_threads(
-    threads: usize,
-    work: impl Fn() -> Result<(), Error> + Copy + Send,
-) -> Result<(), Error> {
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| {
-            let ended = thread.join();
-            ended.unwrap_or_else(|_| Err(Error::Reference("a thread panicked".to_owned())))
-        })
-    })
 }
 
 impl Report {

@@ -25,7 +25,7 @@ pub(super) use self::under_rules::updates_under_rules;
 use super::data::{DataSet, Kind};
 use super::grammar::PREFIXES;
 use super::random::Random;
-use super::run::on_threads;
+use super::threads::on_threads;
 use crate::Error;
 
 /// Requests of one case.
