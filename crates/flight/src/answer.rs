@@ -13,7 +13,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use orrery_sql::{Ending, Spent, SqlScope, Turn, Watched, spent};
+use orrery_sql::{Ending, Spent, SqlScope, Turn, Watched, bytes_of_values, spent};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
@@ -157,13 +157,6 @@ pub(crate) async fn is_killed(watched: Option<&Arc<dyn Watched>>) {
     }
 }
 
-/// The bytes of a batch's values, which are about as many as travel.
-fn bytes_of(batch: &RecordBatch) -> u64 {
-    let columns = batch.columns().iter();
-    let bytes = columns.filter_map(|column| column.to_data().get_slice_memory_size().ok());
-    bytes.map(|bytes| bytes as u64).sum()
-}
-
 /// Sends all rows; what they have failed with.
 async fn sent(
     mut rows: Batches,
@@ -174,7 +167,7 @@ async fn sent(
         match batch {
             Ok(batch) => {
                 if let Some(watched) = watched {
-                    watched.add(batch.num_rows() as u64, bytes_of(&batch));
+                    watched.add(batch.num_rows() as u64, bytes_of_values(&batch));
                 }
                 // Who has gone is noticed elsewhere.
                 sender.send(Piece::Rows(batch)).await.ok()?;

@@ -132,6 +132,7 @@ impl Call {
         // Settings, statements and the transaction are shared; the one that is kept has no part in who pays.
         let mut paid = session.clone();
         paid.set_spending(Some(Arc::clone(&entered.spending)));
+        paid.set_answer_max(entered.answer_max.clone());
         let counted = Counted {
             terms: Terms {
                 time_max: entered.time_max,

@@ -267,6 +267,8 @@ impl Connection {
         }
         let spending = entered.as_ref().map(|it| Arc::clone(&it.spending));
         self.session.set_spending(spending);
+        let answer_max = entered.as_ref().and_then(|it| it.answer_max.clone());
+        self.session.set_answer_max(answer_max);
         let turns = Arc::clone(&self.shared.context.turns);
         let turn = self
             .guard

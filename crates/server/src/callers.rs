@@ -16,7 +16,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
 use orrery_guard::{Catalog, Limited, Limits, Name, ShownToScram, UserId};
 use orrery_sql::{
-    Admitted, Caller, CallerLimits, Denied, Entered, ScramAttempt, ScramKeys, Spending, Users,
+    Admitted, AnswerBound, AnswerMax, Caller, CallerLimits, Denied, Entered, ScramAttempt,
+    ScramKeys, Spending, Users,
 };
 use ring::hmac;
 use tokio::sync::watch;
@@ -26,7 +27,7 @@ use crate::authentication::{
     Authentication, CameBy, Ruled, Who, kept_password, now_s, user_of_certificate,
 };
 use crate::errors::ServerError;
-use crate::metering::{CostWatch, Exceeded, PaidStatement};
+use crate::metering::{CostWatch, Exceeded, Meter, PaidStatement};
 use crate::sql::scope_of;
 use crate::state::ServerState;
 
@@ -393,6 +394,44 @@ impl PortLimits {
         self.port.state.metrics.spent(exceeded.limit());
         denied
     }
+
+    fn answer_max(&self, meter: &Meter) -> Option<Arc<dyn AnswerMax>> {
+        let (rows, bytes) = (meter.rows_max(), meter.bytes_max());
+        if rows.is_none() && bytes.is_none() {
+            return None;
+        }
+        let limits = self.clone();
+        Some(Arc::new(PortAnswerMax {
+            limits,
+            rows,
+            bytes,
+        }))
+    }
+}
+
+/// How long an answer to a caller may be.
+#[derive(Debug)]
+struct PortAnswerMax {
+    limits: PortLimits,
+    rows: Option<u64>,
+    bytes: Option<u64>,
+}
+
+impl AnswerMax for PortAnswerMax {
+    fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    fn too_long(&self, bound: AnswerBound) -> Denied {
+        self.limits.denied(match bound {
+            AnswerBound::Rows(max) => Exceeded::Rows { max },
+            AnswerBound::Bytes(max) => Exceeded::Bytes { max },
+        })
+    }
 }
 
 impl CallerLimits for PortLimits {
@@ -403,6 +442,7 @@ impl CallerLimits for PortLimits {
         let spending = Spending::new(state.memory_of(meter.as_ref()));
         let (sender, spent) = watch::channel(None);
         let time_max = meter.as_ref().and_then(|meter| meter.time_max());
+        let answer_max = meter.as_ref().and_then(|meter| self.answer_max(meter));
         let cost = CostWatch::new(Box::new(Arc::clone(&spending)), meter, None);
         let limits = self.clone();
         let held = PaidStatement::new(cost, move |exceeded| {
@@ -412,6 +452,7 @@ impl CallerLimits for PortLimits {
         Ok(Entered {
             time_max,
             spending,
+            answer_max,
             spent,
             held: Box::new(held),
         })

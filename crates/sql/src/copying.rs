@@ -145,7 +145,11 @@ impl Session {
         };
         let planner = self.planner(&self.seen()?);
         let plan = planner.query(copy.query.clone(), "").await?;
-        let rows = self.failing(planner.stream(&plan, "").await?);
+        let rows = planner.stream(&plan, "").await?;
+        let rows = match location {
+            None => self.answer(rows),
+            Some(_) => self.failing(rows),
+        };
         let columns = rows.schema().fields().len();
         let memory = MemoryConsumer::new("rows of a COPY").register(self.pool());
         let chunks = copy.chunks(rows, memory)?;

@@ -75,7 +75,7 @@ impl Session {
         let plan = planner.query((**query).clone(), text).await?;
         refuse_changes(&plan)?;
         let rows = planner.stream(&plan, text).await?;
-        let cursor = Cursor::new(rows, self.scope().cloned(), self.pause());
+        let cursor = Cursor::new(self.bounded(rows), self.scope().cloned(), self.pause());
         self.block.lock().put_cursor(name, cursor);
         Ok(Outcome::Done(Tag::Words("DECLARE CURSOR")))
     }

@@ -16,6 +16,7 @@
 //! rows (`changes`). Each is done as a whole or not at all. Where SQL means something else by an expression than DataFusion does, rules of the analyzer
 //! mend it (`rules`): integers that run over, sums of decimals, times, bytes, zeros.
 
+mod answer_max;
 mod arguments;
 mod arithmetic;
 mod bytes;
@@ -92,10 +93,12 @@ mod unit;
 mod unknown_in;
 mod users;
 mod using;
+mod value_bytes;
 mod values;
 mod watch;
 mod words;
 
+pub use answer_max::{AnswerBound, AnswerMax};
 pub use catalog::catalog;
 pub use committing::{Begun, Committing};
 pub use connections::{Connections, OpenConnection};
@@ -133,5 +136,6 @@ pub use users::{
     Admitted, Caller, CallerLimits, Denied, Entered, RuledScope, ScramAttempt, ScramKeys, Spent,
     Users, spent,
 };
+pub use value_bytes::bytes_of_values;
 pub use values::ValueTexts;
 pub use watch::{Ending, Watch, Watchable, Watched};

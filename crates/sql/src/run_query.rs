@@ -60,7 +60,7 @@ impl Session {
             .with_param_values(values)
             .map_err(|error| Error::of_engine(&error, text))?;
         let stream = planner.stream(&plan, text).await?;
-        Ok(Outcome::Query(self.failing(stream)))
+        Ok(Outcome::Query(self.answer(stream)))
     }
 
     /// Runs a query that is not planned any more.
@@ -74,6 +74,6 @@ impl Session {
         let plan = plan.map_err(|error| Error::of_engine(&error, text))?;
         let rows = counted_stream(plan, task_without_functions(&self.state));
         let rows = rows.map_err(|error| Error::of_run(&error))?;
-        Ok(Outcome::Query(self.failing(shown_rows(rows))))
+        Ok(Outcome::Query(self.answer(shown_rows(rows))))
     }
 }

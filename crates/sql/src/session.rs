@@ -25,6 +25,7 @@ use orrery_storage::{Asker, Database, ReadScope, Snapshot, Writer};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
+use crate::answer_max::{AnswerMax, BoundedAnswer};
 use crate::column_names::{shown_columns, shown_rows};
 use crate::committing::Committing;
 use crate::counted::{CountedAnswer, counted_stream, touches_of};
@@ -96,6 +97,8 @@ pub struct Session {
     pub(crate) sight: Option<Arc<Sight>>,
     /// How rules by query found that: their state is read in place of the newest.
     ruled: Option<Arc<dyn RuledScope>>,
+    /// How long the answer to a query may be.
+    answer_max: Option<Arc<dyn AnswerMax>>,
 }
 
 impl fmt::Debug for Session {
@@ -145,6 +148,7 @@ impl Session {
             turns: Arc::clone(runtime.turns()),
             sight: None,
             ruled: None,
+            answer_max: None,
         }
     }
 
@@ -209,6 +213,7 @@ impl Session {
             turns: Arc::clone(&self.turns),
             sight: self.sight.clone(),
             ruled: None,
+            answer_max: None,
         };
         // Who pays here has no part in it.
         another.set_spending(None);
@@ -634,10 +639,23 @@ impl Session {
         let plan = planner.logical(statement, text).await?;
         refuse_changes(&plan)?;
         let stream = planner.stream(&plan, text).await?;
-        Ok(Outcome::Query(self.failing(stream)))
+        Ok(Outcome::Query(self.answer(stream)))
     }
 
-    /// A stream whose failure is that of the open transaction.
+    /// The rows of a query for who asks: as many as they may have, and each is paid for. A failure is that of the open transaction.
+    pub(crate) fn answer(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+        self.failing(self.bounded(rows))
+    }
+
+    /// As many rows of a query as who asks may have.
+    pub(crate) fn bounded(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+        match &self.answer_max {
+            Some(max) => Box::pin(BoundedAnswer::new(rows, Arc::clone(max))),
+            None => rows,
+        }
+    }
+
+    /// Rows each of which is paid for, and whose failure is that of the open transaction.
     pub(crate) fn failing(&self, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
         let stream: SendableRecordBatchStream = match self.spending() {
             Some(spending) => Box::pin(CountedAnswer::new(stream, spending)),

@@ -17,6 +17,7 @@ use orrery_runtime::{Spending, Touched as _};
 use orrery_storage::Snapshot;
 use tokio::sync::watch;
 
+use crate::answer_max::AnswerMax;
 use crate::scope::SqlScope;
 use crate::turns::Turn;
 use crate::watch::Watched;
@@ -127,6 +128,8 @@ pub struct Entered {
     pub time_max: Option<Duration>,
     /// What counts its cost, and where its memory comes from: for [`Session::set_spending`](crate::Session::set_spending).
     pub spending: Arc<Spending>,
+    /// How long its answer may be: for [`Session::set_answer_max`](crate::Session::set_answer_max).
+    pub answer_max: Option<Arc<dyn AnswerMax>>,
     /// Why it has to end, when it costs more than there is: for [`spent`].
     pub spent: Spent,
     /// Counts it.

@@ -62,9 +62,14 @@ impl Meter {
             .collect()
     }
 
+    /// Bytes that the answer may have.
+    pub(crate) fn bytes_max(&self) -> Option<u64> {
+        self.least(|limits| limits.bytes)
+    }
+
     /// Fails for an answer that is longer than it may be.
     pub(crate) fn require_bytes(&self, bytes: u64) -> Result<(), Exceeded> {
-        match self.least(|limits| limits.bytes) {
+        match self.bytes_max() {
             Some(max) if bytes > max => Err(Exceeded::Bytes { max }),
             _ => Ok(()),
         }

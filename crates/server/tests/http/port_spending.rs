@@ -5,15 +5,16 @@ use super::fixture::TestServer;
 use super::metering::limit;
 use super::postgres_users::{any_port, connected, done, make_tables, refused, table, users};
 use super::{flight_users, port_statements};
+use arrow::array::RecordBatch;
 use bytes::Bytes;
-use futures::SinkExt;
+use futures::{SinkExt, StreamExt, TryStreamExt};
 use orrery_flight::FlightOptions;
 use orrery_postgres::PostgresOptions;
 use orrery_server::QueryLogOptions;
 use orrery_usage::Outcome;
 use serde_json::{Value, json};
 use std::path::Path;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use tonic::Code;
 
 /// 8,000,000,000 triples of rows, of which none comes out.
@@ -180,6 +181,112 @@ async fn a_user_holds_so_much_memory_at_either_port() {
     assert!(message.contains(words), "{message}");
     runs(&connected(&server, "root").await, LARGE).await;
     runs(&client, "select count(*) from item").await;
+}
+
+/// The rows that came before a refusal, and its code and words.
+async fn until_refused(client: &Client, text: &str) -> (usize, String, String) {
+    let rows = client.simple_query_raw(text).await.unwrap();
+    let mut rows = std::pin::pin!(rows);
+    let mut count = 0;
+    loop {
+        match rows.next().await {
+            Some(Ok(SimpleQueryMessage::Row(_))) => count += 1,
+            Some(Ok(_)) => {}
+            Some(Err(error)) => {
+                let (code, message) = refused(Err::<(), _>(error));
+                return (count, code, message);
+            }
+            None => panic!("{text}: all {count} rows came"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_has_as_many_rows_as_may_be_at_either_port() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start(&ann(json!({"rows": 100})), Some(directory.path())).await;
+    let words = "more than the 100 rows that you may have";
+    let (within, over) = (
+        "select id from item where id <= 100",
+        "select id from item where id <= 101",
+    );
+    let is_refused = |(code, message): (String, String)| {
+        assert_eq!(code, "53400", "{message}");
+        assert!(message.contains(words), "{message}");
+    };
+    let mut client = connected(&server, "ann").await;
+    assert_eq!(client.query(within, &[]).await.unwrap().len(), 100);
+    is_refused(refused(client.query(over, &[]).await));
+    // What may be comes, and then why the rest does not.
+    let (rows, code, message) = until_refused(&client, over).await;
+    assert_eq!(rows, 100);
+    is_refused((code, message));
+    let out = |query: &str| format!("copy ({query}) to stdout");
+    let copied = client.copy_out(&out(over)).await.unwrap();
+    let copied: Result<Vec<Bytes>, _> = copied.try_collect().await;
+    is_refused(refused(copied));
+    let copied = client.copy_out(&out(within)).await.unwrap();
+    copied.try_collect::<Vec<Bytes>>().await.unwrap();
+
+    // Portions are one answer: of a portal,
+    let block = client.transaction().await.unwrap();
+    let portal = block.bind(over, &[]).await.unwrap();
+    for expected in [60, 40] {
+        let rows = block.query_portal(&portal, expected).await.unwrap();
+        assert_eq!(rows.len(), expected as usize);
+    }
+    is_refused(refused(block.query_portal(&portal, 1).await));
+    drop(block);
+    // and of a cursor.
+    runs(&client, "begin").await;
+    runs(&client, &format!("declare c cursor for {over}")).await;
+    assert_eq!(
+        client.query("fetch 100 from c", &[]).await.unwrap().len(),
+        100
+    );
+    is_refused(refused(client.query("fetch 1 from c", &[]).await));
+    runs(&client, "rollback").await;
+
+    // What a change gives back is no answer to a query.
+    let given = "insert into salary select 1000 + id, 1 from item where id <= 200 returning id";
+    assert_eq!(client.query(given, &[]).await.unwrap().len(), 200);
+    let root = connected(&server, "root").await;
+    assert!(root.query("select id from item", &[]).await.unwrap().len() > 100);
+
+    let mut flight = flight_users::connected(&server, "ann").await;
+    let rows = flight_users::rows(&mut flight, within).await.unwrap();
+    let rows: usize = rows.iter().map(RecordBatch::num_rows).sum();
+    assert_eq!(rows, 100);
+    let (code, message) = flight_users::refused(flight_users::rows(&mut flight, over).await);
+    assert_eq!(code, Code::ResourceExhausted, "{message}");
+    assert!(
+        message.contains(words) && message.contains("SQLSTATE 53400"),
+        "{message}"
+    );
+
+    drop((client, root, flight));
+    let entries = port_statements::stop(server, directory.path()).await;
+    let of_over = entries.iter().filter(|entry| entry.text == over);
+    let outcomes: Vec<_> = of_over.map(|entry| entry.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Exceeded; 4]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_has_as_many_bytes_as_may_be_at_either_port() {
+    let server = start(&ann(json!({"bytes": 1_000})), None).await;
+    let words = "more than the 1000 B that you may have";
+    let text = |bytes: usize| format!("select repeat('x', {bytes}) as long");
+    let client = connected(&server, "ann").await;
+    let mut flight = flight_users::connected(&server, "ann").await;
+    client.query(&text(1_000), &[]).await.unwrap();
+    flight_users::rows(&mut flight, &text(1_000)).await.unwrap();
+    let (code, message) = refused(client.query(&text(1_001), &[]).await);
+    assert_eq!(code, "53400", "{message}");
+    assert!(message.contains(words), "{message}");
+    let (code, message) =
+        flight_users::refused(flight_users::rows(&mut flight, &text(1_001)).await);
+    assert_eq!(code, Code::ResourceExhausted, "{message}");
+    assert!(message.contains(words), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

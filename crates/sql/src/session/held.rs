@@ -6,6 +6,7 @@ use orrery_runtime::{Paused, Spending};
 use orrery_storage::Snapshot;
 
 use super::Session;
+use crate::answer_max::AnswerMax;
 use crate::files::FileAccess;
 use crate::scope::{Sight, SqlScope};
 use crate::users::RuledScope;
@@ -101,6 +102,11 @@ impl Session {
             .unwrap_or(&self.state.runtime_env().memory_pool);
         self.pool = Arc::clone(pool);
         self.state.config_mut().set_extension(spending);
+    }
+
+    /// Holds answers to queries to a length from now on; to none if none. Of cursors all rows together are the answer; rows that changes give back, and what is written into files, are none.
+    pub fn set_answer_max(&mut self, max: Option<Arc<dyn AnswerMax>>) {
+        self.answer_max = max;
     }
 
     /// What counts the costs of statements, if anything does.
