@@ -173,6 +173,7 @@ fn is_plain(pattern: &GraphPattern) -> bool {
         GraphPattern::Bgp { .. }
         | GraphPattern::Path { .. }
         | GraphPattern::Join { .. }
+        | GraphPattern::Lateral { .. }
         | GraphPattern::LeftJoin { .. }
         | GraphPattern::Union { .. }
         | GraphPattern::Graph { .. }
@@ -286,7 +287,9 @@ fn counts(aggregate: &spargebra::algebra::AggregateExpression) -> bool {
 fn is_resource(pattern: &GraphPattern, of: &Variable) -> bool {
     match pattern {
         GraphPattern::Bgp { patterns } => patterns.iter().any(|pattern| stands_first(pattern, of)),
-        GraphPattern::Join { left, right } => is_resource(left, of) || is_resource(right, of),
+        GraphPattern::Join { left, right } | GraphPattern::Lateral { left, right } => {
+            is_resource(left, of) || is_resource(right, of)
+        }
         GraphPattern::Union { left, right } => is_resource(left, of) && is_resource(right, of),
         GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => {
             is_resource(left, of)

@@ -211,6 +211,11 @@ pub enum ErrorKind {
         /// Its name without the mark.
         variable: String,
     },
+    /// An assignment inside of `LATERAL` to a variable that has a value before it.
+    AssignedInLateral {
+        /// Its name without the mark.
+        variable: String,
+    },
     /// A variable twice in a list where it stands once.
     RepeatedVariable {
         /// Its name without the mark.

@@ -180,6 +180,10 @@ impl SyntaxError {
             ErrorKind::AlreadyBound { variable } => {
                 format!("`?{}` is bound already", shortly(variable))
             }
+            ErrorKind::AssignedInLateral { variable } => format!(
+                "`?{}` has a value before LATERAL, and cannot get another one inside",
+                shortly(variable)
+            ),
             ErrorKind::RepeatedVariable { variable } => {
                 format!("`?{}` stands twice", shortly(variable))
             }

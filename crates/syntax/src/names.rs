@@ -104,6 +104,11 @@ impl Scope {
         last != NONE && last as usize >= mark
     }
 
+    /// What was seen between two marks, each once, in the order of numbers.
+    pub(crate) fn between(&self, from: usize, to: usize) -> Vec<VariableId> {
+        distinct(self.seen.get(from..to).unwrap_or_default())
+    }
+
     /// Forgets what was seen from a mark on.
     pub(crate) fn forget(&mut self, mark: usize) {
         while self.seen.len() > mark {
@@ -115,12 +120,15 @@ impl Scope {
 
     /// What was seen from a mark on, each once, in the order of numbers.
     pub(crate) fn since(&self, mark: usize) -> Vec<VariableId> {
-        let seen = self.seen.get(mark..).unwrap_or_default();
-        let mut ids: Vec<VariableId> = seen.iter().map(|(id, _)| *id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids
+        distinct(self.seen.get(mark..).unwrap_or_default())
     }
+}
+
+fn distinct(seen: &[(VariableId, u32)]) -> Vec<VariableId> {
+    let mut ids: Vec<VariableId> = seen.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 /// What names begin with that are made up.

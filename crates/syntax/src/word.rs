@@ -36,7 +36,7 @@ keywords! {
     Clear = "CLEAR", Construct = "CONSTRUCT", Copy = "COPY", Create = "CREATE", Data = "DATA", Default = "DEFAULT",
     Delete = "DELETE", Desc = "DESC", Describe = "DESCRIBE", Distinct = "DISTINCT", Drop = "DROP", Exists = "EXISTS",
     False = "false", Filter = "FILTER", From = "FROM", Graph = "GRAPH", Group = "GROUP", Having = "HAVING", In = "IN",
-    Insert = "INSERT", Into = "INTO", Limit = "LIMIT", Load = "LOAD", Minus = "MINUS", Move = "MOVE", Named = "NAMED",
+    Insert = "INSERT", Into = "INTO", Lateral = "LATERAL", Limit = "LIMIT", Load = "LOAD", Minus = "MINUS", Move = "MOVE", Named = "NAMED",
     Not = "NOT", Offset = "OFFSET", Optional = "OPTIONAL", Order = "ORDER", Prefix = "PREFIX", Reduced = "REDUCED",
     Select = "SELECT", Separator = "SEPARATOR", Service = "SERVICE", Silent = "SILENT", To = "TO", True = "true",
     Undef = "UNDEF", Union = "UNION", Using = "USING", Values = "VALUES", Version = "VERSION", Where = "WHERE",

@@ -180,3 +180,79 @@ fn a_byte_order_mark_is_no_part_of_a_word() {
     assert_eq!((first.start, first.end), (3, 6));
     assert_ne!(first.kind, TokenKind::Word);
 }
+
+#[test]
+fn lateral_stands_before_a_group_and_takes_what_its_group_has_before_it() {
+    for text in [
+        "SELECT * { LATERAL {} }",
+        "SELECT * { ?s ?p ?o LATERAL { SELECT ?x { ?s ?q ?x } LIMIT 2 } }",
+        "SELECT * { ?s ?p ?o lateral { OPTIONAL { ?s ?q ?x } } . ?x ?y ?z }",
+        "SELECT * { ?s ?p ?o LATERAL { SELECT ?s { BIND(123 AS ?o) } } }",
+        "SELECT * { ?s ?p ?o LATERAL { SELECT ?s ?n { SELECT ?s ?n { VALUES ?o { 1 } ?s ?q ?n } GROUP BY ?s ?n } } }",
+        "SELECT * { ?s ?p ?o LATERAL { FILTER EXISTS { BIND(1 AS ?o) } } }",
+        "SELECT * { ?s ?p ?o { LATERAL { BIND(1 AS ?o) } } }",
+        "SELECT * { OPTIONAL { ?s ?p ?o LATERAL { BIND(1 AS ?q) } } LATERAL { BIND(2 AS ?r) } }",
+        "SELECT * { LATERAL { BIND(1 AS ?x) } LATERAL { ?x ?y ?z } }",
+    ] {
+        // The order of `*` is another one.
+        let text = &text.replacen('*', "?s", 1);
+        let ours = query(text);
+        let theirs = spargebra::SparqlParser::new().parse_query(text);
+        assert_eq!(ours, theirs.expect(text).to_sse(), "{text}");
+    }
+    for text in [
+        "SELECT * { LATERAL }",
+        "SELECT * { LATERAL OPTIONAL { ?s ?p ?o } }",
+        "SELECT * { OPTIONAL LATERAL { ?s ?p ?o } }",
+    ] {
+        parse_query(text, &ParserOptions::default()).expect_err(text);
+        spargebra::SparqlParser::new()
+            .parse_query(text)
+            .expect_err(text);
+    }
+    for (text, column) in [
+        ("SELECT * { ?s ?p ?o LATERAL { BIND(123 AS ?o) } }", 43),
+        (
+            "SELECT * { ?s ?p ?o LATERAL { OPTIONAL { BIND(123 AS ?o) } } }",
+            54,
+        ),
+        (
+            "SELECT * { ?s ?p ?o LATERAL { ?s ?p ?o VALUES ?o { 123 456 } } }",
+            47,
+        ),
+        (
+            "SELECT * { ?s ?p ?o LATERAL { VALUES (?q ?o) { (1 2) } } }",
+            42,
+        ),
+        (
+            "SELECT * { ?s ?p ?o LATERAL { SELECT (123 AS ?o) {} } }",
+            46,
+        ),
+        (
+            "SELECT * { ?s ?p ?o LATERAL { SELECT * { BIND(123 AS ?o) } } }",
+            54,
+        ),
+        (
+            "SELECT * { ?s ?p ?o LATERAL { SELECT ?o { ?a ?b ?c } GROUP BY (?a AS ?o) } }",
+            70,
+        ),
+        (
+            "SELECT * { ?s ?p ?o LATERAL { LATERAL { BIND(1 AS ?o) } } }",
+            51,
+        ),
+        (
+            "SELECT * { ?s ?p ?o LATERAL { ?a ?b ?c MINUS { VALUES ?o { 1 } } } }",
+            55,
+        ),
+    ] {
+        let error = parse_query(text, &ParserOptions::default()).expect_err(text);
+        assert!(
+            matches!(error.kind, ErrorKind::AssignedInLateral { .. }),
+            "{text}: {error}"
+        );
+        assert_eq!(error.column, column, "{text}: {error}");
+        spargebra::SparqlParser::new()
+            .parse_query(text)
+            .expect_err(text);
+    }
+}

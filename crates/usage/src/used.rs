@@ -167,6 +167,7 @@ impl Used {
                 parts.push(Part::Path(path));
             }
             GraphPattern::Join { left, right }
+            | GraphPattern::Lateral { left, right }
             | GraphPattern::Union { left, right }
             | GraphPattern::Minus { left, right } => {
                 parts.extend([Part::Pattern(left), Part::Pattern(right)]);

@@ -53,7 +53,7 @@ use crate::service::ServiceOptions;
 /// What the bytes of a plan begin with.
 const MAGIC: &[u8; 4] = b"ORPL";
 /// The format's version: another one is refused.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Bytes before the JSON.
 const PREAMBLE_BYTES: usize = MAGIC.len() + 1 + size_of::<u32>();
 /// Bytes of a plan at most; `VALUES` of a million ids take a third.

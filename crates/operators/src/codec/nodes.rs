@@ -110,7 +110,7 @@ pub(super) enum OwnNode {
         keys_max: usize,
     },
     LimitOfEach {
-        column: usize,
+        columns: Vec<usize>,
         offset: usize,
         limit: Option<usize>,
     },
@@ -297,12 +297,20 @@ impl OwnNode {
             }
             Self::Distinct => Arc::new(DistinctExec::new(one(inputs)?)),
             Self::LimitOfEach {
-                column,
+                columns,
                 offset,
                 limit,
             } => {
-                let input = with_column(one(inputs)?, *column)?;
-                Arc::new(LimitOfEachExec::new(input, *column, *offset, *limit))
+                let mut input = one(inputs)?;
+                for column in columns {
+                    input = with_column(input, *column)?;
+                }
+                Arc::new(LimitOfEachExec::new(
+                    input,
+                    columns.clone(),
+                    *offset,
+                    *limit,
+                ))
             }
             Self::Numbered(name) => Arc::new(NumberedExec::new(one(inputs)?, name)),
             Self::Shared => Arc::new(SharedExec::new(one(inputs)?)),
@@ -479,7 +487,7 @@ fn of_plain(plan: &dyn ExecutionPlan) -> Option<OwnNode> {
     }
     if let Some(limit) = plan.downcast_ref::<LimitOfEachExec>() {
         return Some(OwnNode::LimitOfEach {
-            column: limit.column,
+            columns: limit.columns.clone(),
             offset: limit.offset,
             limit: limit.limit,
         });

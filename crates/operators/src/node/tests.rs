@@ -293,7 +293,7 @@ fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> V
         Arc::new(CandidatesExec::new(rows(), 1, true, 3)),
         KeysExec::try_new(rows(), FoundIds::new(Arc::from("s"), 0), 9).unwrap(),
         Arc::new(DistinctExec::new(rows())),
-        Arc::new(LimitOfEachExec::new(rows(), 1, 1, Some(2))),
+        Arc::new(LimitOfEachExec::new(rows(), vec![1], 1, Some(2))),
         Arc::new(NumberedExec::new(rows(), "n")),
         Arc::new(SharedExec::new(rows())),
     ]

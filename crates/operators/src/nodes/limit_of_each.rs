@@ -1,12 +1,13 @@
-//! `LIMIT` and `OFFSET` for each value of a column: those inside of `GRAPH ?g`, which count in each graph.
+//! `LIMIT` and `OFFSET` for each value of a column: those inside of `GRAPH ?g`, which count in each graph, and those inside of `LATERAL`,
+//! which count for each row around it; for each pair of values where it is both.
 //!
 //! Rows come in any order and are passed on in theirs, so over a sort each value gets its first rows. What is kept
 //! is a number for each value, counted against the memory pool; it does not spill.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::buffer::ScalarBuffer;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
 use datafusion_common::Result;
@@ -14,20 +15,22 @@ use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 use super::batch_by_batch::batch_by_batch;
 use crate::node::{Inputs, alike_input, node_methods};
 use crate::solutions::plan_properties;
 
 /// What a value costs, its place in the hash table included, in bytes.
-const VALUE_BYTES: usize = 32;
+const VALUE_BYTES: usize = 40;
 
 /// Passes on, of the rows with the same value in a column, those from `offset` on, at most `limit`.
 #[derive(Clone, Debug)]
 pub struct LimitOfEachExec {
     input: Arc<dyn ExecutionPlan>,
-    /// A column without nulls.
-    pub(crate) column: usize,
+    /// One column or two, without nulls.
+    pub(crate) columns: Vec<usize>,
     pub(crate) offset: usize,
     pub(crate) limit: Option<usize>,
     properties: Arc<PlanProperties>,
@@ -35,17 +38,17 @@ pub struct LimitOfEachExec {
 }
 
 impl LimitOfEachExec {
-    /// For each value of the column, the rows from `offset` on, `limit` of them if there is one.
+    /// For each value of the column, or pair of values of two, the rows from `offset` on, `limit` of them if there is one.
     pub fn new(
         input: Arc<dyn ExecutionPlan>,
-        column: usize,
+        columns: Vec<usize>,
         offset: usize,
         limit: Option<usize>,
     ) -> Self {
         Self {
             properties: plan_properties(&input.schema()),
             input,
-            column,
+            columns,
             offset,
             limit,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -55,23 +58,27 @@ impl LimitOfEachExec {
 
 /// How many rows each value had so far.
 struct RowCounts {
-    column: usize,
+    columns: Vec<usize>,
     offset: usize,
     /// The first row of a value that is not passed on any more.
     end: usize,
-    rows: HashMap<u64, usize>,
+    rows: HashMap<(u64, u64), usize, FixedState>,
     reservation: MemoryReservation,
 }
 
 impl RowCounts {
     fn filter(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let values = batch.column(self.column).as_primitive::<UInt64Type>();
-        let before = self.rows.len();
-        let is_kept: Vec<bool> = values
-            .values()
+        let mut columns = self
+            .columns
             .iter()
-            .map(|value| {
-                let row = self.rows.entry(*value).or_default();
+            .map(|at| batch.column(*at).as_primitive::<UInt64Type>().values());
+        let (first, second) = (columns.next(), columns.next());
+        let value = |of: Option<&ScalarBuffer<u64>>, row: usize| of.map_or(0, |of| of[row]);
+        let before = self.rows.len();
+        let is_kept: Vec<bool> = (0..batch.num_rows())
+            .map(|row| {
+                let values = (value(first, row), value(second, row));
+                let row = self.rows.entry(values).or_default();
                 let is_kept = (self.offset..self.end).contains(row);
                 *row += 1;
                 is_kept
@@ -86,7 +93,10 @@ impl RowCounts {
 impl DisplayAs for LimitOfEachExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let schema = self.input.schema();
-        write!(f, "LimitOfEachExec: ?{}", schema.field(self.column).name())?;
+        f.write_str("LimitOfEachExec:")?;
+        for column in &self.columns {
+            write!(f, " ?{}", schema.field(*column).name())?;
+        }
         if let Some(limit) = self.limit {
             write!(f, ", limit {limit}")?;
         }
@@ -107,13 +117,8 @@ impl Inputs for LimitOfEachExec {
         mut inputs: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = inputs.swap_remove(0);
-        let Self {
-            column,
-            offset,
-            limit,
-            ..
-        } = *self;
-        Ok(Arc::new(Self::new(input, column, offset, limit)))
+        let (columns, offset, limit) = (self.columns.clone(), self.offset, self.limit);
+        Ok(Arc::new(Self::new(input, columns, offset, limit)))
     }
 
     alike_input!();
@@ -128,12 +133,12 @@ impl ExecutionPlan for LimitOfEachExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let mut counted = RowCounts {
-            column: self.column,
+            columns: self.columns.clone(),
             offset: self.offset,
             end: self
                 .limit
                 .map_or(usize::MAX, |limit| self.offset.saturating_add(limit)),
-            rows: HashMap::new(),
+            rows: HashMap::default(),
             reservation: MemoryConsumer::new("LimitOfEachExec").register(context.memory_pool()),
         };
         batch_by_batch(

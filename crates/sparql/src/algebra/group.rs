@@ -194,6 +194,7 @@ impl Group {
                 filters.iter().any(is_volatile)
             }
             StepKind::OptionalIf { conditions, .. } => conditions.is_volatile(),
+            StepKind::Lateral { group } => !group.is_steady(),
             StepKind::Minus { .. } | StepKind::Mark { .. } => false,
         })
     }
@@ -315,6 +316,7 @@ impl Group {
         let touches = mentioned.difference(&self.certain);
         self.visible.extend(&group.visible);
         self.outer.extend(&group.outer);
+        self.outer.extend(&mentioned.difference(&self.visible));
         self.steps.push(Step {
             kind: StepKind::Optional {
                 group,

@@ -16,6 +16,7 @@
 
 pub(crate) mod expression;
 mod group;
+mod lateral;
 mod mapped;
 mod normalise;
 mod pushdown;
@@ -29,6 +30,7 @@ use spargebra::algebra::{AggregateExpression, Expression, PropertyPathExpression
 
 use self::expression::variables;
 
+pub(crate) use lateral::{asks_limited, depends_on_row, sees_row_at_top};
 pub(crate) use mapped::{Mapped, SeenMapped};
 pub(crate) use normalise::Normaliser;
 pub(crate) use scope::{Dataset, Scope};
@@ -203,8 +205,8 @@ pub(crate) enum Modifier {
     Slice {
         offset: usize,
         limit: Option<usize>,
-        /// Some of the solutions that have the same value here, instead of some of all.
-        of_each: Option<Var>,
+        /// Some of the solutions that have the same values here, instead of some of all: two at most.
+        of_each: Vec<Var>,
     },
     Aggregate {
         keys: Vec<Var>,
@@ -264,6 +266,10 @@ pub(crate) enum StepKind {
         group: Group,
         filters: Vec<Expression>,
         is_negated: bool,
+    },
+    /// `LATERAL`: the solutions of the group for each solution that is there.
+    Lateral {
+        group: Group,
     },
     /// Binds `variable` to whether the pattern has a solution.
     Mark {
@@ -326,7 +332,7 @@ impl Step {
                 }
                 seen
             }
-            StepKind::Mark { group, .. } => of_group(group),
+            StepKind::Mark { group, .. } | StepKind::Lateral { group } => of_group(group),
             StepKind::Bind {
                 variable,
                 expression,

@@ -5,6 +5,7 @@
 
 mod graph;
 mod ground;
+mod lateral;
 mod mapped;
 mod optional;
 mod plain;
@@ -23,7 +24,7 @@ use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, 
 
 use self::ground::{Ground, ground, ground_term};
 use self::taken_apart::TakenApart;
-use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children};
+use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
 use super::{
     Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, SeenMapped, Service,
     ServiceEndpoint, Slot, Values, Var, VarSet, VariableTable,
@@ -151,6 +152,7 @@ impl<'q> Normaliser<'q> {
                 let right = self.pattern(right, place)?;
                 Ok(self.join(left, right))
             }
+            GraphPattern::Lateral { left, right } => self.lateral(left, right, place),
             GraphPattern::LeftJoin {
                 left,
                 right,
@@ -219,7 +221,7 @@ impl<'q> Normaliser<'q> {
                 let modifier = Modifier::Slice {
                     offset: *start,
                     limit: *length,
-                    of_each: place.scope.variable(),
+                    of_each: place.scope.variable().into_iter().collect(),
                 };
                 Ok(derived(inner, modifier))
             }
@@ -523,12 +525,20 @@ impl<'q> Normaliser<'q> {
                 OrderExpression::Desc(expression) => (expression, true),
             };
             let expression = balanced(expression.clone())?;
+            let expression = self.value(&mut group, expression, place)?;
+            self.note_outer(&mut group, &expression);
             order.push(OrderKey {
-                expression: self.value(&mut group, expression, place)?,
+                expression,
                 is_descending,
             });
         }
         Ok(derived(group, Modifier::Order(order)))
+    }
+
+    /// A modifier of the group reads what a row around it binds.
+    fn note_outer(&self, group: &mut Group, expression: &Expression) {
+        let seen = variables(expression, &self.table);
+        group.outer.extend(&seen.difference(&group.visible));
     }
 
     /// The projection of the whole query: inner names stay as they are.
@@ -588,11 +598,15 @@ impl<'q> Normaliser<'q> {
                     name,
                     expr,
                     distinct,
-                } => AggregateExpression::FunctionCall {
-                    name: name.clone(),
-                    expr: self.value(&mut group, balanced(expr.clone())?, place)?,
-                    distinct: *distinct,
-                },
+                } => {
+                    let expr = self.value(&mut group, balanced(expr.clone())?, place)?;
+                    self.note_outer(&mut group, &expr);
+                    AggregateExpression::FunctionCall {
+                        name: name.clone(),
+                        expr,
+                        distinct: *distinct,
+                    }
+                }
             };
             computed.push((self.variable(variable), aggregate));
         }

@@ -98,7 +98,9 @@ pub(super) fn certain(pattern: &GraphPattern) -> Vec<&Variable> {
             pattern.on_in_scope_variable(|variable| all.push(variable));
             all
         }
-        GraphPattern::Join { left, right } => [certain(left), certain(right)].concat(),
+        GraphPattern::Join { left, right } | GraphPattern::Lateral { left, right } => {
+            [certain(left), certain(right)].concat()
+        }
         GraphPattern::Union { left, right } => {
             let right = certain(right);
             let left = certain(left).into_iter();
@@ -151,6 +153,7 @@ fn is_repeatable(pattern: &GraphPattern) -> bool {
         GraphPattern::Slice { .. } | GraphPattern::Group { .. } => false,
         GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => true,
         GraphPattern::Join { left, right }
+        | GraphPattern::Lateral { left, right }
         | GraphPattern::Union { left, right }
         | GraphPattern::Minus { left, right } => is_repeatable(left) && is_repeatable(right),
         GraphPattern::LeftJoin {
@@ -184,7 +187,9 @@ fn expected_rows(pattern: &GraphPattern) -> f64 {
         GraphPattern::Path {
             subject, object, ..
         } => expected_of_ends(subject, object),
-        GraphPattern::Join { left, right } => expected_rows(left).min(expected_rows(right)),
+        GraphPattern::Join { left, right } | GraphPattern::Lateral { left, right } => {
+            expected_rows(left).min(expected_rows(right))
+        }
         GraphPattern::Union { left, right } => expected_rows(left) + expected_rows(right),
         GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => {
             expected_rows(left)
@@ -240,6 +245,10 @@ fn explicit(pattern: GraphPattern) -> GraphPattern {
             left: Box::new(explicit_below(*left)),
             right: Box::new(explicit_below(*right)),
             expression: expression.map(explicit_exists),
+        },
+        GraphPattern::Lateral { left, right } => GraphPattern::Lateral {
+            left: Box::new(explicit_below(*left)),
+            right: Box::new(explicit(*right)),
         },
         GraphPattern::Minus { left, right } => GraphPattern::Minus {
             left: Box::new(explicit_below(*left)),

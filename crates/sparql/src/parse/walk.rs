@@ -157,6 +157,7 @@ impl<V: Visitor> Walk<'_, V> {
                 self.term(object, Place::Other);
             }
             GraphPattern::Join { left, right }
+            | GraphPattern::Lateral { left, right }
             | GraphPattern::Union { left, right }
             | GraphPattern::Minus { left, right } => {
                 self.pattern(left);

@@ -350,6 +350,7 @@ pub(super) fn asks(pattern: &GraphPattern) -> bool {
         GraphPattern::Service { .. } => true,
         GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => false,
         GraphPattern::Join { left, right }
+        | GraphPattern::Lateral { left, right }
         | GraphPattern::Union { left, right }
         | GraphPattern::Minus { left, right } => asks(left) || asks(right),
         GraphPattern::LeftJoin {

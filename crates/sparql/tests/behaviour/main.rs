@@ -7,6 +7,7 @@ mod counts;
 mod exists;
 mod forms;
 mod graphs;
+mod lateral;
 mod limits;
 mod paths;
 mod rewrites;

@@ -273,7 +273,9 @@ impl Parser<'_, '_> {
         let (mark, free) = (self.scope.mark(), self.free.len());
         // A filter does not end a basic graph pattern (SPARQL 1.1, 5.1): labels before it go on behind it.
         let labels = self.label_group;
+        let assigned = self.assigned.mark();
         let pattern = self.group()?;
+        self.assigned.forget(assigned);
         self.label_group = labels;
         // Its variables are its own.
         self.scope.forget(mark);

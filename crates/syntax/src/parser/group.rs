@@ -124,6 +124,7 @@ impl Parser<'_, '_> {
         let keywords = [
             Keyword::Optional,
             Keyword::Minus,
+            Keyword::Lateral,
             Keyword::Graph,
             Keyword::Service,
             Keyword::Filter,
@@ -164,6 +165,15 @@ impl Parser<'_, '_> {
                     let right = self.group()?;
                     self.scope.forget(mark);
                     group.pattern = GraphPattern::Minus {
+                        left: Box::new(std::mem::take(&mut group.pattern)),
+                        right: Box::new(right),
+                    };
+                }
+                Keyword::Lateral => {
+                    self.deeper()?;
+                    self.bump();
+                    let right = self.lateral_group(group.mark)?;
+                    group.pattern = GraphPattern::Lateral {
                         left: Box::new(std::mem::take(&mut group.pattern)),
                         right: Box::new(right),
                     };
@@ -290,6 +300,7 @@ impl Parser<'_, '_> {
             self.report(failure.with_hint(hint))?;
         }
         self.scope.see(id);
+        self.assigned.add(id, token);
         group.pattern = GraphPattern::Extend {
             inner: Box::new(std::mem::take(&mut group.pattern)),
             variable,
@@ -303,8 +314,10 @@ impl Parser<'_, '_> {
         let (variables, bindings) = match self.at(TokenKind::LeftParen) {
             true => self.data_rows()?,
             false => {
+                let token = self.token;
                 let (id, variable) = self.variable()?;
                 self.scope.see(id);
+                self.assigned.add(id, token);
                 self.open_brace()?;
                 let mut bindings = Vec::new();
                 while !self.at(TokenKind::RightBrace) {
@@ -333,6 +346,7 @@ impl Parser<'_, '_> {
                 self.report(failure)?;
             }
             self.scope.see(id);
+            self.assigned.add(id, token);
             variables.push(variable);
         }
         self.close(TokenKind::RightParen)?;

@@ -13,6 +13,7 @@ mod call;
 mod diagnose;
 mod expression;
 mod group;
+mod lateral;
 mod literal;
 mod mend;
 mod modifiers;
@@ -101,6 +102,7 @@ pub(crate) struct Parser<'t, 'o> {
     fresh: Fresh,
     /// Variables that an expression of `SELECT` needs a value of, and where they stand.
     free: Vec<(VariableId, Token)>,
+    assigned: lateral::Assigned,
     aggregates: Aggregates,
     aggregates_found: aggregates::Found,
     /// Each label's group of patterns.
@@ -145,6 +147,7 @@ impl<'t, 'o> Parser<'t, 'o> {
             scope: Scope::default(),
             fresh: Fresh::default(),
             free: Vec::new(),
+            assigned: lateral::Assigned::default(),
             aggregates: Aggregates::No,
             aggregates_found: aggregates::Found::default(),
             labels: HashMap::default(),

@@ -122,7 +122,12 @@ impl Parser<'_, '_> {
                 self.open(TokenKind::LeftParen, "(")?;
                 let expression = self.expression()?;
                 let name = match self.eat_keyword(Keyword::As) {
-                    true => Some(self.variable()?),
+                    true => {
+                        let token = self.token;
+                        let (id, variable) = self.variable()?;
+                        self.assigned.add(id, token);
+                        Some((id, variable))
+                    }
                     false => None,
                 };
                 self.close(TokenKind::RightParen)?;

@@ -16,6 +16,7 @@ fn begins_element(kind: TokenKind) -> bool {
             Keyword::Optional
                 | Keyword::Union
                 | Keyword::Minus
+                | Keyword::Lateral
                 | Keyword::Graph
                 | Keyword::Service
                 | Keyword::Filter

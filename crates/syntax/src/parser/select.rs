@@ -79,7 +79,11 @@ impl<'t> Parser<'t, '_> {
     pub(super) fn sub_select(&mut self) -> Parsed<GraphPattern> {
         let found = std::mem::take(&mut self.aggregates_found);
         let mark = self.scope.mark();
+        let assigned = self.assigned.begin_select();
         let selected = self.selected_inside(mark);
+        let columns = selected.as_ref().map(|(_, columns)| columns.as_slice());
+        self.assigned
+            .end_select(assigned, columns.unwrap_or_default());
         // Whatever became of it: what is around it has its own aggregates, and sees its columns only.
         self.aggregates_found = found;
         self.scope.forget(mark);
@@ -231,6 +235,8 @@ impl<'t> Parser<'t, '_> {
                     expression,
                 };
             }
+            let grouped = |id| group.ids.contains(&id) || modifiers.value_ids.contains(&id);
+            self.assigned.keep(grouped);
             for id in group.ids.into_iter().chain(modifiers.value_ids) {
                 self.scope.see(id);
             }
@@ -314,6 +320,9 @@ impl<'t> Parser<'t, '_> {
                 {
                     failure = Some(self.not_grouped(id, item.token, has_group_by));
                 }
+            }
+            if let (Some(id), true) = (id, computed) {
+                self.assigned.add(id, item.token);
             }
             if let Some((expression, needed)) = item.expression {
                 if failure.is_none()

@@ -90,6 +90,10 @@ impl Rewriter {
                 left: self.boxed(*left),
                 right: self.boxed(*right),
             },
+            GraphPattern::Lateral { left, right } => GraphPattern::Lateral {
+                left: self.boxed(*left),
+                right: self.boxed(*right),
+            },
             GraphPattern::Minus { left, right } => GraphPattern::Minus {
                 left: self.boxed(*left),
                 right: self.boxed(*right),

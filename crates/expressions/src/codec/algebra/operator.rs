@@ -65,6 +65,7 @@ pub(super) enum Operator {
     /// The pattern, then an argument for each aggregate that has one.
     Group(Vec<String>, Vec<AggregateName>),
     Service(TermText, bool),
+    Lateral,
 }
 
 /// An aggregate without its argument.

@@ -260,6 +260,10 @@ impl Builder {
                 let (left, right) = self.two_patterns()?;
                 GraphPattern::Minus { left, right }
             }
+            Operator::Lateral => {
+                let (left, right) = self.two_patterns()?;
+                GraphPattern::Lateral { left, right }
+            }
             Operator::Values(names, rows) => {
                 if rows.iter().any(|row| row.len() != names.len()) {
                     return Err(CodecError::damaged("a row of VALUES is too long or short"));

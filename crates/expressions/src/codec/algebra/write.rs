@@ -191,6 +191,10 @@ fn pattern_operator<'a>(pattern: &'a GraphPattern, open: &mut Vec<Part<'a>>) -> 
             open.extend([Part::Pattern(left), Part::Pattern(right)]);
             Operator::Minus
         }
+        GraphPattern::Lateral { left, right } => {
+            open.extend([Part::Pattern(left), Part::Pattern(right)]);
+            Operator::Lateral
+        }
         GraphPattern::Values {
             variables,
             bindings,

@@ -311,6 +311,8 @@ fn takes_for_bound(pattern: &GraphPattern, variable: &Variable) -> bool {
                 || expression.as_ref().is_some_and(|it| reads(it, variable));
             takes(left) || takes(right) || (is_read && is_free(left))
         }
+        // What is on the right reads what the left side has.
+        GraphPattern::Lateral { left, right } => takes(left) || takes(right) || is_free(left),
         // The name of the graph is not counted as common, this variable would be.
         GraphPattern::Minus { left, right } => {
             takes(left) || takes(right) || mentions(right, variable)
@@ -361,6 +363,7 @@ fn has_limit(pattern: &GraphPattern) -> bool {
         GraphPattern::Join { left, right }
         | GraphPattern::LeftJoin { left, right, .. }
         | GraphPattern::Union { left, right }
+        | GraphPattern::Lateral { left, right }
         | GraphPattern::Minus { left, right } => has_limit(left) || has_limit(right),
         GraphPattern::Group { inner, .. }
         | GraphPattern::Project { inner, .. }

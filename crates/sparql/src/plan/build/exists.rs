@@ -28,8 +28,7 @@ use crate::error::Result;
 use crate::plan::estimate::expectations::existence_share;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
-use crate::plan::rewrite::correlation::{correlated, depends_on, has_minus};
-use crate::plan::rewrite::parts::is_steady;
+use crate::plan::rewrite::correlation::{Reach, correlated, depends_on, has_minus};
 
 /// Different values of which a semi join may keep so many, as far as one knows: a hash table of them does not spill.
 const VALUES_MAX: f64 = 4_000_000.0;
@@ -118,7 +117,7 @@ impl Planner<'_> {
         let outside = left.variables();
         !outside.intersects(&group.visible)
             && !depends_on(group, &outside, &self.table)
-            && is_steady(group)
+            && group.is_steady()
     }
 
     /// All rows or none: whether something that has no variable of theirs has a row.
@@ -326,14 +325,17 @@ impl Planner<'_> {
             substituted,
         };
         self.seeds.push(seed);
-        let group = correlated(&group, &item);
+        let group = correlated(&group, &item, Reach::Patterns);
         let right = self.group(&group, None, &VarSet::of([row]), None)?;
         Ok((left, row, right))
     }
 
     /// What the rows of a seed replace: all their variables. Of those that may be unbound, a copy tells later
     /// in which rows they were not.
-    fn with_witnesses(&mut self, seed: Relation) -> Result<(Relation, Vec<Substituted>)> {
+    pub(in crate::plan) fn with_witnesses(
+        &mut self,
+        seed: Relation,
+    ) -> Result<(Relation, Vec<Substituted>)> {
         let mut substituted = Vec::with_capacity(seed.columns.len());
         let mut copies = Vec::new();
         for &variable in &seed.columns {

@@ -98,6 +98,7 @@ impl Planner<'_> {
                 filters,
                 is_negated,
             } => self.exists(left, group, filters, *is_negated, needed),
+            StepKind::Lateral { group } => self.lateral(left, group, needed),
             StepKind::Mark { variable, group } => self.mark(left, *variable, group, needed),
         }
     }

@@ -8,6 +8,7 @@ mod exists;
 mod group;
 mod items;
 mod join;
+mod lateral;
 mod mapped;
 mod modifiers;
 mod operators;

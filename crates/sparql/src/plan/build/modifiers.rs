@@ -80,13 +80,11 @@ impl Planner<'_> {
             Modifier::Slice {
                 offset,
                 limit,
-                of_each: None,
-            } => self.slice(&derived.inner, *offset, *limit, (needed, fetch)),
-            Modifier::Slice {
-                offset,
-                limit,
-                of_each: Some(key),
-            } => self.slice_of_each(&derived.inner, (*offset, *limit), *key, needed),
+                of_each,
+            } => match of_each.as_slice() {
+                [] => self.slice(&derived.inner, *offset, *limit, (needed, fetch)),
+                keys => self.slice_of_each(&derived.inner, (*offset, *limit), keys, needed),
+            },
             Modifier::Aggregate {
                 keys,
                 aggregates,
@@ -156,26 +154,27 @@ impl Planner<'_> {
         self.limited(input, offset, limit)
     }
 
-    /// Some of the rows with the same value of a variable that all bind, in their order.
+    /// Some of the rows with the same values of one or two variables that all bind, in their order.
     fn slice_of_each(
         &mut self,
         inner: &Group,
         (offset, limit): (usize, Option<usize>),
-        key: Var,
+        keys: &[Var],
         needed: &VarSet,
     ) -> Result<Relation> {
         if limit == Some(0) {
             return self.nothing(&inner.visible.intersection(needed));
         }
-        let mut below = needed.clone();
-        below.insert(key);
-        let input = self.group(inner, None, &below, None)?;
-        let Some(column) = input.column(key).filter(|_| !input.is_empty) else {
+        let each = VarSet::of(keys.iter().copied());
+        let input = self.group(inner, None, &needed.union(&each), None)?;
+        let columns = keys.iter().map(|key| input.column(*key));
+        let columns: Option<Vec<usize>> = columns.collect();
+        let Some(columns) = columns.filter(|_| !input.is_empty) else {
             return Ok(input);
         };
-        let keys = self.different(inner, &VarSet::of([key]), input.rows)?;
+        let keys = self.different(inner, &each, input.rows)?;
         let rows = at_most(input.rows / keys.max(1.0), limit) * keys;
-        let plan = Arc::new(LimitOfEachExec::new(input.plan, column, offset, limit));
+        let plan = Arc::new(LimitOfEachExec::new(input.plan, columns, offset, limit));
         self.relation(plan, input.columns, input.certain, rows)
     }
 
@@ -367,6 +366,7 @@ fn late_steps(group: &Group, read: &VarSet) -> usize {
         } => !read.contains(*variable) && !is_volatile(expression),
         StepKind::Optional { .. }
         | StepKind::OptionalIf { .. }
+        | StepKind::Lateral { .. }
         | StepKind::Minus { .. }
         | StepKind::Filter(_)
         | StepKind::Exists { .. }

@@ -79,6 +79,7 @@ impl Planner<'_> {
                 StepKind::Minus { .. } | StepKind::Exists { .. } => EXISTENCE_UNKNOWN,
                 StepKind::Optional { .. }
                 | StepKind::OptionalIf { .. }
+                | StepKind::Lateral { .. }
                 | StepKind::Bind { .. }
                 | StepKind::Mark { .. } => 1.0,
             };
@@ -116,7 +117,10 @@ impl Planner<'_> {
             Modifier::Slice { limit, of_each, .. } => {
                 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
                 let limit = limit.map_or(f64::MAX, |limit| limit as f64);
-                let slices = of_each.map_or(1.0, |key| inner.groups([key].into_iter()));
+                let slices = match of_each.as_slice() {
+                    [] => 1.0,
+                    keys => inner.groups(keys.iter().copied()),
+                };
                 inner.rows.min(limit * slices)
             }
             Modifier::Aggregate { keys, .. } => inner.groups(keys.iter().copied()),

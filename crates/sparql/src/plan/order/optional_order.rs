@@ -107,6 +107,7 @@ fn is_movable(step: &Step) -> bool {
     match &step.kind {
         StepKind::Optional { filters, .. } => !filters.iter().any(is_volatile),
         StepKind::OptionalIf { .. }
+        | StepKind::Lateral { .. }
         | StepKind::Minus { .. }
         | StepKind::Bind { .. }
         | StepKind::Filter(_)

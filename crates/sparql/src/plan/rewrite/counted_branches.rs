@@ -11,7 +11,6 @@
 
 use spargebra::algebra::{AggregateExpression, Expression};
 
-use super::parts::is_steady;
 use super::totals::{Total, number, sum_of};
 use crate::algebra::expression::variables;
 use crate::algebra::{Derived, Group, Item, Modifier, Step, StepKind, Var, VarSet};
@@ -55,7 +54,7 @@ impl Planner<'_> {
             || !totals.iter().all(is_sum)
             || !inner.filters.is_empty()
             || !inner.steps.is_empty()
-            || !branches.iter().all(is_steady)
+            || !branches.iter().all(Group::is_steady)
         {
             return Ok(None);
         }
@@ -110,7 +109,7 @@ impl Planner<'_> {
         totals: &[(Var, Total)],
     ) -> Result<Option<Totalled>> {
         let is_optional = |step: &Step| matches!(step.kind, StepKind::Optional { .. });
-        if !inner.steps.iter().any(is_optional) || !is_steady(inner) {
+        if !inner.steps.iter().any(is_optional) || !inner.is_steady() {
             return Ok(None);
         }
         let mut group = inner.clone();

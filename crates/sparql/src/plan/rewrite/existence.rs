@@ -99,7 +99,10 @@ fn dropping_steps(steps: Vec<Step>, table: &VariableTable) -> Vec<Step> {
     let mut kept = Vec::with_capacity(steps.len());
     for step in steps.into_iter().rev() {
         let may_drop = match step.kind {
-            StepKind::Filter(_) | StepKind::Exists { .. } | StepKind::Minus { .. } => true,
+            StepKind::Filter(_)
+            | StepKind::Exists { .. }
+            | StepKind::Minus { .. }
+            | StepKind::Lateral { .. } => true,
             StepKind::Bind { .. }
             | StepKind::Optional { .. }
             | StepKind::OptionalIf { .. }

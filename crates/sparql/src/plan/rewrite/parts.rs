@@ -14,8 +14,8 @@
 use orrery_operators::run_counts::has_runs;
 
 use super::totals::{Side, Total};
-use crate::algebra::expression::{is_volatile, variables};
-use crate::algebra::{Group, Item, Step, StepKind, Var, VarSet, VariableTable};
+use crate::algebra::expression::variables;
+use crate::algebra::{Group, Item, Var, VarSet, VariableTable};
 use crate::plan::planner::Planner;
 use crate::statistics::operator_pattern;
 
@@ -52,27 +52,7 @@ pub(super) enum Separators {
 /// divides others has to know that, too.)
 pub(super) fn is_dividable(group: &Group) -> bool {
     let members = group.items.len() + group.steps.len();
-    !group.items.is_empty() && (2..=ITEMS_MAX).contains(&members) && is_steady(group)
-}
-
-/// Whether nothing in a group gives another value each time.
-pub(in crate::plan) fn is_steady(group: &Group) -> bool {
-    let of_item = |item: &Item| match item {
-        Item::Derived(derived) => is_steady(&derived.inner),
-        other => other.groups().iter().all(is_steady),
-    };
-    let of_step = |step: &Step| match &step.kind {
-        StepKind::Optional { group, .. }
-        | StepKind::Exists { group, .. }
-        | StepKind::Minus { group, .. }
-        | StepKind::Mark { group, .. } => is_steady(group),
-        StepKind::OptionalIf { group, conditions } => is_steady(group) && is_steady(conditions),
-        StepKind::Bind { .. } | StepKind::Filter(_) => true,
-    };
-    !group.is_volatile()
-        && !group.filters.iter().any(is_volatile)
-        && group.items.iter().all(of_item)
-        && group.steps.iter().all(of_step)
+    !group.items.is_empty() && (2..=ITEMS_MAX).contains(&members) && group.is_steady()
 }
 
 /// The parts of a group of which totals by keys are asked.

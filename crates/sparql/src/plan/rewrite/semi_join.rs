@@ -325,6 +325,7 @@ fn may_see(group: &Group, hidden: &VarSet, table: &VariableTable) -> bool {
             StepKind::OptionalIf { .. }
             | StepKind::Minus { .. }
             | StepKind::Exists { .. }
+            | StepKind::Lateral { .. }
             | StepKind::Mark { .. } => true,
         })
 }

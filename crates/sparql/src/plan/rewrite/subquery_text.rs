@@ -206,6 +206,7 @@ impl TextWriter<'_> {
             }
             StepKind::Optional { .. }
             | StepKind::OptionalIf { .. }
+            | StepKind::Lateral { .. }
             | StepKind::Minus { .. }
             | StepKind::Exists { .. }
             | StepKind::Mark { .. } => None,

@@ -29,8 +29,8 @@ fn clause_of(keyword: Keyword) -> &'static str {
     }
 }
 
-const ELEMENT_WORDS: [&str; 8] = [
-    "OPTIONAL", "UNION", "MINUS", "GRAPH", "SERVICE", "FILTER", "BIND", "VALUES",
+const ELEMENT_WORDS: [&str; 9] = [
+    "OPTIONAL", "UNION", "MINUS", "LATERAL", "GRAPH", "SERVICE", "FILTER", "BIND", "VALUES",
 ];
 const MODIFIER_WORDS: [&str; 7] = [
     "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES", "WHERE",
@@ -261,6 +261,7 @@ impl Parser<'_, '_> {
             Keyword::Optional,
             Keyword::Bind,
             Keyword::Minus,
+            Keyword::Lateral,
             Keyword::Service,
             Keyword::Values,
             Keyword::Union,
@@ -382,6 +383,7 @@ impl Parser<'_, '_> {
                 | Keyword::Optional
                 | Keyword::Bind
                 | Keyword::Minus
+                | Keyword::Lateral
                 | Keyword::Graph
                 | Keyword::Service),
             ) => self.error(ErrorKind::Misplaced {

@@ -43,6 +43,7 @@ struct Grammar<'r> {
     /// Names given out so far.
     fresh: usize,
     exists_depth: usize,
+    lateral_depth: usize,
 }
 
 /// A random query over data of a kind.
@@ -54,11 +55,17 @@ pub(crate) fn query(random: &mut Random, kind: Kind, has_graphs: bool) -> Tree {
         patterns_left: PATTERNS_MAX,
         fresh: 0,
         exists_depth: 0,
+        lateral_depth: 0,
     }
     .query()
 }
 
 impl Grammar<'_> {
+    /// Whether no row around reaches this place.
+    fn is_outside(&self) -> bool {
+        self.exists_depth == 0 && self.lateral_depth == 0
+    }
+
     fn variable(&mut self) -> &'static str {
         self.random.pick(&VARIABLES)
     }
@@ -137,6 +144,7 @@ impl Grammar<'_> {
             nested,
             nested * 3,
             nested * if self.has_graphs { 3 } else { 1 },
+            nested * 2,
         ];
         match self.random.weighted(&weights) {
             0 => self.triples(),
@@ -149,7 +157,8 @@ impl Grammar<'_> {
             7 => self.minus(depth),
             8 => self.around("", depth),
             9 => self.subquery(depth),
-            _ => self.graph(depth),
+            10 => self.graph(depth),
+            _ => self.lateral(depth),
         }
     }
 
@@ -171,11 +180,29 @@ impl Grammar<'_> {
         union.droppable()
     }
 
+    /// A group for each solution before it: a subquery, most often one whose limit has one answer, or any.
+    fn lateral(&mut self, depth: usize) -> Tree {
+        let lateral = Tree::new(Sort::Element).text("LATERAL ");
+        self.lateral_depth += 1;
+        let group = match self.random.below(10) {
+            0..=2 if self.takes(2) => self.limited_subquery(),
+            0..=5 => self.subquery(depth),
+            6 => Tree::new(Sort::Group)
+                .text("{ ")
+                .child(self.around("OPTIONAL ", depth))
+                .text("} "),
+            _ => self.group(depth - 1),
+        };
+        self.lateral_depth -= 1;
+        lateral.child(group).droppable()
+    }
+
     /// In `EXISTS`, the reference counts the variables of the outer row as shared; by the
-    /// specification they were replaced by terms before (18.6, substitute).
+    /// specification they were replaced by terms before (18.6, substitute). In `LATERAL` it counts all of the row's variables,
+    /// whether a side mentions them or not.
     fn minus(&mut self, depth: usize) -> Tree {
         let minus = self.around("MINUS ", depth);
-        if self.exists_depth > 0 {
+        if self.exists_depth > 0 || self.lateral_depth > 0 {
             return minus.ours_only();
         }
         minus
@@ -253,8 +280,8 @@ impl Grammar<'_> {
                 format!("{s} :{link} {label} . {label} :{} {o} . ", self.predicate())
             }
             2 => format!("[] :{} {} . ", self.predicate(), self.object()),
-            // In EXISTS, the reference takes a literal that cannot be a subject for no value.
-            3 if self.kind == Kind::Canonical && self.exists_depth == 0 && self.takes(1) => {
+            // In EXISTS and LATERAL, the reference takes a literal that cannot be a subject for no value.
+            3 if self.kind == Kind::Canonical && self.is_outside() && self.takes(1) => {
                 let (s, o) = (self.subject(), self.triple_pattern());
                 format!("{s} :{} {o} . ", self.random.pick(&VALUES))
             }

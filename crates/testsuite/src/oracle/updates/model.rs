@@ -211,6 +211,7 @@ fn has_service(pattern: &GraphPattern) -> bool {
         GraphPattern::Join { left, right }
         | GraphPattern::LeftJoin { left, right, .. }
         | GraphPattern::Union { left, right }
+        | GraphPattern::Lateral { left, right }
         | GraphPattern::Minus { left, right } => has_service(left) || has_service(right),
         GraphPattern::Filter { expr, inner } => condition_has_service(expr) || has_service(inner),
         GraphPattern::Extend { inner, .. } => has_service(inner),
@@ -247,6 +248,10 @@ fn without_service(pattern: GraphPattern) -> GraphPattern {
             expression,
         },
         GraphPattern::Union { left, right } => GraphPattern::Union {
+            left: map(left),
+            right: map(right),
+        },
+        GraphPattern::Lateral { left, right } => GraphPattern::Lateral {
             left: map(left),
             right: map(right),
         },
