@@ -89,6 +89,16 @@ impl AcceptedFormats {
         )
     }
 
+    /// The format for the quads of a CONSTRUCT: one that holds graphs.
+    pub(crate) fn dataset(&self) -> Result<Chosen<GraphFormat>, NoFormat> {
+        self.choose(
+            &GraphFormat::WITH_GRAPHS,
+            GraphFormat::media_types,
+            GraphFormat::name,
+            GraphFormat::from_name_with_graphs,
+        )
+    }
+
     fn choose<F: Copy + PartialEq>(
         &self,
         all: &[F],

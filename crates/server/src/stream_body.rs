@@ -302,7 +302,10 @@ async fn produce_prepared(
             }
         }
         QueryKind::Construct | QueryKind::Describe => {
-            let chosen = job.accepted.graph()?;
+            let chosen = match prepared.gives_quads() {
+                true => job.accepted.dataset()?,
+                false => job.accepted.graph()?,
+            };
             output.content_type = Some(chosen.content_type());
             if is_known(job, prepared, chosen.format.name(), output)? {
                 return output.send_head(Content::NotModified);
@@ -436,8 +439,8 @@ async fn write_triples(
 ) -> Result<(), Stop> {
     while let Some(batch) = output.next(&mut stream).await? {
         output.times.ran();
-        for (subject, predicate, object) in batch.iter() {
-            serializer.triple(subject, predicate, object, &mut output.buffer)?;
+        for (subject, predicate, object, graph) in batch.quads() {
+            serializer.quad(subject, predicate, object, graph, &mut output.buffer)?;
             output.flush_if_full().await?;
         }
         job.record.add_rows(batch.len() as u64);

@@ -190,6 +190,8 @@ impl Assumed<'_> {
         let options = ParserOptions {
             base: self.base_iri,
             prefixes: Some(&prefix),
+            // Without prefixes it is to be as the standard has it (`QueryOptions::strict_prefixes`).
+            is_standard: self.prefixes.is_none(),
             limits: stack.limits(),
         };
         read(&options).map_err(|error| Refused::of(*error, stack))

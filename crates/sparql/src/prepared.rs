@@ -84,6 +84,11 @@ impl PreparedQuery {
         self.kind
     }
 
+    /// Whether the answer of a `CONSTRUCT` may have triples of other graphs than the default one.
+    pub fn gives_quads(&self) -> bool {
+        self.template.has_graphs()
+    }
+
     /// The projected variables of a `SELECT`, without `?`; empty for other forms.
     pub fn variables(&self) -> &[String] {
         &self.variables

@@ -25,6 +25,7 @@ mod options;
 mod parser;
 mod suggest;
 mod suggestion;
+mod template;
 mod token;
 mod word;
 
@@ -35,6 +36,7 @@ pub use lexer::Lexer;
 pub use names::is_made_up;
 pub use options::{AssumedPrefixes, Limits, ParserOptions, Shape};
 pub use parser::{is_plain_iri, string_of};
+pub use template::template_graph;
 pub use token::{Token, TokenKind};
 pub use word::{BuiltIn, Keyword};
 

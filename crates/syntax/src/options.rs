@@ -10,6 +10,8 @@ pub struct ParserOptions<'o> {
     pub base: Option<&'o str>,
     /// Prefixes that need no declaration; those that are declared win.
     pub prefixes: Option<AssumedPrefixes<'o>>,
+    /// Whether what the recommendation forbids by a test of its suite is refused: `GRAPH` in the short form of `CONSTRUCT`.
+    pub is_standard: bool,
     /// Bounds.
     pub limits: Limits,
 }
@@ -19,6 +21,7 @@ impl std::fmt::Debug for ParserOptions<'_> {
         f.debug_struct("ParserOptions")
             .field("base", &self.base)
             .field("assumes_prefixes", &self.prefixes.is_some())
+            .field("is_standard", &self.is_standard)
             .field("limits", &self.limits)
             .finish()
     }

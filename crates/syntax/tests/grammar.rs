@@ -256,3 +256,44 @@ fn lateral_stands_before_a_group_and_takes_what_its_group_has_before_it() {
             .expect_err(text);
     }
 }
+
+#[test]
+fn templates_have_graphs() {
+    for text in [
+        "CONSTRUCT { GRAPH ?g { ?s ?p ?o } } WHERE { GRAPH ?g { ?s ?p ?o } }",
+        "CONSTRUCT { ?s ?p ?o . GRAPH <u:g> { ?s ?p ?o . } . ?a ?b ?c GRAPH ?h { } } { ?s ?p ?o }",
+        "CONSTRUCT WHERE { GRAPH ?g { ?s ?p ?o } ?s ?p ?o . GRAPH <u:g> { ?a ?b ?c } }",
+        "CONSTRUCT WHERE { GRAPH ?g { _:a ?p ?o } GRAPH ?g { ?a ?b ?c } }",
+    ] {
+        let (query, _) = parse_query(text, &ParserOptions::default()).expect(text);
+        let spargebra::Query::Construct { template, .. } = query else {
+            panic!("{text}");
+        };
+        assert!(
+            template
+                .iter()
+                .any(|it| orrery_syntax::template_graph(it).is_some()),
+            "{text}"
+        );
+    }
+    let short = "CONSTRUCT WHERE { GRAPH ?g { ?s ?p ?o } }";
+    let standard = ParserOptions {
+        is_standard: true,
+        ..ParserOptions::default()
+    };
+    parse_query(short, &standard).expect_err(short);
+    let plain = "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }";
+    let theirs = spargebra::SparqlParser::new().parse_query(plain);
+    assert_eq!(query(plain), theirs.expect(plain).to_sse());
+    for text in [
+        "CONSTRUCT { GRAPH { ?s ?p ?o } } { ?s ?p ?o }",
+        "CONSTRUCT { GRAPH ?g ?s ?p ?o } { ?s ?p ?o }",
+        "CONSTRUCT { GRAPH ?g { GRAPH ?h { ?s ?p ?o } } } { ?s ?p ?o }",
+        "CONSTRUCT { GRAPH 'g' { ?s ?p ?o } } { ?s ?p ?o }",
+        "CONSTRUCT { GRAPH ?g { ?s <u:p>/<u:q> ?o } } { ?s ?p ?o }",
+        "CONSTRUCT WHERE { GRAPH ?g { ?s ?p ?o FILTER(?o > 1) } }",
+        "CONSTRUCT WHERE { _:a ?q ?r GRAPH ?g { _:a ?p ?o } }",
+    ] {
+        parse_query(text, &ParserOptions::default()).expect_err(text);
+    }
+}

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use orrery_syntax::{Limits, ParserOptions, parse_query, parse_update};
+use orrery_syntax::{Limits, ParserOptions, parse_query, parse_update, template_graph};
 use orrery_term::prefixes::well_known;
 use spargebra::algebra::{
     AggregateExpression, Expression, GraphPattern, OrderExpression, PropertyPathExpression,
@@ -38,6 +38,7 @@ pub(crate) fn used_in(kind: Kind, text: &str) -> Option<Used> {
     let options = ParserOptions {
         base: Some(BASE),
         prefixes: Some(&prefix),
+        is_standard: false,
         limits: LIMITS,
     };
     let mut used = Used::default();
@@ -64,7 +65,8 @@ impl Used {
             Query::Construct {
                 template, pattern, ..
             } => {
-                self.add_triples(template);
+                let triples = template.iter().filter(|it| template_graph(it).is_none());
+                triples.for_each(|triple| self.add_triples(std::slice::from_ref(triple)));
                 pattern
             }
             Query::Select { pattern, .. }

@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 
 use orrery_server::format::{
-    GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer, graph_format_names,
-    solution_format_names,
+    GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer, dataset_format_names,
+    graph_format_names, solution_format_names,
 };
 use orrery_sparql::{
     PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream, TripleStream,
@@ -38,7 +38,11 @@ pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
         .prepare(&text, &options)
         .map_err(|error| Failure::of_text(error, &text))?;
     warn_of(&text);
-    let format = choose_format(prepared.kind(), arguments.format.as_deref())?;
+    let format = choose_format(
+        prepared.kind(),
+        prepared.gives_quads(),
+        arguments.format.as_deref(),
+    )?;
     let found = runtime_for(&prepared, &engine)?.block_on(async {
         let mut output = Output::open(None)?;
         let prefixes = prepared.view().snapshot().prefixes();
@@ -93,10 +97,20 @@ fn hint_at_graphs(prepared: &PreparedQuery, text: &str, found: u64) -> Result<()
 }
 
 /// A table for people at a terminal, JSON and Turtle for programs.
-fn choose_format(kind: QueryKind, name: Option<&str>) -> Result<Format, Failure> {
+fn choose_format(
+    kind: QueryKind,
+    gives_quads: bool,
+    name: Option<&str>,
+) -> Result<Format, Failure> {
     let unknown = |name: &str, names: String| {
         Failure::Other(format!(
             "unknown format '{name}' for this form of query; there are: {names}"
+        ))
+    };
+    let no_graphs = |name: &str| {
+        let names = dataset_format_names();
+        Failure::Other(format!(
+            "'{name}' is no format that holds the graphs of this CONSTRUCT; there are: {names}"
         ))
     };
     match kind {
@@ -115,9 +129,13 @@ fn choose_format(kind: QueryKind, name: Option<&str>) -> Result<Format, Failure>
             None => Ok(Format::Solutions(SolutionFormat::Json)),
         },
         QueryKind::Construct | QueryKind::Describe => match name {
+            Some(name) if gives_quads => GraphFormat::from_name_with_graphs(name)
+                .map(Format::Graph)
+                .ok_or_else(|| no_graphs(name)),
             Some(name) => GraphFormat::from_name(name)
                 .map(Format::Graph)
                 .ok_or_else(|| unknown(name, graph_format_names())),
+            None if gives_quads => Ok(Format::Graph(GraphFormat::TriG)),
             None => Ok(Format::Graph(GraphFormat::Turtle)),
         },
     }
@@ -171,9 +189,9 @@ async fn write_triples(
     let (mut buffer, mut triples) = (Vec::new(), 0);
     let mut serializer = GraphSerializer::with_prefixes(format, prefixes.shortener());
     while let Some(batch) = stream.next().await {
-        for (subject, predicate, object) in batch?.iter() {
+        for (subject, predicate, object, graph) in batch?.quads() {
             triples += 1;
-            serializer.triple(subject, predicate, object, &mut buffer)?;
+            serializer.quad(subject, predicate, object, graph, &mut buffer)?;
         }
         output.drain(&mut buffer)?;
     }

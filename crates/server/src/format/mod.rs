@@ -177,6 +177,14 @@ impl GraphFormat {
         Self::TriG,
     ];
 
+    /// Those that hold named graphs, the server's favourite first.
+    pub const WITH_GRAPHS: [Self; 3] = [Self::TriG, Self::NQuads, Self::JsonLd];
+
+    /// The format of this name, if it holds named graphs.
+    pub fn from_name_with_graphs(name: &str) -> Option<Self> {
+        Self::from_name(name).filter(|format| format.has_named_graphs())
+    }
+
     /// The name for `--format` and `?format=`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -239,6 +247,11 @@ impl GraphFormat {
 /// All names of formats for solutions, for messages: `json, xml, csv, tsv, arrow, parquet, table`.
 pub fn solution_format_names() -> String {
     SolutionFormat::ALL.map(SolutionFormat::name).join(", ")
+}
+
+/// The names of formats that hold named graphs, for messages.
+pub fn dataset_format_names() -> String {
+    GraphFormat::WITH_GRAPHS.map(GraphFormat::name).join(", ")
 }
 
 /// All names of formats for graphs, for messages.

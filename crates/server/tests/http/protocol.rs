@@ -144,6 +144,37 @@ async fn graphs_come_in_all_graph_formats() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn quads_come_in_formats_that_hold_graphs() {
+    let server = TestServer::start().await;
+    let construct = "CONSTRUCT { GRAPH <http://example.com/g> { ?s <http://example.com/is> ?n } } \
+                     WHERE { ?s <http://example.com/number> ?n FILTER(?n = 7) }";
+    for (accept, content_type, contains) in [
+        ("*/*", "application/trig", "<http://example.com/g>"),
+        (
+            "text/turtle, application/n-quads;q=0.5",
+            "application/n-quads",
+            "<http://example.com/g> .",
+        ),
+        ("application/ld+json", "application/ld+json", "\"@graph\""),
+    ] {
+        let answer = ask(server.address, construct, &[&format!("Accept: {accept}")]).await;
+        assert_eq!(
+            (answer.status, answer.header("Content-Type")),
+            (200, Some(content_type))
+        );
+        assert!(answer.text().contains(contains), "{}", answer.text());
+    }
+    // Turtle would lose the graph.
+    let refused = ask(server.address, construct, &["Accept: text/turtle"]).await;
+    assert_eq!(refused.status, 406);
+    assert!(
+        refused.text().contains("application/trig"),
+        "{}",
+        refused.text()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_had_is_refused_with_what_can() {
     let server = TestServer::start().await;
     let image = ask(server.address, NAME, &["Accept: image/png"]).await;

@@ -1,6 +1,7 @@
 //! A walk over all constants of a query's algebra, which may put others in their places.
 
 use orrery_expressions::for_each_child_mut;
+use orrery_syntax::template_graph;
 use oxrdf::{Literal, NamedNode};
 use spargebra::Query;
 use spargebra::algebra::{
@@ -67,7 +68,11 @@ pub(super) fn walk_query(query: &mut Query, visitor: &mut impl Visitor) {
 pub(super) fn walk_template(template: &mut [TriplePattern], visitor: &mut impl Visitor) {
     let mut walk = Walk(visitor);
     for triple in template {
-        walk.triple(triple, [Place::Template; 2]);
+        match template_graph(triple) {
+            Some(None) => {}
+            Some(Some(_)) => walk.term(&mut triple.subject, Place::Template),
+            None => walk.triple(triple, [Place::Template; 2]),
+        }
     }
 }
 

@@ -74,12 +74,10 @@ fn limited(
         };
         let taken = room.take(batch.len())?;
         // What was cut shows that there is more: the next batch, if only of what was cut, is too much.
-        let rest = batch.triples.split_off(taken);
+        let rest = batch.split_off(taken);
         let batches = match rest.is_empty() {
             true => batches,
-            false => stream::iter([Ok(TripleBatch::new(rest, batch.terms.clone()))])
-                .chain(batches)
-                .boxed(),
+            false => stream::iter([Ok(rest)]).chain(batches).boxed(),
         };
         Ok(Some((batch, (batches, room))))
     });
@@ -153,12 +151,37 @@ impl Stream for TripleStream {
 #[derive(Clone, Debug, Default)]
 pub struct TripleBatch {
     triples: Vec<[u32; 3]>,
+    /// The graph of each triple, `None` for the default one; empty if all are of that.
+    graphs: Vec<Option<u32>>,
     terms: Vec<Term<'static>>,
 }
 
 impl TripleBatch {
     pub(crate) fn new(triples: Vec<[u32; 3]>, terms: Vec<Term<'static>>) -> Self {
-        Self { triples, terms }
+        Self {
+            triples,
+            graphs: Vec::new(),
+            terms,
+        }
+    }
+
+    /// The same triples, each of a graph.
+    fn of_graphs(self, graphs: Vec<Option<u32>>) -> Self {
+        debug_assert_eq!(graphs.len(), self.triples.len());
+        Self { graphs, ..self }
+    }
+
+    /// Takes away what comes from a triple on.
+    fn split_off(&mut self, at: usize) -> Self {
+        let triples = self.triples.split_off(at);
+        Self {
+            graphs: self.graphs.split_off(at.min(self.graphs.len())),
+            terms: match triples.is_empty() {
+                true => Vec::new(),
+                false => self.terms.clone(),
+            },
+            triples,
+        }
     }
 
     /// Number of triples.
@@ -178,6 +201,23 @@ impl TripleBatch {
         self.triples.iter().map(|triple| {
             let [subject, predicate, object] = triple.map(|number| &self.terms[number as usize]);
             (subject, predicate, object)
+        })
+    }
+}
+
+type QuadOfTerms<'b> = (
+    &'b Term<'static>,
+    &'b Term<'static>,
+    &'b Term<'static>,
+    Option<&'b Term<'static>>,
+);
+
+impl TripleBatch {
+    /// The same with the graph of each, `None` for the default one.
+    pub fn quads(&self) -> impl Iterator<Item = QuadOfTerms<'_>> + '_ {
+        self.iter().enumerate().map(|(at, (s, p, o))| {
+            let graph = self.graphs.get(at).copied().flatten();
+            (s, p, o, graph.map(|number| &self.terms[number as usize]))
         })
     }
 }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use arrow::array::{Array, AsArray, RecordBatch, UInt64Array};
 use arrow::datatypes::UInt64Type;
 use orrery_operators::context::QueryContext;
+use orrery_syntax::template_graph;
 use orrery_term::{Term, TermId, TermKind, Triple};
 use spargebra::term::{
     GraphNamePattern, NamedNodePattern, QuadPattern, TermPattern, TriplePattern, Variable,
@@ -33,6 +34,8 @@ enum Slot {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Template {
     triples: Vec<[Slot; 3]>,
+    /// The graph of each triple; empty if all are of the default graph.
+    graphs: Vec<Slot>,
     blank_nodes: usize,
 }
 
@@ -180,14 +183,50 @@ impl Template {
             known: Vec::new(),
             ids,
         };
-        let triples = template
-            .iter()
-            .map(|triple| compiler.triple(triple))
-            .collect::<Result<_>>()?;
+        let mut triples = Vec::with_capacity(template.len());
+        let (mut graphs, mut graph) = (Vec::new(), None);
+        for member in template {
+            match template_graph(member) {
+                Some(name) => {
+                    let slot = name.map(|name| compiler.slot(name)).transpose()?;
+                    let slot = slot.unwrap_or(Slot::Constant(TermId::DEFAULT_GRAPH));
+                    // Those before the first mark are of the default graph.
+                    graphs.resize(triples.len(), Slot::Constant(TermId::DEFAULT_GRAPH));
+                    graph = Some(slot);
+                }
+                None => {
+                    triples.push(compiler.triple(member)?);
+                    graphs.extend(graph.clone());
+                }
+            }
+        }
         Ok(Self {
             triples,
+            graphs,
             blank_nodes: compiler.blank_nodes.len(),
         })
+    }
+
+    /// Whether it gives quads of other graphs than the default one.
+    pub(crate) fn has_graphs(&self) -> bool {
+        !self.graphs.is_empty()
+    }
+
+    /// The quads of all solutions of a batch, with repetitions.
+    pub(crate) fn quads(
+        &self,
+        batch: &RecordBatch,
+        context: &QueryContext,
+    ) -> Result<Vec<[TermId; 4]>> {
+        let mut row = Row::new(batch, context, self.blank_nodes);
+        let mut quads = Vec::with_capacity(batch.num_rows() * self.triples.len());
+        for number in 0..batch.num_rows() {
+            row.go_to(number);
+            for (slots, graph) in self.triples.iter().zip(&self.graphs) {
+                quads.extend(row.quad(slots, graph)?);
+            }
+        }
+        Ok(quads)
     }
 
     /// The triples of all solutions of a batch, with repetitions.
@@ -259,16 +298,8 @@ impl QuadTemplate {
         for number in 0..batch.num_rows() {
             row.go_to(number);
             for (slots, graph) in &self.quads {
-                let (Some([subject, predicate, object]), Some(graph)) =
-                    (row.triple(slots)?, row.term(graph)?)
-                else {
-                    continue;
-                };
-                let fits = is_kind(context, subject, true)?
-                    && is_kind(context, predicate, false)?
-                    && (graph == TermId::DEFAULT_GRAPH || is_kind(context, graph, true)?);
-                if fits {
-                    visit([subject, predicate, object, graph])?;
+                if let Some(quad) = row.quad(slots, graph)? {
+                    visit(quad)?;
                 }
             }
         }
@@ -316,6 +347,19 @@ impl<'a> Row<'a> {
             (Some(subject), Some(predicate), Some(object)) => Some([subject, predicate, object]),
             _ => None,
         })
+    }
+
+    /// The quad, if all of its parts are there and may stand where they do.
+    fn quad(&mut self, slots: &[Slot; 3], graph: &Slot) -> Result<Option<[TermId; 4]>> {
+        let (Some([subject, predicate, object]), Some(graph)) =
+            (self.triple(slots)?, self.term(graph)?)
+        else {
+            return Ok(None);
+        };
+        let fits = is_kind(self.context, subject, true)?
+            && is_kind(self.context, predicate, false)?
+            && (graph == TermId::DEFAULT_GRAPH || is_kind(self.context, graph, true)?);
+        Ok(fits.then_some([subject, predicate, object, graph]))
     }
 
     fn term(&mut self, slot: &Slot) -> Result<Option<TermId>> {

@@ -1,4 +1,4 @@
-//! `CONSTRUCT`: triples from solutions and a template.
+//! `CONSTRUCT`: triples, or quads, from solutions and a template.
 //!
 //! Triples are made of ids; duplicates are dropped by a set of ids over the whole answer (24 bytes
 //! a triple, counted against the memory pool), unless there can be none; terms are decoded per batch.
@@ -20,13 +20,13 @@ use crate::error::QueryError;
 const TRIPLE_BYTES: usize = 48;
 
 /// Triples given so far.
-struct Given {
-    triples: HashSet<[TermId; 3]>,
+struct Given<const N: usize> {
+    triples: HashSet<[TermId; N]>,
     reservation: MemoryReservation,
     limit_bytes: u64,
 }
 
-impl Given {
+impl<const N: usize> Given<N> {
     fn new(pool: &Arc<dyn MemoryPool>, limit_bytes: u64) -> Self {
         Self {
             triples: HashSet::new(),
@@ -36,10 +36,10 @@ impl Given {
     }
 
     /// Keeps the triples that are new.
-    fn retain_new(&mut self, triples: &mut Vec<[TermId; 3]>) -> Result<(), QueryError> {
+    fn retain_new(&mut self, triples: &mut Vec<[TermId; N]>) -> Result<(), QueryError> {
         triples.retain(|triple| self.triples.insert(*triple));
         self.reservation
-            .try_grow(triples.len() * TRIPLE_BYTES)
+            .try_grow(triples.len() * (TRIPLE_BYTES * N / 3))
             .map_err(|error| QueryError::from_datafusion(error, self.limit_bytes))
     }
 }
@@ -62,7 +62,46 @@ pub(super) fn decoded(
     Ok(TripleBatch::new(numbers, terms))
 }
 
-/// The triples of a template for each solution. `gives_each_once` says that none comes twice.
+/// Quads of ids with their terms.
+fn decoded_quads(decoder: &Decoder, quads: &[[TermId; 4]]) -> Result<TripleBatch, QueryError> {
+    let mut ids: Vec<TermId> = quads.iter().flatten().copied().collect();
+    ids.retain(|id| *id != TermId::DEFAULT_GRAPH);
+    decoder.context().note_touches(ids.len() as u64);
+    ids.sort_unstable();
+    ids.dedup();
+    let terms = decoder.terms(&ids)?;
+    let number = |id| number_of(&ids, id);
+    let triples = quads.iter().map(|[s, p, o, _]| [*s, *p, *o].map(number));
+    let graphs = quads.iter().map(|quad| match quad[3] {
+        TermId::DEFAULT_GRAPH => None,
+        graph => Some(number(graph)),
+    });
+    let triples = TripleBatch::new(triples.collect(), terms);
+    Ok(triples.of_graphs(graphs.collect()))
+}
+
+/// The quads of a template for each solution.
+fn construct_quads(
+    ids: IdStream,
+    decoder: Decoder,
+    template: Template,
+    pool: &Arc<dyn MemoryPool>,
+    limit_bytes: u64,
+) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
+    let mut given = Given::new(pool, limit_bytes);
+    ids.map(move |batch| {
+        let mut quads = template.quads(&batch?, decoder.context())?;
+        given.retain_new(&mut quads)?;
+        decoded_quads(&decoder, &quads)
+    })
+    .filter(|batch| {
+        let is_empty = matches!(batch, Ok(batch) if batch.is_empty());
+        futures::future::ready(!is_empty)
+    })
+    .boxed()
+}
+
+/// The triples of a template for each solution, or its quads. `gives_each_once` says that none comes twice.
 pub(crate) fn construct(
     ids: IdStream,
     decoder: Decoder,
@@ -70,6 +109,9 @@ pub(crate) fn construct(
     pool: &Arc<dyn MemoryPool>,
     limit_bytes: u64,
 ) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
+    if template.has_graphs() {
+        return construct_quads(ids, decoder, template, pool, limit_bytes);
+    }
     let mut given = (!gives_each_once).then(|| Given::new(pool, limit_bytes));
     ids.map(move |batch| {
         let mut triples = template.instances(&batch?, decoder.context())?;

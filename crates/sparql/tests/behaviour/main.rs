@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod construct;
 mod counts;
 mod exists;
 mod forms;

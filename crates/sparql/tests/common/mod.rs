@@ -233,8 +233,10 @@ impl Fixture {
                 QueryResults::Triples(mut stream) => {
                     let mut triples = Vec::new();
                     while let Some(batch) = stream.next().await {
-                        for (subject, predicate, object) in batch?.iter() {
-                            triples.push(format!("{subject} {predicate} {object}"));
+                        for (subject, predicate, object, graph) in batch?.quads() {
+                            let graph = graph.map(|graph| format!(" {graph}"));
+                            let graph = graph.unwrap_or_default();
+                            triples.push(format!("{subject} {predicate} {object}{graph}"));
                         }
                     }
                     Answer::Triples(triples)

@@ -67,7 +67,7 @@ impl Parser<'_, '_> {
     }
 
     /// A basic graph pattern ends here: the labels of what comes now are those of another.
-    fn begin_labels(&mut self) {
+    pub(super) fn begin_labels(&mut self) {
         self.label_groups += 1;
         self.label_group = self.label_groups;
     }

@@ -4,14 +4,42 @@ use oxiri::Iri;
 use oxrdf::Variable;
 use spargebra::Query;
 use spargebra::algebra::{Expression, GraphPattern, QueryDataset};
-use spargebra::term::{NamedNode, NamedNodePattern};
+use spargebra::term::{NamedNode, NamedNodePattern, TriplePattern};
 
 use super::select::{Item, Selection};
-use super::triples::{Elements, Place, begins_triples};
+use super::triples::{Elements, Place, begins_triples, is_triples, join};
 use super::{Parsed, Parser};
 use crate::expected::Thing;
+use crate::template::mark;
 use crate::token::TokenKind;
 use crate::word::Keyword;
+
+/// Some triples of a template that are of one graph.
+struct TemplatePart {
+    /// None for the default graph.
+    graph: Option<NamedNodePattern>,
+    triples: Vec<TriplePattern>,
+}
+
+/// The triples of a template with marks before those of other graphs.
+fn marked(parts: Vec<TemplatePart>) -> Vec<TriplePattern> {
+    let mut template = Vec::new();
+    let mut graph = None;
+    for part in parts {
+        if part.triples.is_empty() {
+            continue;
+        }
+        if part.graph != graph {
+            template.push(mark(part.graph.as_ref()));
+            graph = part.graph;
+        }
+        match template.is_empty() {
+            true => template = part.triples,
+            false => template.extend(part.triples),
+        }
+    }
+    template
+}
 
 impl<'t> Parser<'t, '_> {
     /// A query and nothing behind it.
@@ -114,7 +142,7 @@ impl<'t> Parser<'t, '_> {
         self.bump();
         let mark = self.scope.mark();
         let (template, dataset, pattern) = if self.at(TokenKind::LeftBrace) {
-            let template = self.template()?;
+            let template = marked(self.template(false)?);
             self.labels.clear();
             let dataset = self.dataset(Keyword::From)?;
             (template, dataset, self.where_clause()?)
@@ -122,11 +150,12 @@ impl<'t> Parser<'t, '_> {
             let dataset = self.dataset(Keyword::From)?;
             self.expect_keyword(Keyword::Where)?;
             let names = self.names.all().len();
-            let template = self.template()?;
+            let parts = self.template(true)?;
             // It is the pattern, too.
-            self.see_triples(&template, names);
-            let patterns = template.clone();
-            (template, dataset, GraphPattern::Bgp { patterns })
+            let pattern = self.pattern_of(&parts)?;
+            let template = marked(parts);
+            self.see_triples(&pattern, names);
+            (template, dataset, pattern)
         };
         let pattern = self.modified(Selection::Visible, pattern, mark)?;
         Ok(Query::Construct {
@@ -138,33 +167,103 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Brings all variables from a number on into scope: those of a template that is the pattern.
-    fn see_triples(&mut self, template: &[spargebra::term::TriplePattern], names: usize) {
-        if !template.is_empty() {
+    fn see_triples(&mut self, pattern: &GraphPattern, names: usize) {
+        if *pattern != GraphPattern::default() {
             for id in names..self.names.all().len() {
                 self.scope.see(id as u32);
             }
         }
     }
 
-    /// Triples in braces, without paths.
-    fn template(&mut self) -> Parsed<Vec<spargebra::term::TriplePattern>> {
+    /// A template that is the pattern.
+    fn pattern_of(&mut self, parts: &[TemplatePart]) -> Parsed<GraphPattern> {
+        let mut pattern = GraphPattern::default();
+        for part in parts {
+            let patterns = part.triples.clone();
+            let mut own = GraphPattern::Bgp { patterns };
+            if let Some(name) = &part.graph {
+                self.deeper()?;
+                own = GraphPattern::Graph {
+                    name: name.clone(),
+                    inner: Box::new(own),
+                };
+            }
+            if !(is_triples(&pattern) && is_triples(&own)) {
+                self.deeper()?;
+            }
+            pattern = join(pattern, own);
+        }
+        Ok(pattern)
+    }
+
+    /// Triples in braces, without paths, and those of graphs. `is_pattern`: whether the blank nodes of each part are those of a pattern.
+    fn template(&mut self, is_pattern: bool) -> Parsed<Vec<TemplatePart>> {
         let depth = self.open_brace()?;
-        let mut elements = Elements::default();
+        let mut parts = Vec::new();
         loop {
-            let result = match self.at_thing(Thing::Term, begins_triples) {
-                true => self.triples(Place::Template, &mut elements),
-                false => Ok(()),
-            };
+            let result = self.template_part(is_pattern, &mut parts);
             let failure = match result {
                 Ok(()) if self.at(TokenKind::RightBrace) => break,
                 Ok(()) if self.token.kind == TokenKind::End => break,
+                Ok(())
+                    if self.token.kind == TokenKind::Keyword(Keyword::Graph)
+                        && !(is_pattern && self.options.is_standard) =>
+                {
+                    continue;
+                }
                 Ok(()) => self.no_quad("put it behind this, into `WHERE { .. }`"),
                 Err(failure) => failure,
             };
             self.recover_in_group(failure, depth)?;
         }
         self.close(TokenKind::RightBrace)?;
-        Ok(elements.into_triples())
+        Ok(parts)
+    }
+
+    /// Triples of the default graph, if any, and those of a graph behind them.
+    fn template_part(&mut self, is_pattern: bool, parts: &mut Vec<TemplatePart>) -> Parsed<()> {
+        if self.at_thing(Thing::Term, begins_triples) {
+            self.template_triples(None, parts)?;
+        }
+        if is_pattern && self.options.is_standard || !self.eat_keyword(Keyword::Graph) {
+            return Ok(());
+        }
+        let name = self.variable_or_iri()?;
+        if is_pattern {
+            self.begin_labels();
+        }
+        self.open_brace()?;
+        match self.at_thing(Thing::Term, begins_triples) {
+            true => self.template_triples(Some(name), parts)?,
+            false => parts.push(TemplatePart {
+                graph: Some(name),
+                triples: Vec::new(),
+            }),
+        }
+        self.close(TokenKind::RightBrace)?;
+        if is_pattern {
+            self.begin_labels();
+        }
+        self.eat(TokenKind::Dot);
+        match self.at_thing(Thing::Term, begins_triples) {
+            true => self.template_triples(None, parts),
+            false => Ok(()),
+        }
+    }
+
+    fn template_triples(
+        &mut self,
+        graph: Option<NamedNodePattern>,
+        parts: &mut Vec<TemplatePart>,
+    ) -> Parsed<()> {
+        let mut elements = Elements::default();
+        let result = self.triples(Place::Template, &mut elements);
+        // Behind an error, too: a tolerant reader keeps what it read.
+        parts.push(TemplatePart {
+            graph,
+            triples: elements.into_triples(),
+        });
+        result
     }
 
     fn describe(&mut self) -> Parsed<Query> {

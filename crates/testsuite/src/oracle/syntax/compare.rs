@@ -380,6 +380,25 @@ fn refused_by_us(text: &str, error: &SyntaxError) -> Option<&'static str> {
 }
 
 /// Why spargebra refuses what we read.
+/// Whether `GRAPH` stands in the first braces behind a `CONSTRUCT`.
+fn has_graphs_in_template(text: &str) -> bool {
+    let mut depth = 0_usize;
+    let tokens = tokens(text).into_iter().map(|(kind, _)| kind);
+    let behind = tokens.skip_while(|kind| *kind != TokenKind::Keyword(Keyword::Construct));
+    for kind in behind.skip_while(|kind| *kind != TokenKind::LeftBrace) {
+        match kind {
+            TokenKind::LeftBrace => depth += 1,
+            TokenKind::RightBrace => depth = depth.saturating_sub(1),
+            TokenKind::Keyword(Keyword::Graph) => return true,
+            _ => {}
+        }
+        if depth == 0 {
+            return false;
+        }
+    }
+    false
+}
+
 fn refused_by_them(text: &str, error: &str) -> Option<&'static str> {
     if error.contains("an expression with a variable that is unbound") {
         return Some("columns may use those before them (SPARQL 1.2, 18.2.4.4)");
@@ -395,6 +414,9 @@ fn refused_by_them(text: &str, error: &str) -> Option<&'static str> {
     }
     if has_repeated_column(text) {
         return Some("a variable may be selected twice (SPARQL 1.1, 18.2.4.4: a set)");
+    }
+    if has_graphs_in_template(text) {
+        return Some("templates of CONSTRUCT may have graphs, as Jena's");
     }
     let tokens = tokens(text);
     let is_empty_set = |three: &[(TokenKind, &str)]| {
