@@ -13,6 +13,7 @@
 //! | [`dealing`] | how a leaf's work is dealt to partitions |
 //! | [`pattern`] | basic graph patterns: scans and look-up joins over the permutations |
 //! | [`path`] | property paths |
+//! | [`search`] | paths as answers: their nodes and edges |
 //! | [`join`] | joins of solutions in which variables may be unbound |
 //! | [`nodes`] | nodes with plain inputs: appended, distinct, shared, numbered rows, the first of each value |
 //! | [`service`] | SERVICE: solutions of other endpoints |
@@ -44,6 +45,7 @@ pub mod path;
 pub mod pattern;
 pub mod rows;
 pub mod run_counts;
+pub mod search;
 pub mod service;
 mod solutions;
 pub mod source;

@@ -71,6 +71,15 @@ pub(crate) fn id_columns(batch: &RecordBatch) -> Result<Vec<UInt64Array>> {
         .collect()
 }
 
+/// The bits of an id; none has all bits set, which stands for unbound.
+pub(crate) fn bits(column: &UInt64Array, row: usize) -> u64 {
+    if column.is_valid(row) {
+        column.value(row)
+    } else {
+        u64::MAX
+    }
+}
+
 /// The values of a column at these rows.
 pub(crate) fn gather(column: &UInt64Array, rows: &[u32]) -> Result<UInt64Array> {
     if column.null_count() == 0 {

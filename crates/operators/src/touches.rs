@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | a pattern | for each of its steps, two for each row that comes out (found, and handed on), one for each that a condition drops |
 //! | a path | one for each look-up, one for each row that it finds |
+//! | a search for paths | one for each edge that it looks at, one for each row that comes out |
 //! | a join of solutions | one for each pair that a condition drops, one for each row that comes out |
 //! | any other | one for each row that comes out |
 //!
@@ -18,6 +19,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use crate::join::SolutionJoinExec;
 use crate::path::PathExec;
 use crate::pattern::PatternExec;
+use crate::search::SearchExec;
 
 /// The touches of all executions of a plan so far; nodes that several others read count once. A walk through the plan.
 pub fn touches(plan: &Arc<dyn ExecutionPlan>) -> u64 {
@@ -32,6 +34,8 @@ fn touches_below(plan: &Arc<dyn ExecutionPlan>, seen: &mut HashSet<*const ()>) -
         pattern.touches()
     } else if let Some(path) = plan.downcast_ref::<PathExec>() {
         path.touches()
+    } else if let Some(search) = plan.downcast_ref::<SearchExec>() {
+        search.touches()
     } else {
         let dropped = plan.downcast_ref::<SolutionJoinExec>();
         let rows = plan.metrics().and_then(|metrics| metrics.output_rows());

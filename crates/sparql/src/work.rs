@@ -9,6 +9,7 @@ use std::sync::Arc;
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::path::PathExec;
 use orrery_operators::pattern::PatternExec;
+use orrery_operators::search::SearchExec;
 use orrery_operators::service::ServiceExec;
 use orrery_operators::source::SourceExec;
 
@@ -27,7 +28,11 @@ pub(crate) fn expected_rows(plan: &Arc<dyn ExecutionPlan>, estimates: &PlanEstim
 }
 
 fn rows_below(plan: &Arc<dyn ExecutionPlan>, positions: &mut Positions<'_>) -> f64 {
-    if plan.is::<PathExec>() || plan.is::<ServiceExec>() || plan.is::<SourceExec>() {
+    if plan.is::<PathExec>()
+        || plan.is::<ServiceExec>()
+        || plan.is::<SourceExec>()
+        || plan.is::<SearchExec>()
+    {
         return f64::INFINITY;
     }
     let children = plan.children();

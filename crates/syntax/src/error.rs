@@ -165,6 +165,11 @@ pub enum ErrorKind {
         /// The character.
         character: char,
     },
+    /// A pattern of `PATHS` without the variable that it is for.
+    NotBoundByPattern {
+        /// Without `?`.
+        variable: String,
+    },
     /// A `.` is missing between triples.
     MissingDot,
     /// A `;` is missing between operations.

@@ -128,6 +128,12 @@ impl SyntaxError {
             ErrorKind::MissingPart { part } => {
                 format!("{part} is missing {}", self.before_found())
             }
+            ErrorKind::NotBoundByPattern { variable } => {
+                format!(
+                    "the pattern that begins here does not bind ?{}",
+                    shortly(variable)
+                )
+            }
             ErrorKind::Misplaced { clause, place } => format!("{clause} stands {place}"),
             ErrorKind::OtherLanguage { language } => {
                 format!("this looks like {language}, not like SPARQL")

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch, UInt64Array};
+use arrow::array::{RecordBatch, UInt64Array};
 use arrow::compute::concat_batches;
 use datafusion_common::Result;
 use datafusion_execution::SendableRecordBatchStream;
@@ -20,7 +20,7 @@ use spargebra::term::GroundTerm;
 use super::compiled::{CompiledService, SharedColumn};
 use super::query::sendable;
 use super::specification::Endpoint;
-use crate::solutions::id_columns;
+use crate::solutions::{bits, id_columns};
 
 /// Rows of one block; many rows may have the same key.
 const BLOCK_ROWS_MAX: usize = 1 << 16;
@@ -136,15 +136,6 @@ fn taken(
         }
     }
     Ok(batch.num_rows())
-}
-
-/// The bits of an id; none has all bits set, which stands for unbound.
-pub(super) fn bits(column: &UInt64Array, row: usize) -> u64 {
-    if column.is_valid(row) {
-        column.value(row)
-    } else {
-        u64::MAX
-    }
 }
 
 /// What decides to which part a row belongs.

@@ -16,13 +16,13 @@ use spargebra::term::Variable;
 use tokio::task::JoinHandle;
 
 use super::answer::{ACCEPT, AnswerChunk, AnswerError, ServiceAnswer};
-use super::block::{BlockPart, BlockRows, RequestBlock, RequestBlocks, bits};
+use super::block::{BlockPart, BlockRows, RequestBlock, RequestBlocks};
 use super::compiled::CompiledService;
 use super::endpoints::{RemoteAnswer, RemoteFailure};
 use super::query::request;
 use crate::error::Error;
 use crate::node_metrics::NodeMetrics;
-use crate::solutions::solution_batch;
+use crate::solutions::{bits, solution_batch};
 
 /// Requests that are under way at a time.
 const REQUESTS_MAX: usize = 4;

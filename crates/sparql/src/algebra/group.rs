@@ -56,6 +56,7 @@ impl Group {
             | Item::Values(_)
             | Item::Service(_)
             | Item::Mapped(_)
+            | Item::Search(_)
             | Item::Seed(_) => false,
         })
     }

@@ -21,6 +21,7 @@ mod mapped;
 mod normalise;
 mod pushdown;
 mod scope;
+mod search;
 mod service;
 mod variables;
 
@@ -32,8 +33,9 @@ use self::expression::variables;
 
 pub(crate) use lateral::{asks_limited, depends_on_row, sees_row_at_top};
 pub(crate) use mapped::{Mapped, SeenMapped};
-pub(crate) use normalise::Normaliser;
+pub(crate) use normalise::{Normaliser, finds_paths};
 pub(crate) use scope::{Dataset, Scope};
+pub(crate) use search::PathSearch;
 pub(crate) use service::{Service, ServiceEndpoint};
 pub(crate) use variables::{Var, VarSet, VariableTable};
 
@@ -165,6 +167,8 @@ pub(crate) enum Item {
     Service(Box<Service>),
     /// Rows of a mapped graph.
     Mapped(Box<Mapped>),
+    /// Paths over edges.
+    Search(Box<PathSearch>),
     /// Rows that the planner holds already, by their number (see `plan::build::exists`).
     Seed(Seed),
 }
@@ -360,6 +364,7 @@ impl Item {
             | Self::Graphs(_)
             | Self::Seed(_)
             | Self::Service(_)
+            | Self::Search(_)
             | Self::Mapped(_)
             | Self::Derived(_) => &[],
         }
@@ -382,6 +387,7 @@ impl Item {
             Self::Derived(derived) => derived.visible.clone(),
             Self::Service(service) => service.visible(),
             Self::Mapped(mapped) => mapped.visible(),
+            Self::Search(search) => search.visible(),
             Self::Seed(seed) => seed.visible.clone(),
         }
     }
@@ -405,6 +411,7 @@ impl Item {
             Self::Group(group) => group.certain.clone(),
             Self::Derived(derived) => derived.certain.clone(),
             Self::Service(service) => service.certain(),
+            Self::Search(search) => search.certain(),
             Self::Seed(seed) => seed.certain.clone(),
         }
     }

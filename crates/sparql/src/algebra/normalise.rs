@@ -9,6 +9,7 @@ mod lateral;
 mod mapped;
 mod optional;
 mod plain;
+mod search;
 mod taken_apart;
 mod triple_terms;
 
@@ -23,6 +24,7 @@ use spargebra::algebra::{
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use self::ground::{Ground, ground, ground_term};
+pub(crate) use self::search::finds_paths;
 use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
 use super::{
@@ -234,7 +236,10 @@ impl<'q> Normaliser<'q> {
                 name,
                 inner,
                 silent,
-            } => Ok(self.service(name, inner, *silent)),
+            } => match finds_paths(name) {
+                true => self.path_search(inner, place),
+                false => Ok(self.service(name, inner, *silent)),
+            },
         }
     }
 

@@ -183,6 +183,7 @@ impl Item {
             | Self::Graphs(_)
             | Self::Service(_)
             | Self::Mapped(_)
+            | Self::Search(_)
             | Self::Seed(_) => false,
         }
     }
@@ -205,6 +206,7 @@ impl Item {
             | Self::Graphs(_)
             | Self::Service(_)
             | Self::Mapped(_)
+            | Self::Search(_)
             | Self::Seed(_) => {}
         }
     }

@@ -38,6 +38,7 @@ use orrery_operators::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, Se
 use spargebra::Query;
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
 
+use crate::algebra::finds_paths;
 use crate::error::QueryError;
 
 /// Requests that the first pass may note.
@@ -347,7 +348,11 @@ pub(crate) fn asks_others(query: &Query) -> bool {
 pub(super) fn asks(pattern: &GraphPattern) -> bool {
     // A visit of all parts; they nest as deep as the parser lets them.
     match pattern {
-        GraphPattern::Service { .. } => true,
+        GraphPattern::Service { name, inner, .. } => match finds_paths(name) {
+            // Its edges have a SERVICE around them that is none either.
+            true => asks_for_edges(inner),
+            false => true,
+        },
         GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => false,
         GraphPattern::Join { left, right }
         | GraphPattern::Lateral { left, right }
@@ -384,6 +389,15 @@ pub(super) fn asks(pattern: &GraphPattern) -> bool {
         | GraphPattern::Distinct { inner }
         | GraphPattern::Reduced { inner }
         | GraphPattern::Slice { inner, .. } => asks(inner),
+    }
+}
+
+/// Whether the edges of a search for paths ask other endpoints.
+fn asks_for_edges(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Join { left, right } => asks_for_edges(left) || asks_for_edges(right),
+        GraphPattern::Service { inner, .. } => asks(inner),
+        other => asks(other),
     }
 }
 

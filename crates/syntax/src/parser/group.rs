@@ -390,7 +390,7 @@ impl Parser<'_, '_> {
         Ok(Some(self.ground_term()?))
     }
 
-    fn ground_term(&mut self) -> Parsed<GroundTerm> {
+    pub(super) fn ground_term(&mut self) -> Parsed<GroundTerm> {
         self.expected.thing(Thing::Data);
         Ok(match self.token.kind {
             kind if is_iri(kind) => self.iri()?.into(),

@@ -18,6 +18,7 @@ mod literal;
 mod mend;
 mod modifiers;
 mod path;
+mod paths;
 mod query;
 mod recover;
 mod select;

@@ -123,6 +123,7 @@ impl<'t> Parser<'t, '_> {
                     base_iri: self.base.clone(),
                 })
             }
+            _ if self.at_word("PATHS") => self.paths(),
             _ => Err(self.no_query()),
         }
     }

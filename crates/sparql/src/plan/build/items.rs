@@ -283,6 +283,7 @@ impl Planner<'_> {
                 };
             }
             Item::Service(service) => return self.service(current, service, later, rows),
+            Item::Search(search) => return self.search(current, search, later, rows),
             _ => {}
         }
         let Some(left) = current else {
@@ -313,6 +314,7 @@ impl Planner<'_> {
             Item::Derived(derived) => self.derived(derived, needed, None),
             Item::Service(service) => self.service(None, service, needed, service.rows),
             Item::Mapped(mapped) => self.mapped(mapped, needed),
+            Item::Search(search) => self.search(None, search, needed, search.expected_rows()),
             Item::Path(path) => self.path(None, path, needed, 1.0),
             Item::Seed(seed) => Ok(self.seeds[seed.number].clone()),
             Item::Quad(quad) => {
@@ -375,10 +377,11 @@ impl Planner<'_> {
     }
 }
 
-/// Puts those services to the end whose endpoint other members bind.
+/// Puts those services to the end whose endpoint other members bind, and searches whose ends they bind.
 fn services_last(group: &Group, order: &mut Order) {
     let waits = |member: &usize| match &group.items[*member] {
         Item::Service(service) => service.endpoint_variable().is_some(),
+        Item::Search(_) => true,
         _ => false,
     };
     let (last, first): (Vec<usize>, Vec<usize>) = order.members.iter().partition(|m| waits(m));

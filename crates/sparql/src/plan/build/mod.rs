@@ -14,4 +14,5 @@ mod modifiers;
 mod operators;
 mod optional;
 mod reference;
+mod search;
 mod service;

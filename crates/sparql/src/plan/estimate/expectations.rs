@@ -46,6 +46,7 @@ impl Planner<'_> {
             Item::Derived(derived) => self.derived_estimate(derived)?,
             Item::Service(service) => uniform(service.rows, &item.visible()),
             Item::Mapped(mapped) => uniform(mapped.expected_rows(), &item.visible()),
+            Item::Search(search) => uniform(search.expected_rows(), &item.visible()),
             Item::Seed(seed) => {
                 let rows = self.seeds[seed.number].rows;
                 match self.seed_values.get(&seed.number) {
@@ -329,6 +330,7 @@ fn access(item: &Item) -> Access {
         | Item::Seed(_)
         | Item::Service(_)
         | Item::Mapped(_)
+        | Item::Search(_)
         | Item::Derived(_) => Access::Whole,
     }
 }

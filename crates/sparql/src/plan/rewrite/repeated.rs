@@ -90,6 +90,7 @@ fn for_each_derived(group: &Group, visit: &mut dyn FnMut(&Derived)) {
             | Item::Graphs(_)
             | Item::Service(_)
             | Item::Mapped(_)
+            | Item::Search(_)
             | Item::Seed(_) => {}
         }
     }

@@ -55,6 +55,7 @@ impl Planner<'_> {
             | Item::Graphs(_)
             | Item::Seed(_)
             | Item::Mapped(_)
+            | Item::Search(_)
             | Item::Service(_) => false,
             Item::Derived(derived) => return self.seed_for_subquery(left, derived, keys),
         };

@@ -182,6 +182,7 @@ impl TextWriter<'_> {
             | Item::Graphs(_)
             | Item::Service(_)
             | Item::Mapped(_)
+            | Item::Search(_)
             | Item::Seed(_) => {
                 return None;
             }

@@ -1,0 +1,240 @@
+//! The plan node of a search for paths.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion_common::{Result, assert_or_internal_err, internal_err};
+use datafusion_execution::memory_pool::MemoryConsumer;
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::StreamExt;
+use futures::channel::mpsc;
+
+use super::run::Searching;
+use super::specification::{PathKind, SearchColumn, SearchSpecification};
+use crate::context::QueryContext;
+use crate::error::Error;
+use crate::node::{Inputs, node_methods};
+use crate::node_metrics::NodeMetrics;
+use crate::pattern::{Slot, describe_slot};
+use crate::solutions::{plan_properties, schema_variables, solution_schema};
+use crate::touch_counter::TouchCounter;
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// What a search reads. The plans of edges have the same columns: the two nodes, the further variables, the weight.
+#[derive(Clone, Debug)]
+pub struct SearchInputs {
+    /// Rows that bind ends; one row without variables if there is none.
+    pub input: Option<Plan>,
+    /// All edges.
+    pub edges: Plan,
+    /// Those that leave the nodes of a [`FrontierExec`](super::FrontierExec), and those that reach them, where they can be asked for.
+    pub by_frontier: Option<[Plan; 2]>,
+}
+
+/// What all executions share.
+#[derive(Debug)]
+pub(super) struct CompiledSearch {
+    pub(super) context: Arc<QueryContext>,
+    pub(super) specification: SearchSpecification,
+    pub(super) schema: SchemaRef,
+    pub(super) edges: Plan,
+    pub(super) from: Option<Plan>,
+    pub(super) to: Option<Plan>,
+    /// The input's column of each column of the output.
+    pub(super) input_columns: Vec<Option<usize>>,
+    /// The input's columns of the two ends.
+    pub(super) end_columns: [Option<usize>; 2],
+    /// Whether both ends are the same variable.
+    pub(super) has_one_end: bool,
+    pub(super) touches: TouchCounter,
+}
+
+/// Searches for paths, for each row of its input or once; see the [module](super)'s documentation.
+#[derive(Debug)]
+pub struct SearchExec {
+    inputs: SearchInputs,
+    plan: Arc<CompiledSearch>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl SearchExec {
+    /// A search over these edges.
+    pub fn try_new(
+        context: Arc<QueryContext>,
+        inputs: SearchInputs,
+        specification: SearchSpecification,
+    ) -> Result<Arc<dyn ExecutionPlan>, Error> {
+        let columns = 2 + specification.exported + usize::from(specification.is_weighted);
+        let by_frontier = inputs.by_frontier.iter().flatten();
+        for plan in by_frontier.chain([&inputs.edges]) {
+            assert_eq!(plan.schema().fields().len(), columns, "columns of edges");
+        }
+        let schema = solution_schema(specification.output.iter().map(|(name, _)| name));
+        let given = inputs
+            .input
+            .as_ref()
+            .map(|it| schema_variables(&it.schema()));
+        let given = given.unwrap_or_default();
+        let column = |name: &Arc<str>| given.iter().position(|it| it == name);
+        let end = |slot: &Slot| slot.variable().and_then(column);
+        let input_columns = specification.output.iter();
+        let input_columns = input_columns.map(|(name, _)| column(name)).collect();
+        let variables = [&specification.source, &specification.destination];
+        let variables = variables.map(Slot::variable);
+        let [from, to] = match &inputs.by_frontier {
+            Some([from, to]) => [Some(Arc::clone(from)), Some(Arc::clone(to))],
+            None => [None, None],
+        };
+        Ok(Arc::new(Self {
+            properties: plan_properties(&schema),
+            plan: Arc::new(CompiledSearch {
+                context,
+                schema,
+                edges: Arc::clone(&inputs.edges),
+                from,
+                to,
+                input_columns,
+                end_columns: [end(&specification.source), end(&specification.destination)],
+                has_one_end: variables[0].is_some() && variables[0] == variables[1],
+                touches: TouchCounter::default(),
+                specification,
+            }),
+            inputs,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
+    }
+
+    /// Edges looked at in all executions so far.
+    pub(crate) fn touches(&self) -> u64 {
+        let rows = self.metrics.clone_inner().output_rows();
+        self.plan.touches.total() + rows.unwrap_or(0) as u64
+    }
+}
+
+impl DisplayAs for SearchExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CompiledSearch {
+            context,
+            specification,
+            ..
+        } = &*self.plan;
+        write!(f, "SearchExec: ")?;
+        let by = match specification.is_weighted {
+            true => "cheapest",
+            false => "shortest",
+        };
+        match specification.kind {
+            PathKind::Shortest { is_all: true } => write!(f, "all {by} ")?,
+            PathKind::Shortest { is_all: false } => write!(f, "one {by} ")?,
+            PathKind::All => write!(f, "all simple ")?,
+            PathKind::First(count) => write!(f, "the {count} {by} ")?,
+        }
+        write!(
+            f,
+            "{}",
+            if specification.is_cyclic {
+                "cycles"
+            } else {
+                "paths"
+            }
+        )?;
+        write!(f, " from {}", describe_slot(context, &specification.source))?;
+        write!(
+            f,
+            " to {}",
+            describe_slot(context, &specification.destination)
+        )?;
+        if specification.length_min > 0 {
+            write!(f, ", of {} edges at least", specification.length_min)?;
+        }
+        if let Some(length_max) = specification.length_max {
+            write!(f, ", of {length_max} edges at most")?;
+        }
+        if specification.is_bidirectional {
+            write!(f, ", edges both ways")?;
+        }
+        if let Some(limit) = specification.limit {
+            write!(f, ", {limit} paths at most")?;
+        }
+        match self.plan.from {
+            Some(_) if !specification.begins_whole => write!(f, ", edges by frontier"),
+            _ => write!(f, ", edges computed once"),
+        }?;
+        let names = specification.output.iter();
+        let own = names.filter(|(_, column)| *column != SearchColumn::Input);
+        for (at, (name, _)) in own.enumerate() {
+            write!(f, "{}?{name}", if at == 0 { "; gives " } else { " " })?;
+        }
+        Ok(())
+    }
+}
+
+impl Inputs for SearchExec {
+    fn inputs(&self) -> Vec<&Plan> {
+        let by_frontier = self.inputs.by_frontier.iter().flatten();
+        let input = self.inputs.input.iter();
+        input
+            .chain([&self.inputs.edges])
+            .chain(by_frontier)
+            .collect()
+    }
+
+    fn with_inputs(self: Arc<Self>, inputs: Vec<Plan>) -> Result<Plan> {
+        let mut inputs = inputs.into_iter();
+        let input = match &self.inputs.input {
+            Some(_) => inputs.next(),
+            None => None,
+        };
+        let Some(edges) = inputs.next() else {
+            return internal_err!("a search without edges");
+        };
+        let by_frontier = match (inputs.next(), inputs.next()) {
+            (Some(from), Some(to)) => Some([from, to]),
+            _ => None,
+        };
+        let inputs = SearchInputs {
+            input,
+            edges,
+            by_frontier,
+        };
+        Ok(Self::try_new(
+            Arc::clone(&self.plan.context),
+            inputs,
+            self.plan.specification.clone(),
+        )?)
+    }
+}
+
+impl ExecutionPlan for SearchExec {
+    node_methods!("SearchExec");
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        assert_or_internal_err!(partition == 0, "SearchExec has one partition");
+        let reservation = MemoryConsumer::new("search for paths").register(context.memory_pool());
+        let input = match &self.inputs.input {
+            Some(input) => Some(input.execute(0, Arc::clone(&context))?),
+            None => None,
+        };
+        let metrics = NodeMetrics::new(&self.metrics, partition);
+        // No batch waits beside the one that the searches hold.
+        let (sender, batches) = mpsc::channel(0);
+        let searching = Searching::new(&self.plan, &context, reservation, sender, metrics);
+        let failure = futures::stream::once(searching.run(input));
+        let failure = failure.filter_map(|result| std::future::ready(result.err().map(Err)));
+        let batches = futures::stream::select(batches.map(Ok), failure);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.plan.schema),
+            batches,
+        )))
+    }
+}

@@ -1,0 +1,217 @@
+//! Runs searches: input rows in, rows of paths out.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, UInt64Array};
+use datafusion_common::Result;
+use datafusion_execution::memory_pool::MemoryReservation;
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use futures::StreamExt;
+use futures::channel::mpsc::Sender;
+
+use super::edges::EdgeSource;
+use super::emit::{Emitter, FoundPath};
+use super::graph::Direction;
+use super::plan::CompiledSearch;
+use super::specification::PathKind;
+use crate::node_metrics::NodeMetrics;
+use crate::pattern::Slot;
+use crate::solutions::{bits, id_columns};
+
+/// Rows of an input that are searched for frontier by frontier; with more, all edges are computed.
+const SEARCHES_MAX: usize = 64;
+
+/// Where a search begins, and where it may end.
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    pub(super) root: u32,
+    pub(super) target: Option<u32>,
+    /// Out: the root is the source.
+    pub(super) direction: Direction,
+    /// The input's row.
+    pub(super) row: usize,
+}
+
+/// The searches of one run.
+pub(super) struct Searching {
+    pub(super) plan: Arc<CompiledSearch>,
+    pub(super) edges: EdgeSource,
+    pub(super) emitter: Emitter,
+    searches: usize,
+}
+
+impl Searching {
+    pub(super) fn new(
+        plan: &Arc<CompiledSearch>,
+        task: &Arc<TaskContext>,
+        reservation: MemoryReservation,
+        sender: Sender<RecordBatch>,
+        metrics: NodeMetrics,
+    ) -> Self {
+        Self {
+            plan: Arc::clone(plan),
+            edges: EdgeSource::new(plan, task, reservation),
+            emitter: Emitter::new(plan, sender, metrics),
+            searches: 0,
+        }
+    }
+
+    /// All searches, for each row of the input.
+    pub(super) async fn run(mut self, input: Option<SendableRecordBatchStream>) -> Result<()> {
+        match input {
+            None => self.row(0).await?,
+            Some(mut input) => {
+                while let Some(batch) = input.next().await {
+                    let batch = batch?;
+                    self.emitter.input = id_columns(&batch)?;
+                    for row in 0..batch.num_rows() {
+                        if self.emitter.is_done() {
+                            break;
+                        }
+                        self.row(row).await?;
+                    }
+                    if self.emitter.is_done() {
+                        break;
+                    }
+                }
+            }
+        }
+        self.emitter.flush(1).await
+    }
+
+    /// The value of an end in an input row.
+    fn value(&self, slot: &Slot, column: Option<usize>, row: usize) -> Option<u64> {
+        match slot {
+            Slot::Constant(id) => Some(id.bits()),
+            Slot::Variable(_) => {
+                let columns: &[UInt64Array] = &self.emitter.input;
+                let value = bits(columns.get(column?)?, row);
+                (value != u64::MAX).then_some(value)
+            }
+        }
+    }
+
+    /// The searches of one row.
+    async fn row(&mut self, row: usize) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        let specification = &plan.specification;
+        let [source, destination] = [
+            self.value(&specification.source, plan.end_columns[0], row),
+            self.value(&specification.destination, plan.end_columns[1], row),
+        ];
+        self.searches += 1;
+        if self.searches > SEARCHES_MAX {
+            self.edges.load_whole().await?;
+        }
+        let is_loop = specification.is_cyclic || plan.has_one_end;
+        let (source, destination) = match (source, destination, is_loop) {
+            (Some(source), Some(destination), true) if source != destination => return Ok(()),
+            (Some(end), _, true) | (None, Some(end), true) => (Some(end), Some(end)),
+            (source, destination, _) => (source, destination),
+        };
+        match (source, destination) {
+            (None, None) => self.everywhere(row).await,
+            (Some(source), destination) => {
+                let root = self.edges.node(source)?;
+                let target = destination.map(|id| self.edges.node(id)).transpose()?;
+                self.search(Ends {
+                    root,
+                    target,
+                    direction: Direction::Out,
+                    row,
+                })
+                .await
+            }
+            (None, Some(destination)) => {
+                let root = self.edges.node(destination)?;
+                self.search(Ends {
+                    root,
+                    target: None,
+                    direction: Direction::In,
+                    row,
+                })
+                .await
+            }
+        }
+    }
+
+    /// From each node.
+    async fn everywhere(&mut self, row: usize) -> Result<()> {
+        self.edges.load_whole().await?;
+        let mut nodes: Vec<u32> = (0..self.edges.graph.nodes() as u32).collect();
+        nodes.sort_unstable_by_key(|&node| self.edges.graph.id(node));
+        let is_cyclic = self.plan.specification.is_cyclic;
+        for root in nodes {
+            if self.emitter.is_done() {
+                break;
+            }
+            let ends = Ends {
+                root,
+                target: is_cyclic.then_some(root),
+                direction: Direction::Out,
+                row,
+            };
+            self.search(ends).await?;
+        }
+        Ok(())
+    }
+
+    async fn search(&mut self, ends: Ends) -> Result<()> {
+        let specification = &self.plan.specification;
+        let kind = specification.kind;
+        if specification.is_cyclic {
+            return match kind {
+                PathKind::Shortest { is_all } => {
+                    let count = if is_all { usize::MAX } else { 1 };
+                    self.simple(&ends, true, count).await
+                }
+                PathKind::All => self.simple(&ends, false, usize::MAX).await,
+                PathKind::First(count) => self.simple(&ends, false, count).await,
+            };
+        }
+        if specification.allows_empty && ends.target.is_none_or(|target| target == ends.root) {
+            self.give(&ends, ends.root, &[], false).await?;
+        }
+        // No simple path leads from a node to itself.
+        if ends.target == Some(ends.root) || self.emitter.is_done() {
+            return Ok(());
+        }
+        match kind {
+            PathKind::Shortest { is_all } => self.shortest(&ends, is_all).await,
+            PathKind::All => self.simple(&ends, false, usize::MAX).await,
+            PathKind::First(count) => self.first(&ends, count).await,
+        }
+    }
+
+    /// Gives a path between the root and a node out. Its edges come in the order of the search, or in the order back to the root.
+    pub(super) async fn give(
+        &mut self,
+        ends: &Ends,
+        node: u32,
+        path: &[u32],
+        is_back: bool,
+    ) -> Result<()> {
+        let graph = &self.edges.graph;
+        let [root, node] = [ends.root, node].map(|it| graph.id(it));
+        let (source, destination) = match ends.direction {
+            Direction::Out => (root, node),
+            Direction::In => (node, root),
+        };
+        let is_turned = is_back == (ends.direction == Direction::Out);
+        let turned: Vec<u32>;
+        let edges = match is_turned {
+            true => {
+                turned = path.iter().rev().copied().collect();
+                &turned
+            }
+            false => path,
+        };
+        let found = FoundPath {
+            edges,
+            source,
+            destination,
+            row: ends.row,
+        };
+        self.emitter.path(graph, found).await
+    }
+}
