@@ -87,6 +87,55 @@ fn a_variable_may_be_selected_twice() {
 }
 
 #[test]
+fn paths_are_a_select_over_the_service_that_finds_them() {
+    for (text, parts) in [
+        (
+            "PATHS START ?x = <http://e/a> END ?y VIA ?p",
+            &[
+                "(project (?x ?p ?y ?path ?edge ?length)",
+                "<https://orrery-db.org/path#sourceNode> <http://e/a>",
+                "<https://orrery-db.org/path#findPath> <https://orrery-db.org/path#shortestPath>",
+                "<https://orrery-db.org/path#exportBinding> ?p",
+            ][..],
+        ),
+        (
+            "paths all cyclic FROM <http://e/g> start ?path { ?path ?q 1 } end ?y via <http://e/p>|^<http://e/q> weight 2 max length 7 limit 3 offset 2",
+            &[
+                "path#cycle>",
+                "(?path ?y ?path_ ?edge ?length ?cost)",
+                "path#maxPathLength> \"7\"",
+                "path#limit> \"3\"",
+                "path#offset> \"2\"",
+                "(distinct",
+            ],
+        ),
+        (
+            "PATHS SHORTEST 5 START ?x END ?y VIA { ?x <http://e/p> [ <http://e/q> ?y ] } ORDER BY ?path",
+            &[
+                "path#count> \"5\"",
+                "path#firstPaths>",
+                "(order (",
+                "(project (?x ?y ?path",
+            ],
+        ),
+        (
+            "PATHS ANY SHORTEST START ?x END ?y VIA ?p",
+            &["path#oneShortestPath>"],
+        ),
+        // It is a word there only.
+        (
+            "PREFIX paths: <http://e/> SELECT ?start { ?start paths:end ?via }",
+            &["(project (?start)"],
+        ),
+    ] {
+        let tree = query(text);
+        for part in parts {
+            assert!(tree.contains(part), "{text}: {part} in {tree}");
+        }
+    }
+}
+
+#[test]
 fn code_points_are_escaped_in_strings_and_iris_only() {
     // SPARQL 1.2, 19.2, and the W3C's codepoint-esc-01 to 04; SPARQL 1.1 had them everywhere.
     let tree = query("ASK { <http://e/\\u0061> ?p '\\u005Cn\\U0001F47E' }");

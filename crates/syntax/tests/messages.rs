@@ -3,7 +3,62 @@
 use orrery_syntax::{ParserOptions, parse_query, parse_update};
 
 /// A text, the column of its error, and what the message says.
-const QUERIES: [(&str, usize, &[&str]); 57] = [
+const QUERIES: [(&str, usize, &[&str]); 68] = [
+    (
+        "PATHS ?x END ?y VIA ?p",
+        7,
+        &["START is missing before `?x`", "START ?x = <a>"],
+    ),
+    (
+        "PATHS START ?x VIA ?p",
+        16,
+        &["END is missing before `VIA`"],
+    ),
+    (
+        "PATHS START ?x END VIA ?p",
+        20,
+        &["a variable is missing before `VIA`", "END ?y"],
+    ),
+    (
+        "PATHS START ?x END ?y { ?x ?p ?y }",
+        35,
+        &["VIA is missing at the end", "VIA { ?x :knows ?y }"],
+    ),
+    (
+        "PATHS START ?x END ?y WHERE { ?x ?p ?y }",
+        23,
+        &["VIA is missing before `WHERE`", "VIA { ?x :knows ?y }"],
+    ),
+    (
+        "PATHS START ?x END ?y VIA { ?x ?p ?z }",
+        27,
+        &["does not bind ?y"],
+    ),
+    (
+        "PATHS START ?x { ?z ?p 1 } END ?y VIA ?p",
+        16,
+        &["does not bind ?x"],
+    ),
+    (
+        "PATHS START ?x END ?x VIA ?p",
+        20,
+        &["?x", "cycles are found with CYCLIC"],
+    ),
+    (
+        "PATHS ANY START ?x END ?y VIA ?p",
+        11,
+        &["SHORTEST is missing before `START`"],
+    ),
+    (
+        "PATHS START ?x END ?y VIA ?p MAX LENGTH many",
+        41,
+        &["MAX LENGTH"],
+    ),
+    (
+        "PATHS START ?x END ?y VIA ?p GROUP BY ?p",
+        39,
+        &["GROUP BY stands behind PATHS", "SERVICE"],
+    ),
     (
         "SELECT ?s WHERE { ?s rdf:type ?o }",
         22,

@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use datafusion_common::Result;
 
 use super::graph::NONE;
-use super::run::{Ends, Searching};
+use super::searching::{Ends, Searching};
 use super::shortest::{breadth_first, by_weight};
 
 /// A beginning of a path.

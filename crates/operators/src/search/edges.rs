@@ -14,9 +14,9 @@ use futures::StreamExt;
 use orrery_term::inline::InlineValue;
 use orrery_term::{Term, TermId};
 
+use super::compiled::CompiledSearch;
 use super::frontier::task_with_frontier;
 use super::graph::{Direction, Graph, NONE, refused};
-use super::plan::CompiledSearch;
 use crate::context::QueryContext;
 use crate::solutions::{bits, id_columns};
 use crate::touch_counter::LocalTouches;

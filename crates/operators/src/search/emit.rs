@@ -6,12 +6,10 @@ use arrow::array::{RecordBatch, UInt64Array};
 use datafusion_common::Result;
 use futures::SinkExt;
 use futures::channel::mpsc::Sender;
-use orrery_term::{Term, TermId, Triple};
 
+use super::compiled::CompiledSearch;
 use super::graph::Graph;
-use super::plan::CompiledSearch;
 use super::specification::SearchColumn;
-use crate::error::Error;
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{bits, solution_batch};
 
@@ -149,57 +147,5 @@ impl Emitter {
         // Nobody may be waiting any more.
         self.is_closed |= self.sender.send(batch).await.is_err();
         Ok(())
-    }
-}
-
-impl CompiledSearch {
-    fn integer(&self, value: u64) -> Result<u64> {
-        let inline = i64::try_from(value).ok().and_then(TermId::integer);
-        match inline {
-            Some(id) => Ok(id.bits()),
-            None => {
-                let term = Term::typed(value.to_string(), orrery_term::vocabulary::xsd::INTEGER);
-                Ok(self.context.intern(&term)?.bits())
-            }
-        }
-    }
-
-    fn cost(&self, cost: f64, is_integral: bool) -> Result<u64> {
-        const EXACT_MAX: f64 = 9e15;
-        if is_integral && cost <= EXACT_MAX {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a sum of integers, none of them negative"
-            )]
-            return self.integer(cost as u64);
-        }
-        if let Some(id) = TermId::double(cost) {
-            return Ok(id.bits());
-        }
-        let term = Term::typed(format!("{cost:E}"), orrery_term::vocabulary::xsd::DOUBLE);
-        Ok(self.context.intern(&term)?.bits())
-    }
-
-    /// The id of a triple term; no value where the parts make none.
-    fn triple(&self, parts: [u64; 3]) -> Result<u64> {
-        if parts.contains(&u64::MAX) {
-            return Ok(u64::MAX);
-        }
-        let mut terms = Vec::with_capacity(3);
-        for part in parts {
-            terms.push(self.context.term(TermId::from_bits(part))?);
-        }
-        let [subject, predicate, object] = match <[Term<'_>; 3]>::try_from(terms) {
-            Ok(terms) => terms,
-            Err(_) => return Ok(u64::MAX),
-        };
-        match Triple::new(subject, predicate, object) {
-            Ok(triple) => {
-                let id = self.context.intern(&Term::Triple(Box::new(triple)));
-                Ok(id.map_err(Error::from)?.bits())
-            }
-            Err(_) => Ok(u64::MAX),
-        }
     }
 }

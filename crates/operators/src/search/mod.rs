@@ -28,12 +28,14 @@
 //! found, two batches ahead at most. Every millisecond or so the work gives way to the scheduler. Each edge looked at is a touch.
 
 mod cheapest;
+mod compiled;
 mod edges;
 mod emit;
 mod frontier;
 mod graph;
 mod plan;
 mod run;
+mod searching;
 mod shortest;
 mod simple;
 mod specification;

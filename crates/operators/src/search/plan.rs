@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, assert_or_internal_err, internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
@@ -13,7 +12,9 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::StreamExt;
 use futures::channel::mpsc;
 
-use super::run::Searching;
+use super::compiled::CompiledSearch;
+use super::run::run_all;
+use super::searching::Searching;
 use super::specification::{PathKind, SearchColumn, SearchSpecification};
 use crate::context::QueryContext;
 use crate::error::Error;
@@ -34,24 +35,6 @@ pub struct SearchInputs {
     pub edges: Plan,
     /// Those that leave the nodes of a [`FrontierExec`](super::FrontierExec), and those that reach them, where they can be asked for.
     pub by_frontier: Option<[Plan; 2]>,
-}
-
-/// What all executions share.
-#[derive(Debug)]
-pub(super) struct CompiledSearch {
-    pub(super) context: Arc<QueryContext>,
-    pub(super) specification: SearchSpecification,
-    pub(super) schema: SchemaRef,
-    pub(super) edges: Plan,
-    pub(super) from: Option<Plan>,
-    pub(super) to: Option<Plan>,
-    /// The input's column of each column of the output.
-    pub(super) input_columns: Vec<Option<usize>>,
-    /// The input's columns of the two ends.
-    pub(super) end_columns: [Option<usize>; 2],
-    /// Whether both ends are the same variable.
-    pub(super) has_one_end: bool,
-    pub(super) touches: TouchCounter,
 }
 
 /// Searches for paths, for each row of its input or once; see the [module](super)'s documentation.
@@ -229,7 +212,7 @@ impl ExecutionPlan for SearchExec {
         // No batch waits beside the one that the searches hold.
         let (sender, batches) = mpsc::channel(0);
         let searching = Searching::new(&self.plan, &context, reservation, sender, metrics);
-        let failure = futures::stream::once(searching.run(input));
+        let failure = futures::stream::once(run_all(searching, input));
         let failure = failure.filter_map(|result| std::future::ready(result.err().map(Err)));
         let batches = futures::stream::select(batches.map(Ok), failure);
         Ok(Box::pin(RecordBatchStreamAdapter::new(

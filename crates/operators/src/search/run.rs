@@ -2,83 +2,47 @@
 
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, UInt64Array};
+use arrow::array::UInt64Array;
 use datafusion_common::Result;
-use datafusion_execution::memory_pool::MemoryReservation;
-use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_execution::SendableRecordBatchStream;
 use futures::StreamExt;
-use futures::channel::mpsc::Sender;
 
-use super::edges::EdgeSource;
-use super::emit::{Emitter, FoundPath};
 use super::graph::Direction;
-use super::plan::CompiledSearch;
+use super::searching::{Ends, Searching};
 use super::specification::PathKind;
-use crate::node_metrics::NodeMetrics;
 use crate::pattern::Slot;
 use crate::solutions::{bits, id_columns};
 
 /// Rows of an input that are searched for frontier by frontier; with more, all edges are computed.
 const SEARCHES_MAX: usize = 64;
 
-/// Where a search begins, and where it may end.
-#[derive(Clone, Copy)]
-pub(super) struct Ends {
-    pub(super) root: u32,
-    pub(super) target: Option<u32>,
-    /// Out: the root is the source.
-    pub(super) direction: Direction,
-    /// The input's row.
-    pub(super) row: usize,
-}
-
-/// The searches of one run.
-pub(super) struct Searching {
-    pub(super) plan: Arc<CompiledSearch>,
-    pub(super) edges: EdgeSource,
-    pub(super) emitter: Emitter,
-    searches: usize,
-}
-
-impl Searching {
-    pub(super) fn new(
-        plan: &Arc<CompiledSearch>,
-        task: &Arc<TaskContext>,
-        reservation: MemoryReservation,
-        sender: Sender<RecordBatch>,
-        metrics: NodeMetrics,
-    ) -> Self {
-        Self {
-            plan: Arc::clone(plan),
-            edges: EdgeSource::new(plan, task, reservation),
-            emitter: Emitter::new(plan, sender, metrics),
-            searches: 0,
-        }
-    }
-
-    /// All searches, for each row of the input.
-    pub(super) async fn run(mut self, input: Option<SendableRecordBatchStream>) -> Result<()> {
-        match input {
-            None => self.row(0).await?,
-            Some(mut input) => {
-                while let Some(batch) = input.next().await {
-                    let batch = batch?;
-                    self.emitter.input = id_columns(&batch)?;
-                    for row in 0..batch.num_rows() {
-                        if self.emitter.is_done() {
-                            break;
-                        }
-                        self.row(row).await?;
-                    }
-                    if self.emitter.is_done() {
+/// All searches, for each row of the input.
+pub(super) async fn run_all(
+    mut searching: Searching,
+    input: Option<SendableRecordBatchStream>,
+) -> Result<()> {
+    match input {
+        None => searching.row(0).await?,
+        Some(mut input) => {
+            while let Some(batch) = input.next().await {
+                let batch = batch?;
+                searching.emitter.input = id_columns(&batch)?;
+                for row in 0..batch.num_rows() {
+                    if searching.emitter.is_done() {
                         break;
                     }
+                    searching.row(row).await?;
+                }
+                if searching.emitter.is_done() {
+                    break;
                 }
             }
         }
-        self.emitter.flush(1).await
     }
+    searching.emitter.flush(1).await
+}
 
+impl Searching {
     /// The value of an end in an input row.
     fn value(&self, slot: &Slot, column: Option<usize>, row: usize) -> Option<u64> {
         match slot {
@@ -181,37 +145,5 @@ impl Searching {
             PathKind::All => self.simple(&ends, false, usize::MAX).await,
             PathKind::First(count) => self.first(&ends, count).await,
         }
-    }
-
-    /// Gives a path between the root and a node out. Its edges come in the order of the search, or in the order back to the root.
-    pub(super) async fn give(
-        &mut self,
-        ends: &Ends,
-        node: u32,
-        path: &[u32],
-        is_back: bool,
-    ) -> Result<()> {
-        let graph = &self.edges.graph;
-        let [root, node] = [ends.root, node].map(|it| graph.id(it));
-        let (source, destination) = match ends.direction {
-            Direction::Out => (root, node),
-            Direction::In => (node, root),
-        };
-        let is_turned = is_back == (ends.direction == Direction::Out);
-        let turned: Vec<u32>;
-        let edges = match is_turned {
-            true => {
-                turned = path.iter().rev().copied().collect();
-                &turned
-            }
-            false => path,
-        };
-        let found = FoundPath {
-            edges,
-            source,
-            destination,
-            row: ends.row,
-        };
-        self.emitter.path(graph, found).await
     }
 }

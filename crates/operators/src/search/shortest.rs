@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 
 use super::edges::EdgeSource;
 use super::graph::{Direction, NONE};
-use super::run::{Ends, Searching};
+use super::searching::{Ends, Searching};
 
 /// What a node's cost takes of memory.
 const COST_BYTES: usize = 32;

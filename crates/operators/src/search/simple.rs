@@ -7,11 +7,10 @@
 use datafusion_common::Result;
 use hashbrown::HashSet;
 
-use super::graph::NONE;
-use super::run::{Ends, Searching};
+use super::edges::EdgeSource;
+use super::graph::{Direction, NONE};
+use super::searching::{Ends, Searching};
 use super::shortest::{Costs, breadth_first};
-use crate::search::edges::EdgeSource;
-use crate::search::graph::Direction;
 
 /// What a round over one length found.
 #[derive(Default)]

@@ -23,9 +23,11 @@ mod pushdown;
 mod scope;
 mod search;
 mod service;
+mod services;
 mod variables;
 
 use orrery_operators::pattern::ObjectRanges;
+use orrery_operators::search::{PathKind, SearchColumn};
 use orrery_term::TermId;
 use spargebra::algebra::{AggregateExpression, Expression, PropertyPathExpression};
 
@@ -33,10 +35,10 @@ use self::expression::variables;
 
 pub(crate) use lateral::{asks_limited, depends_on_row, sees_row_at_top};
 pub(crate) use mapped::{Mapped, SeenMapped};
-pub(crate) use normalise::{Normaliser, finds_paths};
+pub(crate) use normalise::Normaliser;
 pub(crate) use scope::{Dataset, Scope};
-pub(crate) use search::PathSearch;
 pub(crate) use service::{Service, ServiceEndpoint};
+pub(crate) use services::finds_paths;
 pub(crate) use variables::{Var, VarSet, VariableTable};
 
 /// A position in a pattern.
@@ -171,6 +173,31 @@ pub(crate) enum Item {
     Search(Box<PathSearch>),
     /// Rows that the planner holds already, by their number (see `plan::build::exists`).
     Seed(Seed),
+}
+
+/// A search for paths.
+#[derive(Clone, Debug)]
+pub(crate) struct PathSearch {
+    pub(crate) kind: PathKind,
+    pub(crate) is_cyclic: bool,
+    pub(crate) is_bidirectional: bool,
+    pub(crate) allows_empty: bool,
+    pub(crate) is_by_path: bool,
+    pub(crate) length_min: u32,
+    pub(crate) length_max: Option<u32>,
+    pub(crate) offset: u64,
+    pub(crate) limit: Option<u64>,
+    /// The edges; its variables are its own.
+    pub(crate) edges: Group,
+    /// Which of these an edge leaves and reaches.
+    pub(crate) ends: [Var; 2],
+    /// Which of these are given out.
+    pub(crate) exported: Vec<Var>,
+    pub(crate) weight: Option<Var>,
+    pub(crate) source: Slot,
+    pub(crate) destination: Slot,
+    /// What is given out, beside source and destination.
+    pub(crate) output: Vec<(Var, SearchColumn)>,
 }
 
 /// Rows from outside of a pattern that its parts are evaluated for.

@@ -24,9 +24,9 @@ use spargebra::algebra::{
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use self::ground::{Ground, ground, ground_term};
-pub(crate) use self::search::finds_paths;
 use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
+use super::services::finds_paths;
 use super::{
     Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, SeenMapped, Service,
     ServiceEndpoint, Slot, Values, Var, VarSet, VariableTable,

@@ -1,33 +1,8 @@
 //! Paths as answers: an item that searches for paths over the edges that a group gives.
 
-use orrery_operators::search::{PathKind, SearchColumn};
+use orrery_operators::search::SearchColumn;
 
-use super::{Group, Slot, Var, VarSet};
-
-/// A search for paths.
-#[derive(Clone, Debug)]
-pub(crate) struct PathSearch {
-    pub(crate) kind: PathKind,
-    pub(crate) is_cyclic: bool,
-    pub(crate) is_bidirectional: bool,
-    pub(crate) allows_empty: bool,
-    pub(crate) is_by_path: bool,
-    pub(crate) length_min: u32,
-    pub(crate) length_max: Option<u32>,
-    pub(crate) offset: u64,
-    pub(crate) limit: Option<u64>,
-    /// The edges; its variables are its own.
-    pub(crate) edges: Group,
-    /// Which of these an edge leaves and reaches.
-    pub(crate) ends: [Var; 2],
-    /// Which of these are given out.
-    pub(crate) exported: Vec<Var>,
-    pub(crate) weight: Option<Var>,
-    pub(crate) source: Slot,
-    pub(crate) destination: Slot,
-    /// What is given out, beside source and destination.
-    pub(crate) output: Vec<(Var, SearchColumn)>,
-}
+use super::{PathSearch, Slot, VarSet};
 
 impl PathSearch {
     /// The variables that it can begin with.

@@ -13,30 +13,9 @@ use spargebra::algebra::{GraphPattern, PropertyPathExpression};
 use spargebra::term::{Literal, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use super::{Names, Normaliser, PatternPlace, union_of};
+use crate::algebra::services::local_name;
 use crate::algebra::{Group, Item, PathSearch, Slot, Var, VarSet};
 use crate::error::{QueryError, Result};
-
-/// The services that find paths, and what the names of their settings begin with.
-const SERVICES: [&str; 2] = [
-    "https://orrery-db.org/path#search",
-    "http://www.ontotext.com/path#search",
-];
-const NAMES: [&str; 2] = [
-    "https://orrery-db.org/path#",
-    "http://www.ontotext.com/path#",
-];
-
-/// Whether a service is answered here.
-pub(crate) fn finds_paths(name: &NamedNodePattern) -> bool {
-    match name {
-        NamedNodePattern::NamedNode(iri) => SERVICES.contains(&iri.as_str()),
-        NamedNodePattern::Variable(_) => false,
-    }
-}
-
-fn local_name(iri: &str) -> Option<&str> {
-    NAMES.iter().find_map(|names| iri.strip_prefix(names))
-}
 
 fn wrong(what: impl std::fmt::Display) -> QueryError {
     QueryError::unsupported(format!("in a search for paths, {what}"))

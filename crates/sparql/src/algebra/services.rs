@@ -1,0 +1,26 @@
+//! The services that are answered here.
+
+use spargebra::term::NamedNodePattern;
+
+/// The services that find paths, and what the names of their settings begin with.
+const SERVICES: [&str; 2] = [
+    "https://orrery-db.org/path#search",
+    "http://www.ontotext.com/path#search",
+];
+const NAMES: [&str; 2] = [
+    "https://orrery-db.org/path#",
+    "http://www.ontotext.com/path#",
+];
+
+/// Whether a service is answered here.
+pub(crate) fn finds_paths(name: &NamedNodePattern) -> bool {
+    match name {
+        NamedNodePattern::NamedNode(iri) => SERVICES.contains(&iri.as_str()),
+        NamedNodePattern::Variable(_) => false,
+    }
+}
+
+/// The name of a setting without what it begins with.
+pub(super) fn local_name(iri: &str) -> Option<&str> {
+    NAMES.iter().find_map(|names| iri.strip_prefix(names))
+}
