@@ -1,6 +1,6 @@
 //! Generators, drivers, reports: what `orrery bench` runs.
 //!
-//! [`bsbm`] and [`tpch`] make data and queries, [`drivers`] measure the `orrery` binary and its
+//! [`bsbm`], [`snb`] and [`tpch`] make data and queries, [`drivers`] measure the `orrery` binary and its
 //! server from outside, [`report`] sums up and shows. The crate depends on no
 //! other of ours, so what it says of them it found as a user would.
 
@@ -8,4 +8,5 @@ pub mod bsbm;
 pub mod drivers;
 pub mod http_client;
 pub mod report;
+pub mod snb;
 pub mod tpch;

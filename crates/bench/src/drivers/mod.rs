@@ -20,6 +20,7 @@ mod open;
 mod peer;
 mod pool;
 mod relational;
+mod snb;
 mod soak;
 mod soak_updates;
 mod store;
@@ -53,6 +54,7 @@ pub use open::{OpenOptions, OpenReport, open};
 pub use peer::Peer;
 pub use pool::parameter_pool;
 pub use relational::{RelationalOptions, RelationalReport, RelationalTimes, relational};
+pub use snb::{Difference, KindReport, SnbTarget, ValidationReport, validate};
 pub use soak::{Figure, MemoryReport, SoakCount, SoakOptions, SoakReport, soak};
 pub use soak_updates::{SoakUpdatesOptions, SoakUpdatesReport, soak_updates};
 pub use store::{Bar, StoreOptions, StoreReport, store};
@@ -151,6 +153,14 @@ pub enum BenchError {
     /// The engine in this process cannot start.
     #[error("the engine cannot start: {message}")]
     Engine {
+        /// Why.
+        message: String,
+    },
+    /// The Social Network Benchmark: its files, or an operation.
+    #[error("{what}: {message}")]
+    Snb {
+        /// Which file, or which operation.
+        what: String,
         /// Why.
         message: String,
     },

@@ -35,8 +35,38 @@ pub(crate) enum BenchSuite {
     Estimates(EstimatesArguments),
     /// TPC-H on tables: load, answers, power test, throughput test
     Tpch(TpchArguments),
+    /// LDBC Social Network Benchmark, Interactive v1
+    Snb(SnbArguments),
     /// The lab of physical designs: TPC-H Q9 on five layouts of the data, as columns and as rows, with vectors of three sizes
     Vectors(VectorsArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct SnbArguments {
+    #[command(subcommand)]
+    pub(crate) command: SnbCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum SnbCommand {
+    /// Run the operations of a validation file in their order, insertions too, and compare each result
+    Validate(SnbValidateArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct SnbValidateArguments {
+    /// The file, in the form of the official driver's validation_params.csv; .gz too
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The database's directory, with the data set in it; a server is started on it
+    #[arg(long = "db", value_name = "DIR", required_unless_present = "endpoint")]
+    pub(crate) directory: Option<PathBuf>,
+    /// An endpoint instead, for queries and updates
+    #[arg(long, value_name = "URL", conflicts_with = "directory")]
+    pub(crate) endpoint: Option<String>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
     Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions,
-    GuardOptions, Peer, RelationalOptions, ServerProcess, SoakOptions, SoakUpdatesOptions,
-    StoreOptions, TpchOptions, UpdateBenchOptions, VectorsOptions, cold, compare, compare_duckdb,
-    estimates, explore, floor, guard, relational, soak, soak_updates, store, tpch, update, vectors,
+    GuardOptions, Peer, RelationalOptions, ServerProcess, SnbTarget, SoakOptions,
+    SoakUpdatesOptions, StoreOptions, TpchOptions, UpdateBenchOptions, VectorsOptions, cold,
+    compare, compare_duckdb, estimates, explore, floor, guard, relational, soak, soak_updates,
+    store, tpch, update, validate, vectors,
 };
 use orrery_bench::report::with_section;
 use orrery_bench::tpch::streams;
@@ -18,8 +19,8 @@ use super::output::Output;
 use crate::arguments::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
     FloorArguments, GenerateArguments, GuardArguments, RelationalArguments, ReportFormat,
-    SoakArguments, SoakUpdatesArguments, StoreBenchArguments, TpchArguments, UpdateBenchArguments,
-    VectorsArguments,
+    SnbArguments, SnbCommand, SoakArguments, SoakUpdatesArguments, StoreBenchArguments,
+    TpchArguments, UpdateBenchArguments, VectorsArguments,
 };
 use crate::failure::Failure;
 use crate::units::ShowCount;
@@ -42,6 +43,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Relational(arguments) => run_relational(arguments),
         BenchSuite::Estimates(arguments) => run_estimates(arguments),
         BenchSuite::Tpch(arguments) => run_tpch(arguments),
+        BenchSuite::Snb(arguments) => run_snb(arguments),
         BenchSuite::Vectors(arguments) => run_vectors(arguments),
     }
 }
@@ -74,6 +76,34 @@ fn run_explore(arguments: ExploreArguments) -> Result<(), Failure> {
         ..ExploreOptions::new(arguments.endpoint)
     };
     show(&explore(&options)?, arguments.report)
+}
+
+fn run_snb(arguments: SnbArguments) -> Result<(), Failure> {
+    match arguments.command {
+        SnbCommand::Validate(arguments) => {
+            let target = snb_target(arguments.directory, arguments.endpoint)?;
+            let report = validate(&target, &arguments.file)?;
+            show(&report, arguments.report)?;
+            match report.operations - report.agree {
+                0 => Ok(()),
+                wrong => Err(Failure::Other(format!(
+                    "{wrong} of {} results differ; see above",
+                    report.operations
+                ))),
+            }
+        }
+    }
+}
+
+fn snb_target(directory: Option<PathBuf>, endpoint: Option<String>) -> Result<SnbTarget, Failure> {
+    match (directory, endpoint) {
+        (Some(directory), _) => Ok(SnbTarget::Database {
+            binary: Binary::current()?,
+            directory,
+        }),
+        (None, Some(endpoint)) => Ok(SnbTarget::Endpoint(endpoint)),
+        (None, None) => Err(Failure::Other("--db or --endpoint is needed".to_owned())),
+    }
 }
 
 fn run_store(arguments: StoreBenchArguments) -> Result<(), Failure> {

@@ -27,6 +27,7 @@ mod report;
 mod round_trip;
 mod serve;
 mod server_memory;
+mod snb;
 mod soak;
 mod sql;
 mod tls;

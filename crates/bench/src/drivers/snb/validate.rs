@@ -1,0 +1,158 @@
+//! Runs the operations of a validation file in their order and compares each result.
+//!
+//! Insertions change the database, as the results of the reads after them expect.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::SnbTarget;
+use crate::drivers::BenchError;
+use crate::report::Table;
+use crate::snb::operation::Kind;
+use crate::snb::session::Session;
+use crate::snb::{answer, validation};
+
+/// Differences that are shown in full.
+const SHOWN_MAX: usize = 3;
+
+/// How the operations of one kind went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct KindReport {
+    /// The kind.
+    pub kind: Kind,
+    /// Operations that were run.
+    pub operations: usize,
+    /// Those whose results agree.
+    pub agree: usize,
+}
+
+/// An operation whose result is not the one expected.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The line of the file, from 1.
+    pub line: usize,
+    /// What was run.
+    pub kind: Kind,
+    /// What the file has.
+    pub expected: Value,
+    /// What came.
+    pub actual: Value,
+}
+
+/// What a validation found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ValidationReport {
+    /// Kind by kind.
+    pub kinds: Vec<KindReport>,
+    /// Operations that were run.
+    pub operations: usize,
+    /// Those whose results agree.
+    pub agree: usize,
+    /// The first that do not.
+    pub differences: Vec<Difference>,
+}
+
+/// Validates what an endpoint serves with a file, which may be compressed by gzip. The endpoint is only asked for when
+/// the file has been read.
+///
+/// # Errors
+/// When the file is not one of validation (then nothing is run), or an operation fails.
+pub fn validate(target: &SnbTarget, file: &Path) -> Result<ValidationReport, BenchError> {
+    let input = open(file)?;
+    let expectations = validation::read(input).map_err(|source| BenchError::Snb {
+        what: file.display().to_string(),
+        message: source.to_string(),
+    })?;
+    let server = target.serve()?;
+    let failed = |what: String, source: &dyn fmt::Display| BenchError::Snb {
+        what,
+        message: source.to_string(),
+    };
+    let mut session = Session::open(server.endpoint())
+        .map_err(|source| failed("the catalog".to_owned(), &source))?;
+    let mut kinds: BTreeMap<Kind, KindReport> = BTreeMap::new();
+    let mut differences = Vec::new();
+    for expectation in &expectations {
+        let kind = expectation.operation.kind();
+        let actual = session
+            .run(&expectation.operation)
+            .map_err(|source| failed(format!("line {}, {kind}", expectation.line), &source))?;
+        let agrees = answer::agree(kind, &expectation.result, &actual);
+        let report = kinds.entry(kind).or_insert(KindReport {
+            kind,
+            operations: 0,
+            agree: 0,
+        });
+        report.operations += 1;
+        report.agree += usize::from(agrees);
+        if !agrees && differences.len() < SHOWN_MAX {
+            differences.push(Difference {
+                line: expectation.line,
+                kind,
+                expected: expectation.result.clone(),
+                actual,
+            });
+        }
+    }
+    let kinds: Vec<KindReport> = kinds.into_values().collect();
+    Ok(ValidationReport {
+        operations: kinds.iter().map(|kind| kind.operations).sum(),
+        agree: kinds.iter().map(|kind| kind.agree).sum(),
+        kinds,
+        differences,
+    })
+}
+
+/// A file, through gzip if its name ends so.
+pub(super) fn open(path: &Path) -> Result<BufReader<Box<dyn Read + Send>>, BenchError> {
+    let file = File::open(path).map_err(|source| BenchError::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
+    let input: Box<dyn Read + Send> = match is_compressed {
+        true => Box::new(MultiGzDecoder::new(BufReader::new(file))),
+        false => Box::new(file),
+    };
+    Ok(BufReader::new(input))
+}
+
+impl ValidationReport {
+    /// Whether every result agrees.
+    pub fn is_right(&self) -> bool {
+        self.agree == self.operations
+    }
+}
+
+impl fmt::Display for ValidationReport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new(["kind", "operations", "agree"]);
+        for kind in &self.kinds {
+            table.row([
+                kind.kind.to_string(),
+                kind.operations.to_string(),
+                kind.agree.to_string(),
+            ]);
+        }
+        table.fmt(formatter)?;
+        for difference in &self.differences {
+            writeln!(
+                formatter,
+                "\nline {}, {}\n  expected {}\n  actual   {}",
+                difference.line, difference.kind, difference.expected, difference.actual
+            )?;
+        }
+        writeln!(
+            formatter,
+            "{} of {} operations agree",
+            self.agree, self.operations
+        )
+    }
+}

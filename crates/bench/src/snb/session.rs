@@ -1,0 +1,224 @@
+//! Runs operations against an endpoint, over one kept connection.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use serde_json::Value;
+use thiserror::Error;
+
+use super::catalog::{self, Catalog};
+use super::insertions::{self, InsertionError};
+use super::operation::{Kind, Operation};
+use super::templates::{WEIGHTS, template};
+use super::{answer, paths, terms};
+use crate::bsbm::templates::{MissingParameter, instantiate};
+use crate::http_client::{HttpClient, HttpError};
+
+const RESULTS_JSON: &str = "application/sparql-results+json";
+
+/// Why an operation has no result.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// The endpoint does not answer, or refuses.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// An answer is not what was asked for.
+    #[error("the answer is not what was asked for")]
+    Answer,
+    /// A template cannot be filled.
+    #[error(transparent)]
+    Template(#[from] MissingParameter),
+    /// An insertion has no text.
+    #[error(transparent)]
+    Insertion(#[from] InsertionError),
+}
+
+/// A client of the workload.
+#[derive(Debug)]
+pub struct Session {
+    client: HttpClient,
+    catalog: Arc<Catalog>,
+    body: Vec<u8>,
+}
+
+/// Persons on a way, from one end to the other.
+type Way = Vec<u64>;
+
+impl Session {
+    /// A client of an endpoint; reads the catalog from it.
+    ///
+    /// # Errors
+    /// When the endpoint does not answer.
+    pub fn open(endpoint: &str) -> Result<Self, SessionError> {
+        let mut session = Self {
+            client: HttpClient::new(endpoint)?,
+            catalog: Arc::default(),
+            body: Vec::new(),
+        };
+        let rows = session.select(catalog::QUERY)?;
+        session.catalog = Arc::new(Catalog::read(&rows).ok_or(SessionError::Answer)?);
+        Ok(session)
+    }
+
+    /// Another client of the same endpoint, with a connection of its own.
+    ///
+    /// # Errors
+    /// When the address is wrong.
+    pub fn another(&self, endpoint: &str) -> Result<Self, SessionError> {
+        Ok(Self {
+            client: HttpClient::new(endpoint)?,
+            catalog: Arc::clone(&self.catalog),
+            body: Vec::new(),
+        })
+    }
+
+    /// Runs an operation to its end and gives its result.
+    ///
+    /// # Errors
+    /// When the endpoint refuses it.
+    pub fn run(&mut self, operation: &Operation) -> Result<Value, SessionError> {
+        match operation {
+            Operation::Read { kind, parameters } => {
+                let text = instantiate(template(*kind).unwrap_or_default(), parameters)?;
+                let rows = self.select(&text)?;
+                answer::result(*kind, &rows).ok_or(SessionError::Answer)
+            }
+            Operation::Distance { from, to } => {
+                let length = match self.distance(*from, *to)? {
+                    Some(length) => i64::from(length),
+                    None => -1,
+                };
+                Ok(serde_json::json!({ "shortestPathLength": length }))
+            }
+            Operation::Ways { from, to } => self.weighted_ways(*from, *to),
+            Operation::Insert(insertion) => {
+                let text = insertions::text(insertion, &self.catalog)?;
+                self.client.update(&text, &mut self.body)?;
+                Ok(Value::from("-1"))
+            }
+        }
+    }
+
+    /// Rows of a query of our own.
+    ///
+    /// # Errors
+    /// When the endpoint refuses it.
+    pub fn select(&mut self, text: &str) -> Result<Vec<Value>, SessionError> {
+        self.client.query(text, RESULTS_JSON, &mut self.body)?;
+        answer::bindings(&self.body).ok_or(SessionError::Answer)
+    }
+
+    fn ask(&mut self, text: &str) -> Result<bool, SessionError> {
+        self.client.query(text, RESULTS_JSON, &mut self.body)?;
+        let answer: Value = serde_json::from_slice(&self.body).map_err(|_| SessionError::Answer)?;
+        let answer = answer.get("boolean").and_then(Value::as_bool);
+        answer.ok_or(SessionError::Answer)
+    }
+
+    /// The steps of the shortest way; none if there is no way.
+    fn distance(&mut self, from: u64, to: u64) -> Result<Option<u32>, SessionError> {
+        if from == to {
+            return Ok(Some(0));
+        }
+        let rows = self.select(&between(Kind::Complex(13), from, to)?)?;
+        let near = rows
+            .first()
+            .and_then(|row| answer::text(row, "shortestPathLength"));
+        match near {
+            Some(length) => length.parse().map(Some).map_err(|_| SessionError::Answer),
+            None => self.far_distance(from, to),
+        }
+    }
+
+    /// As [`Self::distance`], of two who are further apart than [`paths::NEAR`].
+    fn far_distance(&mut self, from: u64, to: u64) -> Result<Option<u32>, SessionError> {
+        if !self.ask(&paths::is_reachable(from, to))? {
+            return Ok(None);
+        }
+        for steps in paths::NEAR + 1..=paths::STEPS_MAX {
+            if !self.select(&paths::meeting(from, to, steps))?.is_empty() {
+                return Ok(Some(steps));
+            }
+        }
+        Ok(None)
+    }
+
+    fn weighted_ways(&mut self, from: u64, to: u64) -> Result<Value, SessionError> {
+        let ways = self.ways(from, to)?;
+        let weights = self.weights(&ways)?;
+        let weight = |way: &Way| -> f64 {
+            let pairs = way.windows(2).map(|pair| (pair[0], pair[1]));
+            let weights = pairs.filter_map(|pair| weights.get(&pair));
+            // A sum of no floats would be -0.
+            weights.fold(0.0, |sum, weight| sum + weight)
+        };
+        let mut weighted: Vec<(f64, Way)> =
+            ways.into_iter().map(|way| (weight(&way), way)).collect();
+        weighted.sort_by(|(left, _), (right, _)| right.total_cmp(left));
+        let rows = weighted.into_iter().map(
+            |(weight, way)| serde_json::json!({ "personIdsInPath": way, "pathWeight": weight }),
+        );
+        Ok(rows.collect())
+    }
+
+    /// All shortest ways.
+    fn ways(&mut self, from: u64, to: u64) -> Result<Vec<Way>, SessionError> {
+        if from == to {
+            return Ok(Vec::new());
+        }
+        let rows = self.select(&between(Kind::Complex(14), from, to)?)?;
+        let steps = |row: &Value| answer::text(row, "steps")?.parse::<u32>().ok();
+        let shortest = rows.iter().filter_map(steps).min();
+        let (rows, length) = match shortest {
+            Some(length) => {
+                let of_length = rows.into_iter().filter(|row| steps(row) == Some(length));
+                (of_length.collect(), length)
+            }
+            None => match self.far_distance(from, to)? {
+                Some(length) => (self.select(&paths::ways(from, to, length))?, length),
+                None => return Ok(Vec::new()),
+            },
+        };
+        let way = |row: &Value| -> Option<Way> {
+            let between = (1..length)
+                .map(|number| terms::number_of(answer::text(row, &format!("person{number}"))?));
+            let between: Vec<u64> = between.collect::<Option<_>>()?;
+            Some([&[from], between.as_slice(), &[to]].concat())
+        };
+        let ways: Option<BTreeSet<Way>> = rows.iter().map(way).collect();
+        Ok(ways.ok_or(SessionError::Answer)?.into_iter().collect())
+    }
+
+    /// How much those beside each other on the ways wrote to each other.
+    fn weights(&mut self, ways: &[Way]) -> Result<HashMap<(u64, u64), f64>, SessionError> {
+        let pairs: BTreeSet<(u64, u64)> = ways
+            .iter()
+            .flat_map(|way| way.windows(2).map(|pair| (pair[0], pair[1])))
+            .collect();
+        if pairs.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let terms: Vec<String> = pairs
+            .iter()
+            .map(|&(one, other)| format!("({} {})", terms::person(one), terms::person(other)))
+            .collect();
+        let parameters = BTreeMap::from([("pairs".to_owned(), terms.join(" "))]);
+        let rows = self.select(&instantiate(WEIGHTS, &parameters)?)?;
+        let weight = |row: &Value| {
+            let one = terms::number_of(answer::text(row, "one")?)?;
+            let other = terms::number_of(answer::text(row, "other")?)?;
+            Some(((one, other), answer::text(row, "weight")?.parse().ok()?))
+        };
+        let weights: Option<HashMap<_, _>> = rows.iter().map(weight).collect();
+        weights.ok_or(SessionError::Answer)
+    }
+}
+
+/// The text of a read that is told two persons.
+fn between(kind: Kind, from: u64, to: u64) -> Result<String, MissingParameter> {
+    let parameters = BTreeMap::from([
+        ("from".to_owned(), terms::person(from)),
+        ("to".to_owned(), terms::person(to)),
+    ]);
+    instantiate(template(kind).unwrap_or_default(), &parameters)
+}
