@@ -56,6 +56,13 @@ impl Times {
     }
 }
 
+/// So many milliseconds are not exceeded by this share of the runs.
+pub fn quantile_ms(runs: &[Duration], share: f64) -> f64 {
+    let mut sorted_ms: Vec<f64> = runs.iter().map(|run| run.as_secs_f64() * 1e3).collect();
+    sorted_ms.sort_unstable_by(f64::total_cmp);
+    quantile(&sorted_ms, share)
+}
+
 /// The smallest value that this share of the values does not exceed.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let rank = (share * sorted.len() as f64).ceil() as usize;

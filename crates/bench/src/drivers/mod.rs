@@ -54,7 +54,10 @@ pub use open::{OpenOptions, OpenReport, open};
 pub use peer::Peer;
 pub use pool::parameter_pool;
 pub use relational::{RelationalOptions, RelationalReport, RelationalTimes, relational};
-pub use snb::{Difference, KindReport, SnbTarget, ValidationReport, validate};
+pub use snb::{
+    Difference, KindReport, KindTimes, SnbOptions, SnbReport, SnbRun, SnbTarget, ValidationReport,
+    snb, validate,
+};
 pub use soak::{Figure, MemoryReport, SoakCount, SoakOptions, SoakReport, soak};
 pub use soak_updates::{SoakUpdatesOptions, SoakUpdatesReport, soak_updates};
 pub use store::{Bar, StoreOptions, StoreReport, store};

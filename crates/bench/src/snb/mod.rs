@@ -1,6 +1,7 @@
 //! LDBC Social Network Benchmark, Interactive v1: its operations in SPARQL over the Turtle form of the data set.
 //!
-//! An [`operation::Operation`] comes from a line of a validation file ([`validation`]); [`session::Session`] runs it against an endpoint, with the texts of
+//! An [`operation::Operation`] comes from a line of a validation file ([`validation`]), of an update stream
+//! ([`update_stream`]) or of the substitution parameters ([`parameters`]); [`session::Session`] runs it against an endpoint, with the texts of
 //! [`templates`], and gives its result in the form of the official driver's, which [`answer`] compares.
 //! Posts and comments are told apart by their addresses ([`terms`]); tags, places and organizations by a catalog that is
 //! read once ([`catalog`]), for they never change.
@@ -9,8 +10,10 @@ pub mod answer;
 pub mod catalog;
 pub mod insertions;
 pub mod operation;
+pub mod parameters;
 pub mod paths;
 pub mod session;
 pub mod templates;
 pub mod terms;
+pub mod update_stream;
 pub mod validation;

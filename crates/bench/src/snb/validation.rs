@@ -82,7 +82,7 @@ fn parse_line(text: &str) -> Result<(Operation, Value), String> {
         .ok_or("no `|` stands between the operation and its result")?;
     let result =
         serde_json::from_str(result).map_err(|error| format!("the result is no JSON: {error}"))?;
-    let operation = parse_operation(&Fields(&operation))?;
+    let operation = self::operation(&operation)?;
     check_result(operation.kind(), &result)?;
     Ok((operation, result))
 }
@@ -180,6 +180,14 @@ impl Fields<'_> {
 /// The complex reads but 13 and 14, as the driver names the number of the person.
 const COMPLEX_READS: u8 = 12;
 const DAY_MS: i64 = 86_400_000;
+
+/// The operation that has these parameters, by the names of the official driver.
+///
+/// # Errors
+/// When none has.
+pub fn operation(fields: &Map<String, Value>) -> Result<Operation, String> {
+    parse_operation(&Fields(fields))
+}
 
 fn parse_operation(fields: &Fields<'_>) -> Result<Operation, String> {
     for number in 1..=COMPLEX_READS {

@@ -42,9 +42,31 @@ pub(crate) enum BenchSuite {
 }
 
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct SnbArguments {
     #[command(subcommand)]
-    pub(crate) command: SnbCommand,
+    pub(crate) command: Option<SnbCommand>,
+    /// The data set: social_network_*.ttl, updateStream_*.csv (.gz too), substitution_parameters
+    #[arg(long, value_name = "DIR", required = true)]
+    pub(crate) data: Option<PathBuf>,
+    /// Scale factor, by which the specification says how often complex reads come
+    #[arg(long, value_name = "N", default_value_t = 0.1)]
+    pub(crate) scale: f64,
+    /// Clients of the mix
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) clients: u32,
+    /// Length of each run of the mix
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) seconds: u32,
+    /// Runs of each complex read with each of its parameters, by itself
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) rounds: u32,
+    /// An endpoint, for queries and updates, that has the data set; without one it is loaded and served
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
 }
 
 #[derive(Subcommand)]

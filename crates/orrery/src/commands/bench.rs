@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
     Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions,
-    GuardOptions, Peer, RelationalOptions, ServerProcess, SnbTarget, SoakOptions,
+    GuardOptions, Peer, RelationalOptions, ServerProcess, SnbOptions, SnbTarget, SoakOptions,
     SoakUpdatesOptions, StoreOptions, TpchOptions, UpdateBenchOptions, VectorsOptions, cold,
-    compare, compare_duckdb, estimates, explore, floor, guard, relational, soak, soak_updates,
+    compare, compare_duckdb, estimates, explore, floor, guard, relational, snb, soak, soak_updates,
     store, tpch, update, validate, vectors,
 };
 use orrery_bench::report::with_section;
@@ -80,7 +80,24 @@ fn run_explore(arguments: ExploreArguments) -> Result<(), Failure> {
 
 fn run_snb(arguments: SnbArguments) -> Result<(), Failure> {
     match arguments.command {
-        SnbCommand::Validate(arguments) => {
+        None => {
+            let Some(data) = arguments.data else {
+                return Err(Failure::Other("--data is needed".to_owned()));
+            };
+            let options = SnbOptions {
+                data,
+                scale: arguments.scale,
+                clients: arguments.clients,
+                seconds: arguments.seconds,
+                rounds: arguments.rounds,
+                endpoint: arguments.endpoint,
+            };
+            let report = snb(&Binary::current()?, &options, &mut |next| {
+                eprintln!("{next} ...");
+            })?;
+            show(&report, arguments.report)
+        }
+        Some(SnbCommand::Validate(arguments)) => {
             let target = snb_target(arguments.directory, arguments.endpoint)?;
             let report = validate(&target, &arguments.file)?;
             show(&report, arguments.report)?;

@@ -1,11 +1,16 @@
 //! The Social Network Benchmark: validation, and the mix.
 
+mod clients;
+mod mix;
+mod schedule;
 mod validate;
+mod walk;
 
 use std::path::PathBuf;
 
 use super::{BenchError, Binary, ServerProcess};
 
+pub use mix::{KindTimes, SnbOptions, SnbReport, SnbRun, snb};
 pub use validate::{Difference, KindReport, ValidationReport, validate};
 
 /// What is asked.

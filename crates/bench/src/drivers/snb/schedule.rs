@@ -1,0 +1,212 @@
+//! What the mix runs, and when: the updates of the streams at their times, and complex reads between them.
+//!
+//! A complex read comes each so many updates, as the specification says for the scale factor; the time between two of
+//! a kind is that number times the mean time between updates. Their parameters are taken in turn.
+
+use std::fs;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use super::validate::open;
+use crate::drivers::BenchError;
+use crate::snb::operation::Operation;
+use crate::snb::parameters::{self, COMPLEX_READS};
+use crate::snb::update_stream;
+
+/// Updates for each complex read, for the scale factors 1, 3, 10, 30, 100, 300 and 1,000 (specification, appendix B).
+const FREQUENCIES: [[i64; 7]; COMPLEX_READS as usize] = [
+    [26; 7],
+    [37; 7],
+    [69, 79, 92, 106, 123, 142, 165],
+    [36; 7],
+    [57, 61, 66, 72, 78, 84, 91],
+    [129, 172, 236, 316, 434, 580, 796],
+    [87, 72, 54, 48, 38, 32, 25],
+    [45, 27, 15, 9, 5, 3, 1],
+    [157, 209, 287, 384, 527, 705, 967],
+    [30, 32, 35, 37, 40, 44, 47],
+    [16, 17, 19, 20, 22, 24, 26],
+    [44; 7],
+    [19; 7],
+    [49; 7],
+];
+const SCALES: [f64; 7] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0];
+
+/// An operation at its time, in milliseconds of the network.
+#[derive(Clone, Debug)]
+pub(super) struct Scheduled {
+    pub(super) due: i64,
+    /// For an update: all updates due until then have to be done before.
+    pub(super) depends_on: Option<i64>,
+    pub(super) operation: Operation,
+}
+
+/// The files of a data set.
+#[derive(Debug)]
+pub(super) struct DataSet {
+    directory: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl DataSet {
+    /// # Errors
+    /// When the directory cannot be listed.
+    pub(super) fn new(directory: &Path) -> Result<Self, BenchError> {
+        let failed = |source| BenchError::File {
+            path: directory.to_owned(),
+            source,
+        };
+        let mut files = Vec::new();
+        for entry in fs::read_dir(directory).map_err(failed)? {
+            files.push(entry.map_err(failed)?.path());
+        }
+        files.sort();
+        Ok(Self {
+            directory: directory.to_owned(),
+            files,
+        })
+    }
+
+    /// Files whose names begin so and have this extension, `.gz` after it or not.
+    fn named(&self, beginning: &str, extension: &str) -> Result<Vec<PathBuf>, BenchError> {
+        let is_meant = |path: &&PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| {
+                let plain = name.strip_suffix(".gz").unwrap_or(name);
+                plain.starts_with(beginning) && plain.ends_with(extension)
+            })
+        };
+        let found: Vec<PathBuf> = self.files.iter().filter(is_meant).cloned().collect();
+        if found.is_empty() {
+            return Err(BenchError::Snb {
+                what: self.directory.display().to_string(),
+                message: format!("there is no {beginning}*{extension}"),
+            });
+        }
+        Ok(found)
+    }
+
+    /// What is loaded.
+    pub(super) fn turtle(&self) -> Result<Vec<PathBuf>, BenchError> {
+        self.named("social_network_", ".ttl")
+    }
+
+    /// The runs of each complex read.
+    pub(super) fn parameters(&self) -> Result<Vec<Vec<Operation>>, BenchError> {
+        let directory = self.directory.join("substitution_parameters");
+        let runs = (1..=COMPLEX_READS).map(|number| {
+            let path = directory.join(parameters::file_name(number));
+            let text = fs::read_to_string(&path).map_err(|source| BenchError::File {
+                path: path.clone(),
+                source,
+            })?;
+            let wrong = |message: String| BenchError::Snb {
+                what: path.display().to_string(),
+                message,
+            };
+            match parameters::read(number, &text).map_err(wrong)? {
+                runs if runs.is_empty() => Err(wrong("it has no parameters".to_owned())),
+                runs => Ok(runs),
+            }
+        });
+        runs.collect()
+    }
+
+    /// All updates, by their times.
+    fn updates(&self) -> Result<Vec<Scheduled>, BenchError> {
+        let mut updates = Vec::new();
+        for path in self.named("updateStream_", ".csv")? {
+            for (number, line) in open(&path)?.lines().enumerate() {
+                let line = line.map_err(|source| BenchError::File {
+                    path: path.clone(),
+                    source,
+                })?;
+                let update = update_stream::read_line(&line).map_err(|what| BenchError::Snb {
+                    what: path.display().to_string(),
+                    message: format!("line {}: {what}", number + 1),
+                })?;
+                updates.push(Scheduled {
+                    due: update.due,
+                    depends_on: Some(update.depends_on),
+                    operation: update.operation,
+                });
+            }
+        }
+        updates.sort_by_key(|update| update.due);
+        Ok(updates)
+    }
+
+    /// Updates and complex reads, by their times.
+    pub(super) fn schedule(&self, scale: f64) -> Result<Vec<Scheduled>, BenchError> {
+        Ok(interleave(self.updates()?, &self.parameters()?, scale))
+    }
+}
+
+fn interleave(
+    updates: Vec<Scheduled>,
+    parameters: &[Vec<Operation>],
+    scale: f64,
+) -> Vec<Scheduled> {
+    let (Some(first), Some(last)) = (updates.first(), updates.last()) else {
+        return Vec::new();
+    };
+    let (first, last) = (first.due, last.due);
+    let mean_gap = ((last - first) as f64 / updates.len() as f64).max(1.0);
+    let column = SCALES.iter().rposition(|from| scale >= *from).unwrap_or(0);
+    let mut schedule = updates;
+    for (frequencies, runs) in FREQUENCIES.iter().zip(parameters) {
+        let gap = frequencies[column] as f64 * mean_gap;
+        let times = (1..).map(|number| first + (f64::from(number) * gap) as i64);
+        let reads = times.zip(runs.iter().cycle());
+        schedule.extend(
+            reads
+                .take_while(|(due, _)| *due <= last)
+                .map(|(due, operation)| Scheduled {
+                    due,
+                    depends_on: None,
+                    operation: operation.clone(),
+                }),
+        );
+    }
+    schedule.sort_by_key(|scheduled| scheduled.due);
+    schedule
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snb::operation::{Insertion, Kind};
+
+    #[test]
+    fn reads_come_as_often_as_the_specification_says() {
+        let update = |number: i64| Scheduled {
+            due: number * 10,
+            depends_on: Some(0),
+            operation: Operation::Insert(Box::new(Insertion::Friendship {
+                person1: 1,
+                person2: 2,
+                creation_date: 0,
+            })),
+        };
+        let parameters: Vec<Vec<Operation>> = (0..u64::from(COMPLEX_READS))
+            .map(|number| {
+                vec![Operation::Ways {
+                    from: number,
+                    to: number,
+                }]
+            })
+            .collect();
+        let schedule = interleave((0..2_000).map(update).collect(), &parameters, 0.1);
+        let reads = |number: u64| {
+            let of_number = |scheduled: &&Scheduled| matches!(scheduled.operation, Operation::Ways { from, .. } if from == number);
+            schedule.iter().filter(of_number).count()
+        };
+        assert_eq!(reads(0), 2_000 / 26);
+        assert_eq!(reads(10), 2_000 / 16);
+        assert!(schedule.is_sorted_by_key(|scheduled| scheduled.due));
+        let updates = schedule
+            .iter()
+            .filter(|scheduled| scheduled.operation.kind() == Kind::Insert(8));
+        assert_eq!(updates.count(), 2_000);
+    }
+}
