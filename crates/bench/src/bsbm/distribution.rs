@@ -28,6 +28,11 @@ pub(crate) enum Stream {
     Reviewer = 12,
     Review = 13,
     Parameters = 14,
+    SnbWorld = 15,
+    SnbPerson = 16,
+    SnbFriends = 17,
+    SnbForum = 18,
+    SnbParameters = 19,
 }
 
 /// A deterministic stream of random numbers.

@@ -12,7 +12,7 @@
 
 mod business;
 mod catalog;
-mod distribution;
+pub(crate) mod distribution;
 mod leaf_type;
 mod offer;
 pub mod parameters;
@@ -28,7 +28,7 @@ pub mod templates;
 pub mod update;
 mod vendor;
 mod vocabulary;
-mod words;
+pub(crate) mod words;
 mod writer;
 
 use std::io::{self, Write};

@@ -157,7 +157,7 @@ pub(crate) fn write_name(random: &mut Random, out: &mut Vec<u8>) {
     }
 }
 
-fn given_name(random: &mut Random, out: &mut Vec<u8>) {
+pub(crate) fn given_name(random: &mut Random, out: &mut Vec<u8>) {
     for parts in [NAME_BEGINNINGS, NAME_MIDDLES, NAME_ENDINGS] {
         out.extend_from_slice(random.pick(parts).copied().unwrap_or_default().as_bytes());
     }

@@ -35,6 +35,19 @@ impl Catalog {
         Some(catalog)
     }
 
+    /// A catalog of these addresses, in their brackets, numbered from 0.
+    pub(crate) fn of(
+        tags: impl Iterator<Item = String>,
+        places: impl Iterator<Item = String>,
+        organizations: impl Iterator<Item = String>,
+    ) -> Self {
+        Self {
+            tags: (0..).zip(tags).collect(),
+            places: (0..).zip(places).collect(),
+            organizations: (0..).zip(organizations).collect(),
+        }
+    }
+
     /// The address of a tag.
     pub fn tag(&self, number: u64) -> Option<&str> {
         self.tags.get(&number).map(String::as_str)

@@ -16,6 +16,13 @@ use crate::http_client::{HttpClient, HttpError};
 
 const RESULTS_JSON: &str = "application/sparql-results+json";
 
+/// How far complex read 9 looks back, in days, before it looks at all that was before: a few days have enough messages
+/// for most, and an index of times finds those of a few days quickly.
+const DAYS_BACK: [i64; 3] = [2, 16, 128];
+const DAY_MS: i64 = 86_400_000;
+/// Before all times.
+const BEGINNING_MS: i64 = 0;
+
 /// Why an operation has no result.
 #[derive(Debug, Error)]
 pub enum SessionError {
@@ -78,6 +85,10 @@ impl Session {
     /// When the endpoint refuses it.
     pub fn run(&mut self, operation: &Operation) -> Result<Value, SessionError> {
         match operation {
+            Operation::Read {
+                kind: Kind::Complex(9),
+                parameters,
+            } => self.latest(parameters),
             Operation::Read { kind, parameters } => {
                 let text = instantiate(template(*kind).unwrap_or_default(), parameters)?;
                 let rows = self.select(&text)?;
@@ -97,6 +108,33 @@ impl Session {
                 Ok(Value::from("-1"))
             }
         }
+    }
+
+    /// Complex read 9: those of the last days if they are enough, for nothing before them can be later.
+    fn latest(&mut self, parameters: &BTreeMap<String, String>) -> Result<Value, SessionError> {
+        const KIND: Kind = Kind::Complex(9);
+        let parameter = |name: &str| parameters.get(name).map(String::as_str).unwrap_or_default();
+        let limit: usize = parameter("limit")
+            .parse()
+            .map_err(|_| SessionError::Answer)?;
+        let end = parameter("maxDate").split('"').nth(1);
+        let end = end
+            .and_then(terms::milliseconds)
+            .ok_or(SessionError::Answer)?;
+        let mut parameters = parameters.clone();
+        let mut rows = Vec::new();
+        let starts = DAYS_BACK.iter().map(|days| end - days * DAY_MS);
+        for start in starts.chain([BEGINNING_MS]) {
+            parameters.insert("minDate".to_owned(), terms::date_time(start));
+            rows = self.select(&instantiate(
+                template(KIND).unwrap_or_default(),
+                &parameters,
+            )?)?;
+            if rows.len() >= limit {
+                break;
+            }
+        }
+        answer::result(KIND, &rows).ok_or(SessionError::Answer)
     }
 
     /// Rows of a query of our own.

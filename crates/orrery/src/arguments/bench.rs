@@ -50,7 +50,7 @@ pub(crate) struct SnbArguments {
     #[arg(long, value_name = "DIR", required = true)]
     pub(crate) data: Option<PathBuf>,
     /// Scale factor, by which the specification says how often complex reads come
-    #[arg(long, value_name = "N", default_value_t = 0.1)]
+    #[arg(long, value_name = "N", default_value_t = 0.1, value_parser = snb_scale)]
     pub(crate) scale: f64,
     /// Clients of the mix
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -73,6 +73,31 @@ pub(crate) struct SnbArguments {
 pub(crate) enum SnbCommand {
     /// Run the operations of a validation file in their order, insertions too, and compare each result
     Validate(SnbValidateArguments),
+    /// Write a data set of the benchmark's schema, with update streams and parameters
+    Generate(SnbGenerateArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct SnbGenerateArguments {
+    /// Scale factor: 0.1 has some 1,700 persons, 1 some 11,000
+    #[arg(long, value_name = "N", value_parser = snb_scale)]
+    pub(crate) scale: f64,
+    /// The same seed gives the same data
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The directory to write into
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+}
+
+/// A scale factor of the Social Network Benchmark.
+fn snb_scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if (0.0..=10_000.0).contains(&scale) {
+        Ok(scale)
+    } else {
+        Err("a scale factor is between 0 and 10000".to_owned())
+    }
 }
 
 #[derive(Args)]

@@ -12,6 +12,7 @@ use orrery_bench::drivers::{
     store, tpch, update, validate, vectors,
 };
 use orrery_bench::report::with_section;
+use orrery_bench::snb::generator::{self, SnbGenerateOptions};
 use orrery_bench::tpch::streams;
 use orrery_storage::ByteCount;
 
@@ -96,6 +97,23 @@ fn run_snb(arguments: SnbArguments) -> Result<(), Failure> {
                 eprintln!("{next} ...");
             })?;
             show(&report, arguments.report)
+        }
+        Some(SnbCommand::Generate(arguments)) => {
+            let options = SnbGenerateOptions {
+                scale: arguments.scale,
+                seed: arguments.seed,
+            };
+            let report = generator::generate(&options, &arguments.output)
+                .map_err(|error| Failure::file(&arguments.output, error))?;
+            eprintln!(
+                "{} persons, {} friendships, {} triples, {} updates in {:.1} s",
+                ShowCount(u64::from(report.persons)),
+                ShowCount(report.friendships),
+                ShowCount(report.triples),
+                ShowCount(report.updates),
+                report.seconds
+            );
+            Ok(())
         }
         Some(SnbCommand::Validate(arguments)) => {
             let target = snb_target(arguments.directory, arguments.endpoint)?;

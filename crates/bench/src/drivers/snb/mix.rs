@@ -113,7 +113,7 @@ pub fn snb(
             progress("load");
             let directory = folder.path().join("db");
             let mut arguments = vec!["load".into(), "--db".into(), directory.clone()];
-            arguments.extend(data.turtle()?);
+            arguments.extend(data.triples()?);
             let start = Instant::now();
             binary.run(&arguments)?;
             let target = SnbTarget::Database {

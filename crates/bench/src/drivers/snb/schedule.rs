@@ -67,28 +67,31 @@ impl DataSet {
         })
     }
 
-    /// Files whose names begin so and have this extension, `.gz` after it or not.
-    fn named(&self, beginning: &str, extension: &str) -> Result<Vec<PathBuf>, BenchError> {
+    /// Files whose names begin so and have one of these extensions, `.gz` after it or not.
+    fn named(&self, beginning: &str, extensions: &[&str]) -> Result<Vec<PathBuf>, BenchError> {
         let is_meant = |path: &&PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str());
             name.is_some_and(|name| {
                 let plain = name.strip_suffix(".gz").unwrap_or(name);
-                plain.starts_with(beginning) && plain.ends_with(extension)
+                plain.starts_with(beginning)
+                    && extensions
+                        .iter()
+                        .any(|extension| plain.ends_with(extension))
             })
         };
         let found: Vec<PathBuf> = self.files.iter().filter(is_meant).cloned().collect();
         if found.is_empty() {
             return Err(BenchError::Snb {
                 what: self.directory.display().to_string(),
-                message: format!("there is no {beginning}*{extension}"),
+                message: format!("there is no {beginning}*{}", extensions.join(" or ")),
             });
         }
         Ok(found)
     }
 
     /// What is loaded.
-    pub(super) fn turtle(&self) -> Result<Vec<PathBuf>, BenchError> {
-        self.named("social_network_", ".ttl")
+    pub(super) fn triples(&self) -> Result<Vec<PathBuf>, BenchError> {
+        self.named("social_network_", &[".ttl", ".nt"])
     }
 
     /// The runs of each complex read.
@@ -115,7 +118,7 @@ impl DataSet {
     /// All updates, by their times.
     fn updates(&self) -> Result<Vec<Scheduled>, BenchError> {
         let mut updates = Vec::new();
-        for path in self.named("updateStream_", ".csv")? {
+        for path in self.named("updateStream_", &[".csv"])? {
             for (number, line) in open(&path)?.lines().enumerate() {
                 let line = line.map_err(|source| BenchError::File {
                     path: path.clone(),

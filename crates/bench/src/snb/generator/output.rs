@@ -1,0 +1,405 @@
+//! Where what happens goes: before the cut into the data set, as triples; after it into the update streams, as lines.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::snb::catalog::Catalog;
+use crate::snb::operation::Insertion;
+use crate::snb::terms::{self, VOCABULARY};
+
+/// When the data set ends and the update streams begin: about nine tenths of three years.
+pub(super) const CUT_MS: i64 = 1_347_528_960_000;
+
+/// A line of an update stream, with its time.
+pub(super) type Line = (i64, String);
+
+/// Writes triples, and keeps the lines of the update streams until they are sorted.
+pub(super) struct Output<'a> {
+    catalog: &'a Catalog,
+    /// Triples of persons, and of all else.
+    persons: &'a mut dyn Write,
+    activity: &'a mut dyn Write,
+    pub(super) person_stream: Vec<Line>,
+    pub(super) forum_stream: Vec<Line>,
+    pub(super) triples: u64,
+    nodes: u64,
+    text: String,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn new(
+        catalog: &'a Catalog,
+        persons: &'a mut dyn Write,
+        activity: &'a mut dyn Write,
+    ) -> Self {
+        Self {
+            catalog,
+            persons,
+            activity,
+            person_stream: Vec::new(),
+            forum_stream: Vec::new(),
+            triples: 0,
+            nodes: 0,
+            text: String::new(),
+        }
+    }
+
+    /// Something happens, after what it depends upon.
+    pub(super) fn event(
+        &mut self,
+        due: i64,
+        depends_on: i64,
+        insertion: &Insertion,
+    ) -> io::Result<()> {
+        if due >= CUT_MS {
+            let line = stream_line(due, depends_on, insertion);
+            match insertion {
+                Insertion::Person { .. } => self.person_stream.push((due, line)),
+                _ => self.forum_stream.push((due, line)),
+            }
+            return Ok(());
+        }
+        self.text.clear();
+        self.statements(insertion);
+        let out = match insertion {
+            Insertion::Person { .. } | Insertion::Friendship { .. } => &mut self.persons,
+            _ => &mut self.activity,
+        };
+        out.write_all(self.text.as_bytes())
+    }
+
+    fn triple(&mut self, subject: &str, predicate: &str, object: &str) {
+        self.triples += 1;
+        // Writing to a text does not fail.
+        let _ = writeln!(self.text, "{subject} <{VOCABULARY}{predicate}> {object} .");
+    }
+
+    fn class(&mut self, subject: &str, class: &str) {
+        self.triples += 1;
+        let _ = writeln!(
+            self.text,
+            "{subject} <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{VOCABULARY}{class}> ."
+        );
+    }
+
+    fn node(&mut self) -> String {
+        self.nodes += 1;
+        format!("_:n{}", self.nodes)
+    }
+
+    fn tags(&mut self, subject: &str, predicate: &str, numbers: &[u64]) {
+        for number in numbers {
+            let tag = self.catalog.tag(*number).unwrap_or_default().to_owned();
+            self.triple(subject, predicate, &tag);
+        }
+    }
+
+    fn place(&mut self, subject: &str, number: u64) {
+        let place = self.catalog.place(number).unwrap_or_default().to_owned();
+        self.triple(subject, "isLocatedIn", &place);
+    }
+
+    fn years(&mut self, subject: &str, predicates: [&str; 2], organizations: &[(u64, i64)]) {
+        for &(number, year) in organizations {
+            let node = self.node();
+            let organization = self
+                .catalog
+                .organization(number)
+                .unwrap_or_default()
+                .to_owned();
+            self.triple(subject, predicates[0], &node);
+            self.triple(&node, "hasOrganisation", &organization);
+            self.triple(&node, predicates[1], &terms::integer(year));
+        }
+    }
+
+    fn message(&mut self, subject: &str, number: u64, time: i64, ip: &str, browser: &str) {
+        self.triple(subject, "id", &terms::long(number));
+        self.triple(subject, "creationDate", &terms::date_time(time));
+        self.triple(subject, "locationIP", &terms::string(ip));
+        self.triple(subject, "browserUsed", &terms::string(browser));
+    }
+
+    fn statements(&mut self, insertion: &Insertion) {
+        match insertion {
+            Insertion::Person {
+                person,
+                first_name,
+                last_name,
+                gender,
+                birthday,
+                creation_date,
+                location_ip,
+                browser_used,
+                city,
+                languages,
+                emails,
+                tags,
+                study_at,
+                work_at,
+            } => {
+                let subject = terms::person(*person);
+                self.class(&subject, "Person");
+                self.message(&subject, *person, *creation_date, location_ip, browser_used);
+                self.triple(&subject, "firstName", &terms::string(first_name));
+                self.triple(&subject, "lastName", &terms::string(last_name));
+                self.triple(&subject, "gender", &terms::string(gender));
+                self.triple(&subject, "birthday", &terms::date(*birthday));
+                self.place(&subject, *city);
+                for language in languages {
+                    self.triple(&subject, "speaks", &terms::string(language));
+                }
+                for email in emails {
+                    self.triple(&subject, "email", &terms::string(email));
+                }
+                self.tags(&subject, "hasInterest", tags);
+                self.years(&subject, ["studyAt", "classYear"], study_at);
+                self.years(&subject, ["workAt", "workFrom"], work_at);
+            }
+            Insertion::Like {
+                person,
+                message,
+                is_comment,
+                creation_date,
+            } => {
+                let node = self.node();
+                let (predicate, message) = match is_comment {
+                    true => ("hasComment", terms::comment(*message)),
+                    false => ("hasPost", terms::post(*message)),
+                };
+                self.triple(&terms::person(*person), "likes", &node);
+                self.triple(&node, predicate, &message);
+                self.triple(&node, "creationDate", &terms::date_time(*creation_date));
+            }
+            Insertion::Forum {
+                forum,
+                title,
+                creation_date,
+                moderator,
+                tags,
+            } => {
+                let subject = terms::forum(*forum);
+                self.class(&subject, "Forum");
+                self.triple(&subject, "id", &terms::long(*forum));
+                self.triple(&subject, "title", &terms::string(title));
+                self.triple(&subject, "creationDate", &terms::date_time(*creation_date));
+                self.triple(&subject, "hasModerator", &terms::person(*moderator));
+                self.tags(&subject, "hasTag", tags);
+            }
+            Insertion::Membership {
+                forum,
+                person,
+                join_date,
+            } => {
+                let node = self.node();
+                self.triple(&terms::forum(*forum), "hasMember", &node);
+                self.triple(&node, "hasPerson", &terms::person(*person));
+                self.triple(&node, "joinDate", &terms::date_time(*join_date));
+            }
+            Insertion::Post {
+                post,
+                image_file,
+                creation_date,
+                location_ip,
+                browser_used,
+                language,
+                content,
+                length,
+                author,
+                forum,
+                country,
+                tags,
+            } => {
+                let subject = terms::post(*post);
+                self.class(&subject, "Post");
+                self.message(&subject, *post, *creation_date, location_ip, browser_used);
+                if image_file.is_empty() {
+                    self.triple(&subject, "content", &terms::string(content));
+                    self.triple(&subject, "length", &terms::int(*length));
+                    self.triple(&subject, "language", &terms::string(language));
+                } else {
+                    self.triple(&subject, "imageFile", &terms::string(image_file));
+                }
+                self.triple(&subject, "hasCreator", &terms::person(*author));
+                self.triple(&terms::forum(*forum), "containerOf", &subject);
+                self.place(&subject, *country);
+                self.tags(&subject, "hasTag", tags);
+            }
+            Insertion::Comment {
+                comment,
+                creation_date,
+                location_ip,
+                browser_used,
+                content,
+                length,
+                author,
+                country,
+                reply_to: (message, is_comment),
+                tags,
+            } => {
+                let subject = terms::comment(*comment);
+                self.class(&subject, "Comment");
+                self.message(
+                    &subject,
+                    *comment,
+                    *creation_date,
+                    location_ip,
+                    browser_used,
+                );
+                self.triple(&subject, "content", &terms::string(content));
+                self.triple(&subject, "length", &terms::int(*length));
+                let message = match is_comment {
+                    true => terms::comment(*message),
+                    false => terms::post(*message),
+                };
+                self.triple(&subject, "replyOf", &message);
+                self.triple(&subject, "hasCreator", &terms::person(*author));
+                self.place(&subject, *country);
+                self.tags(&subject, "hasTag", tags);
+            }
+            Insertion::Friendship {
+                person1,
+                person2,
+                creation_date,
+            } => {
+                // In a file of their own kinds of nodes: persons' have the same names otherwise.
+                let node = self.node();
+                self.triple(&terms::person(*person1), "knows", &node);
+                self.triple(&node, "hasPerson", &terms::person(*person2));
+                self.triple(&node, "creationDate", &terms::date_time(*creation_date));
+            }
+        }
+    }
+}
+
+fn list<T>(items: &[T], show: impl Fn(&T) -> String) -> String {
+    items.iter().map(show).collect::<Vec<_>>().join(";")
+}
+
+fn years(organizations: &[(u64, i64)]) -> String {
+    list(organizations, |(number, year)| format!("{number},{year}"))
+}
+
+/// The line that [`crate::snb::update_stream::read_line`] reads.
+fn stream_line(due: i64, depends_on: i64, insertion: &Insertion) -> String {
+    let values = match insertion {
+        Insertion::Person {
+            person,
+            first_name,
+            last_name,
+            gender,
+            birthday,
+            creation_date,
+            location_ip,
+            browser_used,
+            city,
+            languages,
+            emails,
+            tags,
+            study_at,
+            work_at,
+        } => format!(
+            "1|{person}|{first_name}|{last_name}|{gender}|{birthday}|{creation_date}|{location_ip}|{browser_used}|{city}|{}|{}|{}|{}|{}",
+            languages.join(";"),
+            emails.join(";"),
+            list(tags, u64::to_string),
+            years(study_at),
+            years(work_at)
+        ),
+        Insertion::Like {
+            person,
+            message,
+            is_comment,
+            creation_date,
+        } => format!(
+            "{}|{person}|{message}|{creation_date}",
+            2 + u8::from(*is_comment)
+        ),
+        Insertion::Forum {
+            forum,
+            title,
+            creation_date,
+            moderator,
+            tags,
+        } => format!(
+            "4|{forum}|{title}|{creation_date}|{moderator}|{}",
+            list(tags, u64::to_string)
+        ),
+        Insertion::Membership {
+            forum,
+            person,
+            join_date,
+        } => format!("5|{forum}|{person}|{join_date}"),
+        Insertion::Post {
+            post,
+            image_file,
+            creation_date,
+            location_ip,
+            browser_used,
+            language,
+            content,
+            length,
+            author,
+            forum,
+            country,
+            tags,
+        } => format!(
+            "6|{post}|{image_file}|{creation_date}|{location_ip}|{browser_used}|{language}|{content}|{length}|{author}|{forum}|{country}|{}",
+            list(tags, u64::to_string)
+        ),
+        Insertion::Comment {
+            comment,
+            creation_date,
+            location_ip,
+            browser_used,
+            content,
+            length,
+            author,
+            country,
+            reply_to: (message, is_comment),
+            tags,
+        } => {
+            let (post, of_comment) = match is_comment {
+                true => ("-1".to_owned(), message.to_string()),
+                false => (message.to_string(), "-1".to_owned()),
+            };
+            format!(
+                "7|{comment}|{creation_date}|{location_ip}|{browser_used}|{content}|{length}|{author}|{country}|{post}|{of_comment}|{}",
+                list(tags, u64::to_string)
+            )
+        }
+        Insertion::Friendship {
+            person1,
+            person2,
+            creation_date,
+        } => format!("8|{person1}|{person2}|{creation_date}"),
+    };
+    format!("{due}|{depends_on}|{values}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snb::operation::Operation;
+    use crate::snb::update_stream::read_line;
+
+    #[test]
+    fn lines_are_read_as_they_were_meant() {
+        let comment = Insertion::Comment {
+            comment: 5,
+            creation_date: CUT_MS,
+            location_ip: "1.2.3.4".to_owned(),
+            browser_used: "Firefox".to_owned(),
+            content: "some words".to_owned(),
+            length: 10,
+            author: 3,
+            country: 4,
+            reply_to: (9, true),
+            tags: vec![1, 2],
+        };
+        let line = stream_line(CUT_MS, 7, &comment);
+        let update = read_line(&line).unwrap();
+        assert_eq!(update.depends_on, 7);
+        assert_eq!(update.operation, Operation::Insert(Box::new(comment)));
+    }
+}
