@@ -24,11 +24,12 @@ use crate::names::{is_name_character, is_name_start};
 /// Where stores differ: `geo:` is GeoSPARQL's, as the OGC writes it, with RDF4J and GraphDB (Virtuoso has the W3C's `wgs84_pos#`); `dc:` are the
 /// elements, as Virtuoso and prefix.cc have it (the RDFa context, so RDF4J, has the terms); `schema:` is `http`, as the RDFa context, Virtuoso
 /// and RDF4J have it, though schema.org itself writes `https` today.
-pub const WELL_KNOWN: [(&str, &str); 13] = [
+pub const WELL_KNOWN: [(&str, &str); 14] = [
     ("dc", "http://purl.org/dc/elements/1.1/"),
     ("dcterms", "http://purl.org/dc/terms/"),
     ("foaf", "http://xmlns.com/foaf/0.1/"),
     ("geo", "http://www.opengis.net/ont/geosparql#"),
+    ("list", "http://jena.apache.org/ARQ/list#"),
     ("owl", "http://www.w3.org/2002/07/owl#"),
     ("prov", "http://www.w3.org/ns/prov#"),
     ("rdf", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"),

@@ -195,7 +195,7 @@ impl Group {
                 filters.iter().any(is_volatile)
             }
             StepKind::OptionalIf { conditions, .. } => conditions.is_volatile(),
-            StepKind::Lateral { group } => !group.is_steady(),
+            StepKind::Lateral { group, .. } => !group.is_steady(),
             StepKind::Minus { .. } | StepKind::Mark { .. } => false,
         })
     }

@@ -10,14 +10,26 @@ use super::{Derived, Group, Item, Modifier, Step, StepKind, VarSet, VariableTabl
 impl Group {
     /// `Lateral(self, right)` as a step.
     pub(crate) fn lateral(&mut self, right: Self) {
+        self.push_lateral(right, false);
+    }
+
+    /// `Join(self, right)` where what is on the right is to be computed for the solutions that are there, and not as a whole.
+    pub(crate) fn for_each_of_rows(&mut self, right: Self) {
+        self.push_lateral(right, true);
+    }
+
+    fn push_lateral(&mut self, right: Self, starts_from_rows: bool) {
         let seen = right.visible.union(&right.outer);
         let step = Step {
             introduces: right.visible.difference(&self.certain),
             touches: seen.difference(&self.certain),
-            kind: StepKind::Lateral { group: right },
+            kind: StepKind::Lateral {
+                group: right,
+                starts_from_rows,
+            },
         };
         self.outer.extend(&seen.difference(&self.visible));
-        if let StepKind::Lateral { group } = &step.kind {
+        if let StepKind::Lateral { group, .. } = &step.kind {
             self.visible.extend(&group.visible);
             self.certain.extend(&group.certain);
         }
@@ -30,7 +42,7 @@ impl Group {
             StepKind::Optional { group, .. }
             | StepKind::Exists { group, .. }
             | StepKind::Minus { group, .. }
-            | StepKind::Lateral { group }
+            | StepKind::Lateral { group, .. }
             | StepKind::Mark { group, .. } => group.is_steady(),
             StepKind::OptionalIf { group, conditions } => {
                 group.is_steady() && conditions.is_steady()

@@ -301,6 +301,8 @@ pub(crate) enum StepKind {
     /// `LATERAL`: the solutions of the group for each solution that is there.
     Lateral {
         group: Group,
+        /// Whether its subqueries start from these solutions even if they have the same ones by themselves.
+        starts_from_rows: bool,
     },
     /// Binds `variable` to whether the pattern has a solution.
     Mark {
@@ -363,7 +365,7 @@ impl Step {
                 }
                 seen
             }
-            StepKind::Mark { group, .. } | StepKind::Lateral { group } => of_group(group),
+            StepKind::Mark { group, .. } | StepKind::Lateral { group, .. } => of_group(group),
             StepKind::Bind {
                 variable,
                 expression,

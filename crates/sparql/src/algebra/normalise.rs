@@ -6,6 +6,7 @@
 mod graph;
 mod ground;
 mod lateral;
+mod lists;
 mod mapped;
 mod optional;
 mod plain;
@@ -24,6 +25,7 @@ use spargebra::algebra::{
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use self::ground::{Ground, ground, ground_term};
+use self::lists::has_calls;
 use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
 use super::services::finds_paths;
@@ -262,6 +264,9 @@ impl<'q> Normaliser<'q> {
     }
 
     fn stored_basic(&mut self, patterns: &[TriplePattern], place: &PatternPlace) -> Result<Group> {
+        if has_calls(patterns) {
+            return self.with_calls(patterns, place);
+        }
         let mut group = Group::default();
         let mut taken_apart = Vec::new();
         for pattern in patterns {

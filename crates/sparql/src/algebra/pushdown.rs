@@ -235,7 +235,7 @@ impl Step {
     fn surely_binds(&self) -> VarSet {
         match &self.kind {
             StepKind::Mark { variable, .. } => VarSet::of([*variable]),
-            StepKind::Lateral { group } => group.certain.clone(),
+            StepKind::Lateral { group, .. } => group.certain.clone(),
             StepKind::Bind {
                 variable,
                 is_certain: true,

@@ -10,6 +10,7 @@ mod forms;
 mod graphs;
 mod lateral;
 mod limits;
+mod lists;
 mod paths;
 mod rewrites;
 mod values;

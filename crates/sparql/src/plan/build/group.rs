@@ -98,7 +98,10 @@ impl Planner<'_> {
                 filters,
                 is_negated,
             } => self.exists(left, group, filters, *is_negated, needed),
-            StepKind::Lateral { group } => self.lateral(left, group, needed),
+            StepKind::Lateral {
+                group,
+                starts_from_rows,
+            } => self.lateral(left, group, *starts_from_rows, needed),
             StepKind::Mark { variable, group } => self.mark(left, *variable, group, needed),
         }
     }

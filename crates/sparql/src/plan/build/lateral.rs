@@ -29,15 +29,19 @@ struct Start {
 }
 
 impl Planner<'_> {
-    /// `Lateral(left, group)`.
+    /// `Lateral(left, group)`. `starts_from_rows`: its subqueries start from the rows in any case.
     pub(in crate::plan) fn lateral(
         &mut self,
         left: Relation,
         group: &Group,
+        starts_from_rows: bool,
         needed: &VarSet,
     ) -> Result<Relation> {
         let outside = left.variables();
-        if self.tuning.rewrites && sees_row_at_top(group, &outside, &self.table) {
+        if self.tuning.rewrites
+            && !starts_from_rows
+            && sees_row_at_top(group, &outside, &self.table)
+        {
             let joined = self.joined_to(left, group);
             return self.group(&joined, None, needed, None);
         }

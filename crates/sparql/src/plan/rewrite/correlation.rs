@@ -62,7 +62,7 @@ fn step_depends_on(step: &Step, group: &Group, outer: &VarSet, table: &VariableT
         }
         // Their patterns see the row that is there, outer values included.
         StepKind::Exists { .. } | StepKind::Mark { .. } => false,
-        StepKind::Lateral { group: right } => {
+        StepKind::Lateral { group: right, .. } => {
             right.visible.union(&right.outer).intersects(outer) || depends_on(right, outer, table)
         }
         StepKind::Bind { .. } | StepKind::Filter(_) => false,

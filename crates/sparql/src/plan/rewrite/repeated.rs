@@ -99,7 +99,7 @@ fn for_each_derived(group: &Group, visit: &mut dyn FnMut(&Derived)) {
             StepKind::Optional { group, .. }
             | StepKind::OptionalIf { group, .. }
             | StepKind::Minus { group, .. }
-            | StepKind::Lateral { group }
+            | StepKind::Lateral { group, .. }
             | StepKind::Exists { group, .. }
             | StepKind::Mark { group, .. } => for_each_derived(group, visit),
             StepKind::Bind { .. } | StepKind::Filter(_) => {}
