@@ -13,6 +13,7 @@
 //! | [`dealing`] | how a leaf's work is dealt to partitions |
 //! | [`pattern`] | basic graph patterns: scans and look-up joins over the permutations |
 //! | [`path`] | property paths |
+//! | [`algorithms`] | ranks, components, triangles and communities of graphs |
 //! | [`search`] | paths as answers: their nodes and edges |
 //! | [`join`] | joins of solutions in which variables may be unbound |
 //! | [`nodes`] | nodes with plain inputs: appended, distinct, shared, numbered rows, the first of each value |
@@ -26,6 +27,7 @@
 #[cfg(test)]
 mod adjacencies_tests;
 pub mod aggregate;
+pub mod algorithms;
 pub mod codec;
 pub mod complement;
 pub mod context;

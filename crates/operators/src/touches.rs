@@ -6,6 +6,7 @@
 //! | a pattern | for each of its steps, two for each row that comes out (found, and handed on), one for each that a condition drops |
 //! | a path | one for each look-up, one for each row that it finds |
 //! | a search for paths | one for each edge that it looks at, one for each row that comes out |
+//! | an algorithm over a graph | one for each edge, as often as the algorithm looks at it, one for each row that comes out |
 //! | a join of solutions | one for each pair that a condition drops, one for each row that comes out |
 //! | any other | one for each row that comes out |
 //!
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use datafusion_physical_plan::ExecutionPlan;
 
+use crate::algorithms::AlgorithmExec;
 use crate::join::SolutionJoinExec;
 use crate::path::PathExec;
 use crate::pattern::PatternExec;
@@ -36,6 +38,8 @@ fn touches_below(plan: &Arc<dyn ExecutionPlan>, seen: &mut HashSet<*const ()>) -
         path.touches()
     } else if let Some(search) = plan.downcast_ref::<SearchExec>() {
         search.touches()
+    } else if let Some(algorithm) = plan.downcast_ref::<AlgorithmExec>() {
+        algorithm.touches()
     } else {
         let dropped = plan.downcast_ref::<SolutionJoinExec>();
         let rows = plan.metrics().and_then(|metrics| metrics.output_rows());

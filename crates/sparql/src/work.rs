@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use datafusion_physical_plan::ExecutionPlan;
+use orrery_operators::algorithms::AlgorithmExec;
 use orrery_operators::path::PathExec;
 use orrery_operators::pattern::PatternExec;
 use orrery_operators::search::SearchExec;
@@ -32,6 +33,7 @@ fn rows_below(plan: &Arc<dyn ExecutionPlan>, positions: &mut Positions<'_>) -> f
         || plan.is::<ServiceExec>()
         || plan.is::<SourceExec>()
         || plan.is::<SearchExec>()
+        || plan.is::<AlgorithmExec>()
     {
         return f64::INFINITY;
     }

@@ -602,3 +602,94 @@ fn a_search_too_large_for_the_memory_is_refused() {
     let error = error.expect_err("more than the memory");
     assert!(matches!(error, QueryError::OutOfMemory { .. }), "{error:?}");
 }
+
+#[test]
+fn algorithms_go_over_the_edges_of_a_pattern() {
+    let fixture = chain();
+    let ask = |algorithm: &str, columns: &str, plan: u32| {
+        let query = format!(
+            "PREFIX algo: <https://orrery-db.org/algorithm#> SELECT * {{ {{ SELECT {columns} {{ SERVICE algo:run {{
+                [] algo:algorithm algo:{algorithm} ; algo:node ?n ; algo:startNode ?s ; algo:endNode ?o .
+                SERVICE <urn:edges> {{ ?s :p ?o }} }} }} }} }} ORDER BY ?n"
+        );
+        rows(&fixture, &query, &options(plan)).unwrap()
+    };
+    for plan in 0..4 {
+        let degrees = "degree ; algo:value ?d ; algo:inDegree ?i ; algo:outDegree ?u";
+        let expected = [
+            "d=\"2\" i=\"0\" n=<a> u=\"2\"",
+            "d=\"2\" i=\"1\" n=<b> u=\"1\"",
+            "d=\"3\" i=\"2\" n=<c> u=\"1\"",
+            "d=\"1\" i=\"1\" n=<d> u=\"0\"",
+        ];
+        assert_eq!(ask(degrees, "?n ?d ?i ?u", plan), expected);
+        let expected = [
+            "n=<a> t=\"1\"",
+            "n=<b> t=\"1\"",
+            "n=<c> t=\"1\"",
+            "n=<d> t=\"0\"",
+        ];
+        assert_eq!(ask("triangles ; algo:value ?t", "?n ?t", plan), expected);
+        let expected = ["c=<a> n=<a>", "c=<a> n=<b>", "c=<a> n=<c>", "c=<a> n=<d>"];
+        assert_eq!(
+            ask("connectedComponents ; algo:value ?c", "?n ?c", plan),
+            expected
+        );
+        assert_eq!(ask("communities ; algo:value ?c", "?n ?c", plan).len(), 4);
+        let ranks = ask(
+            "pageRank ; algo:iterations 50 ; algo:value ?r",
+            "?n ?r",
+            plan,
+        );
+        let ranks: Vec<f64> = ranks
+            .iter()
+            .map(|row| {
+                let rank = fields(row)["r"].clone();
+                rank.trim_start_matches('"')
+                    .split('"')
+                    .next()
+                    .unwrap()
+                    .parse()
+                    .unwrap()
+            })
+            .collect();
+        assert!((ranks.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{ranks:?}");
+        assert!(
+            ranks[3] > ranks[2] && ranks[2] > ranks[1] && ranks[1] > ranks[0],
+            "{ranks:?}"
+        );
+    }
+    for (settings, reason) in [
+        ("algo:algorithm algo:rank", "algo:rank is not known"),
+        ("algo:node ?n", "algo:algorithm is missing"),
+        (
+            "algo:algorithm algo:pageRank ; algo:damping 2",
+            "from 0 to 1",
+        ),
+        (
+            "algo:algorithm algo:pageRank ; algo:inDegree ?i",
+            "only algo:degree",
+        ),
+        (
+            "algo:algorithm algo:pageRank ; algo:node ?i ; algo:value ?i",
+            "two things",
+        ),
+        (
+            "algo:algorithm algo:pageRank ; algo:iterations 1000000",
+            "10000 at most",
+        ),
+        (
+            "algo:algorithm algo:pageRank . SERVICE <urn:edges> { ?s ?p ?o }",
+            "startNode",
+        ),
+        ("algo:algorithm algo:pageRank . ?s ?p ?o", "no setting"),
+    ] {
+        let query = format!(
+            "PREFIX algo: <https://orrery-db.org/algorithm#> SELECT * {{ SERVICE algo:run {{ [] {settings} }} }}"
+        );
+        let error = rows(&fixture, &query, &options(0))
+            .expect_err(settings)
+            .to_string();
+        assert!(error.contains(reason), "{settings}: {error}");
+    }
+}

@@ -13,7 +13,9 @@ use super::specification::SearchColumn;
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{bits, solution_batch};
 
-/// Rows of a batch.
+/// Rows of the first batch, so that a `LIMIT` is reached soon; each further one has twice as many,
+const FIRST_ROWS: usize = 64;
+/// up to this.
 const ROWS_PER_BATCH: usize = 8_192;
 
 /// A path that was found, its edges in order.
@@ -33,6 +35,7 @@ pub(super) struct Emitter {
     pub(super) input: Vec<UInt64Array>,
     columns: Vec<Vec<u64>>,
     rows: usize,
+    rows_per_batch: usize,
     /// Paths so far, those left out too.
     paths: u64,
     is_closed: bool,
@@ -51,6 +54,7 @@ impl Emitter {
             sender,
             input: Vec::new(),
             rows: 0,
+            rows_per_batch: FIRST_ROWS,
             paths: 0,
             is_closed: false,
             metrics,
@@ -80,11 +84,11 @@ impl Emitter {
         let number = number - specification.offset;
         if specification.is_by_path {
             self.row(graph, &path, number, None)?;
-            return self.flush(ROWS_PER_BATCH).await;
+            return self.flush(self.rows_per_batch).await;
         }
         for at in 0..path.edges.len() {
             self.row(graph, &path, number, Some(at))?;
-            self.flush(ROWS_PER_BATCH).await?;
+            self.flush(self.rows_per_batch).await?;
         }
         Ok(())
     }
@@ -132,6 +136,7 @@ impl Emitter {
             return Ok(());
         }
         let rows = std::mem::take(&mut self.rows);
+        self.rows_per_batch = ROWS_PER_BATCH.min(2 * self.rows_per_batch);
         let columns = self.columns.iter_mut().map(|column| {
             let ids = std::mem::take(column);
             match ids.contains(&u64::MAX) {

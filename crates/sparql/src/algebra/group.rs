@@ -57,6 +57,7 @@ impl Group {
             | Item::Service(_)
             | Item::Mapped(_)
             | Item::Search(_)
+            | Item::Algorithm(_)
             | Item::Seed(_) => false,
         })
     }

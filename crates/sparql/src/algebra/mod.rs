@@ -26,6 +26,7 @@ mod service;
 mod services;
 mod variables;
 
+use orrery_operators::algorithms::{Algorithm, AlgorithmColumn};
 use orrery_operators::pattern::ObjectRanges;
 use orrery_operators::search::{PathKind, SearchColumn};
 use orrery_term::TermId;
@@ -38,7 +39,7 @@ pub(crate) use mapped::{Mapped, SeenMapped};
 pub(crate) use normalise::Normaliser;
 pub(crate) use scope::{Dataset, Scope};
 pub(crate) use service::{Service, ServiceEndpoint};
-pub(crate) use services::finds_paths;
+pub(crate) use services::is_answered_here;
 pub(crate) use variables::{Var, VarSet, VariableTable};
 
 /// A position in a pattern.
@@ -171,6 +172,8 @@ pub(crate) enum Item {
     Mapped(Box<Mapped>),
     /// Paths over edges.
     Search(Box<PathSearch>),
+    /// What an algorithm says of the nodes of a graph.
+    Algorithm(Box<GraphAlgorithm>),
     /// Rows that the planner holds already, by their number (see `plan::build::exists`).
     Seed(Seed),
 }
@@ -198,6 +201,17 @@ pub(crate) struct PathSearch {
     pub(crate) destination: Slot,
     /// What is given out, beside source and destination.
     pub(crate) output: Vec<(Var, SearchColumn)>,
+}
+
+/// An algorithm over the graph whose edges a group gives.
+#[derive(Clone, Debug)]
+pub(crate) struct GraphAlgorithm {
+    pub(crate) algorithm: Algorithm,
+    /// The edges; its variables are its own.
+    pub(crate) edges: Group,
+    /// Which of these an edge leaves and reaches.
+    pub(crate) ends: [Var; 2],
+    pub(crate) output: Vec<(Var, AlgorithmColumn)>,
 }
 
 /// Rows from outside of a pattern that its parts are evaluated for.
@@ -394,6 +408,7 @@ impl Item {
             | Self::Seed(_)
             | Self::Service(_)
             | Self::Search(_)
+            | Self::Algorithm(_)
             | Self::Mapped(_)
             | Self::Derived(_) => &[],
         }
@@ -417,6 +432,7 @@ impl Item {
             Self::Service(service) => service.visible(),
             Self::Mapped(mapped) => mapped.visible(),
             Self::Search(search) => search.visible(),
+            Self::Algorithm(algorithm) => algorithm.visible(),
             Self::Seed(seed) => seed.visible.clone(),
         }
     }
@@ -441,6 +457,7 @@ impl Item {
             Self::Derived(derived) => derived.certain.clone(),
             Self::Service(service) => service.certain(),
             Self::Search(search) => search.certain(),
+            Self::Algorithm(algorithm) => algorithm.visible(),
             Self::Seed(seed) => seed.certain.clone(),
         }
     }

@@ -3,6 +3,7 @@
 //! Constants become ids here, so everything later compares numbers. `GRAPH` is
 //! pushed into the patterns it governs ([`graph`]).
 
+mod algorithm;
 mod graph;
 mod ground;
 mod lateral;
@@ -28,7 +29,7 @@ use self::ground::{Ground, ground, ground_term};
 use self::lists::has_calls;
 use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
-use super::services::finds_paths;
+use super::services::{finds_paths, runs_algorithm};
 use super::{
     Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, SeenMapped, Service,
     ServiceEndpoint, Slot, Values, Var, VarSet, VariableTable,
@@ -238,10 +239,15 @@ impl<'q> Normaliser<'q> {
                 name,
                 inner,
                 silent,
-            } => match finds_paths(name) {
-                true => self.path_search(inner, place),
-                false => Ok(self.service(name, inner, *silent)),
-            },
+            } => {
+                if finds_paths(name) {
+                    return self.path_search(inner, place);
+                }
+                if runs_algorithm(name) {
+                    return self.algorithm(inner, place);
+                }
+                Ok(self.service(name, inner, *silent))
+            }
         }
     }
 

@@ -184,6 +184,7 @@ impl Item {
             | Self::Service(_)
             | Self::Mapped(_)
             | Self::Search(_)
+            | Self::Algorithm(_)
             | Self::Seed(_) => false,
         }
     }
@@ -207,6 +208,7 @@ impl Item {
             | Self::Service(_)
             | Self::Mapped(_)
             | Self::Search(_)
+            | Self::Algorithm(_)
             | Self::Seed(_) => {}
         }
     }

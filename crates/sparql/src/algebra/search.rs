@@ -1,8 +1,8 @@
-//! Paths as answers: an item that searches for paths over the edges that a group gives.
+//! What searches for paths, and algorithms, bind.
 
 use orrery_operators::search::SearchColumn;
 
-use super::{PathSearch, Slot, VarSet};
+use super::{GraphAlgorithm, PathSearch, Slot, VarSet};
 
 impl PathSearch {
     /// The variables that it can begin with.
@@ -49,5 +49,14 @@ impl PathSearch {
         let open = [self.source, self.destination].into_iter();
         let open = open.filter(|end| end.variable().is_some()).count();
         ROWS_OF_PAIR * ENDS.powi(i32::try_from(open).unwrap_or(2))
+    }
+}
+
+impl GraphAlgorithm {
+    /// Nodes of a graph of which nothing is known.
+    pub(crate) const ROWS: f64 = 10_000.0;
+
+    pub(crate) fn visible(&self) -> VarSet {
+        VarSet::of(self.output.iter().map(|(var, _)| *var))
     }
 }

@@ -24,3 +24,25 @@ pub(crate) fn finds_paths(name: &NamedNodePattern) -> bool {
 pub(super) fn local_name(iri: &str) -> Option<&str> {
     NAMES.iter().find_map(|names| iri.strip_prefix(names))
 }
+
+/// The service that runs algorithms over graphs, and what the names of its settings begin with.
+const ALGORITHMS: &str = "https://orrery-db.org/algorithm#run";
+const ALGORITHM_NAMES: &str = "https://orrery-db.org/algorithm#";
+
+/// Whether a service runs an algorithm over a graph.
+pub(crate) fn runs_algorithm(name: &NamedNodePattern) -> bool {
+    match name {
+        NamedNodePattern::NamedNode(iri) => iri.as_str() == ALGORITHMS,
+        NamedNodePattern::Variable(_) => false,
+    }
+}
+
+/// The name of a setting of an algorithm without what it begins with.
+pub(super) fn algorithm_name(iri: &str) -> Option<&str> {
+    iri.strip_prefix(ALGORITHM_NAMES)
+}
+
+/// Whether a service is answered here, without asking anybody.
+pub(crate) fn is_answered_here(name: &NamedNodePattern) -> bool {
+    finds_paths(name) || runs_algorithm(name)
+}

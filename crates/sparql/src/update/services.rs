@@ -38,7 +38,7 @@ use orrery_operators::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, Se
 use spargebra::Query;
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
 
-use crate::algebra::finds_paths;
+use crate::algebra::is_answered_here;
 use crate::error::QueryError;
 
 /// Requests that the first pass may note.
@@ -348,7 +348,7 @@ pub(crate) fn asks_others(query: &Query) -> bool {
 pub(super) fn asks(pattern: &GraphPattern) -> bool {
     // A visit of all parts; they nest as deep as the parser lets them.
     match pattern {
-        GraphPattern::Service { name, inner, .. } => match finds_paths(name) {
+        GraphPattern::Service { name, inner, .. } => match is_answered_here(name) {
             // Its edges have a SERVICE around them that is none either.
             true => asks_for_edges(inner),
             false => true,
@@ -392,7 +392,7 @@ pub(super) fn asks(pattern: &GraphPattern) -> bool {
     }
 }
 
-/// Whether the edges of a search for paths ask other endpoints.
+/// Whether the edges of a search for paths, or of an algorithm, ask other endpoints.
 fn asks_for_edges(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::Join { left, right } => asks_for_edges(left) || asks_for_edges(right),

@@ -23,14 +23,14 @@ fn wrong(what: impl std::fmt::Display) -> QueryError {
 
 /// What stands inside of the service.
 #[derive(Default)]
-struct Parts<'p> {
-    settings: Vec<&'p TriplePattern>,
-    edges: Option<&'p GraphPattern>,
-    path: Option<(&'p TermPattern, &'p PropertyPathExpression, &'p TermPattern)>,
+pub(super) struct Parts<'p> {
+    pub(super) settings: Vec<&'p TriplePattern>,
+    pub(super) edges: Option<&'p GraphPattern>,
+    pub(super) path: Option<(&'p TermPattern, &'p PropertyPathExpression, &'p TermPattern)>,
 }
 
 impl<'p> Parts<'p> {
-    fn of(pattern: &'p GraphPattern) -> Result<Self> {
+    pub(super) fn of(pattern: &'p GraphPattern) -> Result<Self> {
         let mut parts = Self::default();
         let mut waiting = vec![pattern];
         while let Some(pattern) = waiting.pop() {
@@ -63,12 +63,12 @@ impl<'p> Parts<'p> {
 
 /// The settings.
 #[derive(Default)]
-struct Settings<'p> {
+pub(super) struct Settings<'p> {
     search: Option<&'p str>,
     source: Option<&'p TermPattern>,
     destination: Option<&'p TermPattern>,
-    start: Option<&'p Variable>,
-    end: Option<&'p Variable>,
+    pub(super) start: Option<&'p Variable>,
+    pub(super) end: Option<&'p Variable>,
     weight: Option<&'p Variable>,
     property: Option<&'p Variable>,
     exported: Vec<&'p Variable>,
@@ -146,7 +146,7 @@ fn search_of(value: &TermPattern) -> Result<&str> {
     name.ok_or_else(|| wrong(format_args!("path:findPath {value} is none of {SEARCHES}")))
 }
 
-fn variable<'p>(name: &str, value: &'p TermPattern) -> Result<&'p Variable> {
+pub(super) fn variable<'p>(name: &str, value: &'p TermPattern) -> Result<&'p Variable> {
     match value {
         TermPattern::Variable(variable) => Ok(variable),
         other => Err(wrong(format_args!(
@@ -155,14 +155,14 @@ fn variable<'p>(name: &str, value: &'p TermPattern) -> Result<&'p Variable> {
     }
 }
 
-fn literal<'p>(name: &str, what: &str, value: &'p TermPattern) -> Result<&'p Literal> {
+pub(super) fn literal<'p>(name: &str, what: &str, value: &'p TermPattern) -> Result<&'p Literal> {
     match value {
         TermPattern::Literal(literal) => Ok(literal),
         other => Err(wrong(format_args!("path:{name} takes {what}, not {other}"))),
     }
 }
 
-fn number(name: &str, value: &TermPattern) -> Result<u64> {
+pub(super) fn number(name: &str, value: &TermPattern) -> Result<u64> {
     let what = "a whole number";
     let literal = literal(name, what, value)?;
     let number = literal.value().parse();
@@ -181,9 +181,9 @@ fn truth(name: &str, value: &TermPattern) -> Result<bool> {
 }
 
 /// The edges of a search, with variables of their own.
-struct Edges {
-    group: Group,
-    ends: [Var; 2],
+pub(super) struct Edges {
+    pub(super) group: Group,
+    pub(super) ends: [Var; 2],
     exported: Vec<Var>,
     weight: Option<Var>,
 }
@@ -329,7 +329,7 @@ impl Normaliser<'_> {
     }
 
     /// The pattern of the edges; triples of any predicate where there is none.
-    fn edges(
+    pub(super) fn edges(
         &mut self,
         parts: &Parts<'_>,
         settings: &Settings<'_>,

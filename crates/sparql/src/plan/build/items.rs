@@ -314,6 +314,7 @@ impl Planner<'_> {
             Item::Derived(derived) => self.derived(derived, needed, None),
             Item::Service(service) => self.service(None, service, needed, service.rows),
             Item::Mapped(mapped) => self.mapped(mapped, needed),
+            Item::Algorithm(algorithm) => self.algorithm(algorithm, needed),
             Item::Search(search) => self.search(None, search, needed, search.expected_rows()),
             Item::Path(path) => self.path(None, path, needed, 1.0),
             Item::Seed(seed) => Ok(self.seeds[seed.number].clone()),

@@ -1,13 +1,14 @@
-//! Searches for paths: the plans of their edges, and the node that searches.
+//! Searches for paths, and algorithms over graphs: the plans of their edges, and the node that goes over these.
 
 use std::sync::Arc;
 
 use datafusion_physical_plan::ExecutionPlan;
+use orrery_operators::algorithms::{AlgorithmExec, AlgorithmSpecification};
 use orrery_operators::search::{
     FrontierExec, SearchColumn, SearchExec, SearchInputs, SearchSpecification,
 };
 
-use crate::algebra::{Group, Item, PathSearch, Var, VarSet};
+use crate::algebra::{GraphAlgorithm, Group, Item, PathSearch, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
@@ -50,12 +51,12 @@ impl Planner<'_> {
         wanted.extend(search.weight);
         // An edge counts once, however often its pattern matches.
         let was_set = std::mem::replace(&mut self.is_set, true);
-        let edges = self.edges_of(search, None, &wanted);
+        let edges = self.edges_of(&search.edges, None, &wanted);
         let by_frontier = match is_seedable(search) {
             true => {
                 let [start, end] = search.ends;
-                let from = self.edges_of(search, Some(start), &wanted);
-                let to = self.edges_of(search, Some(end), &wanted);
+                let from = self.edges_of(&search.edges, Some(start), &wanted);
+                let to = self.edges_of(&search.edges, Some(end), &wanted);
                 Some((from, to))
             }
             false => None,
@@ -105,10 +106,39 @@ impl Planner<'_> {
         self.relation(plan, columns, certain, rows)
     }
 
+    /// An algorithm over a graph.
+    pub(in crate::plan) fn algorithm(
+        &mut self,
+        algorithm: &GraphAlgorithm,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let was_set = std::mem::replace(&mut self.is_set, true);
+        let edges = self.edges_of(&algorithm.edges, None, &algorithm.ends);
+        self.is_set = was_set;
+        let edges = edges?;
+        // Each edge may bring a node, and mostly brings none.
+        const EDGES_PER_NODE: f64 = 4.0;
+        let rows = (edges.rows / EDGES_PER_NODE).max(1.0);
+        let wanted = algorithm.output.iter();
+        let wanted: Vec<_> = wanted.filter(|(var, _)| needed.contains(*var)).collect();
+        let columns: Vec<Var> = wanted.iter().map(|(var, _)| *var).collect();
+        let output = wanted.iter().map(|(var, column)| {
+            let name = Arc::clone(self.table.name(*var));
+            (name, *column)
+        });
+        let specification = AlgorithmSpecification {
+            algorithm: algorithm.algorithm,
+            output: output.collect(),
+        };
+        let plan = AlgorithmExec::over(Arc::clone(&self.context), edges.plan, specification);
+        let certain = VarSet::of(columns.iter().copied());
+        self.relation(plan, columns, certain, rows)
+    }
+
     /// The edges, all or those at the nodes of a frontier.
     fn edges_of(
         &mut self,
-        search: &PathSearch,
+        edges: &Group,
         frontier: Option<Var>,
         wanted: &[Var],
     ) -> Result<Relation> {
@@ -121,7 +151,7 @@ impl Planner<'_> {
             }
             None => None,
         };
-        let relation = self.group(&search.edges, seed, &needed, None)?;
+        let relation = self.group(edges, seed, &needed, None)?;
         self.with_columns(relation, wanted.to_vec())
     }
 }
@@ -147,8 +177,11 @@ fn is_matched(group: &Group) -> bool {
     group.items.iter().all(|item| match item {
         Item::Quad(_) | Item::Path(_) | Item::Values(_) | Item::Graphs(_) => true,
         Item::Union(_) | Item::Group(_) => item.groups().iter().all(is_matched),
-        Item::Derived(_) | Item::Service(_) | Item::Mapped(_) | Item::Search(_) | Item::Seed(_) => {
-            false
-        }
+        Item::Derived(_)
+        | Item::Service(_)
+        | Item::Mapped(_)
+        | Item::Search(_)
+        | Item::Algorithm(_)
+        | Item::Seed(_) => false,
     })
 }

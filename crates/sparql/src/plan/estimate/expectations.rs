@@ -13,7 +13,8 @@ use super::cardinality::{Access, Condition, Join, Member, Star, VARIABLES_MAX};
 use super::id_ranges::bounds_ids;
 use crate::algebra::expression::variables;
 use crate::algebra::{
-    Derived, Group, Item, Modifier, Quad, Scope, Slot, StepKind, Var, VarSet, VariableTable,
+    Derived, GraphAlgorithm, Group, Item, Modifier, Quad, Scope, Slot, StepKind, Var, VarSet,
+    VariableTable,
 };
 use crate::error::Result;
 use crate::plan::planner::Planner;
@@ -46,6 +47,7 @@ impl Planner<'_> {
             Item::Derived(derived) => self.derived_estimate(derived)?,
             Item::Service(service) => uniform(service.rows, &item.visible()),
             Item::Mapped(mapped) => uniform(mapped.expected_rows(), &item.visible()),
+            Item::Algorithm(_) => uniform(GraphAlgorithm::ROWS, &item.visible()),
             Item::Search(search) => uniform(search.expected_rows(), &item.visible()),
             Item::Seed(seed) => {
                 let rows = self.seeds[seed.number].rows;
@@ -331,6 +333,7 @@ fn access(item: &Item) -> Access {
         | Item::Service(_)
         | Item::Mapped(_)
         | Item::Search(_)
+        | Item::Algorithm(_)
         | Item::Derived(_) => Access::Whole,
     }
 }

@@ -155,6 +155,7 @@ pub(super) fn shape(group: &Group, join: &Join, scope: &ReadScope) -> Box<[u64]>
             Item::Service(_) => key.push(5),
             Item::Mapped(_) => key.push(8),
             Item::Search(_) => key.push(9),
+            Item::Algorithm(_) => key.push(10),
             Item::Seed(_) => key.push(6),
             Item::Group(_) | Item::Union(_) => key.push(7),
         }

@@ -254,6 +254,7 @@ impl Division<'_> {
                 | Item::Service(_)
                 | Item::Mapped(_)
                 | Item::Search(_)
+                | Item::Algorithm(_)
                 | Item::Seed(_) => {
                     return None;
                 }
@@ -335,7 +336,11 @@ impl Division<'_> {
 /// Whether the solutions of a group that is an item can be counted: nothing in it asks other endpoints, or depends on rows outside.
 fn can_be_counted(group: &Group) -> bool {
     let of_item = |item: &Item| match item {
-        Item::Service(_) | Item::Mapped(_) | Item::Search(_) | Item::Seed(_) => false,
+        Item::Service(_)
+        | Item::Mapped(_)
+        | Item::Search(_)
+        | Item::Algorithm(_)
+        | Item::Seed(_) => false,
         other => other.groups().iter().all(can_be_counted),
     };
     group.items.iter().all(of_item)

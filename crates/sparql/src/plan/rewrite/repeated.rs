@@ -91,6 +91,7 @@ fn for_each_derived(group: &Group, visit: &mut dyn FnMut(&Derived)) {
             | Item::Service(_)
             | Item::Mapped(_)
             | Item::Search(_)
+            | Item::Algorithm(_)
             | Item::Seed(_) => {}
         }
     }

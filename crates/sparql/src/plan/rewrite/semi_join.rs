@@ -56,6 +56,7 @@ impl Planner<'_> {
             | Item::Seed(_)
             | Item::Mapped(_)
             | Item::Search(_)
+            | Item::Algorithm(_)
             | Item::Service(_) => false,
             Item::Derived(derived) => return self.seed_for_subquery(left, derived, keys),
         };

@@ -183,6 +183,7 @@ impl TextWriter<'_> {
             | Item::Service(_)
             | Item::Mapped(_)
             | Item::Search(_)
+            | Item::Algorithm(_)
             | Item::Seed(_) => {
                 return None;
             }

@@ -1,0 +1,48 @@
+//! What an algorithm over a graph is to do.
+
+use std::sync::Arc;
+
+/// Which algorithm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Algorithm {
+    /// PageRank: so many rounds, with this chance to follow an edge.
+    PageRank {
+        /// Rounds of the power iteration.
+        iterations: u32,
+        /// The chance to follow an edge, rather than to begin anywhere.
+        damping: f64,
+    },
+    /// Weakly connected components: the first node of a node's component.
+    Components,
+    /// The number of edges.
+    Degree,
+    /// The number of triangles that a node is a corner of; direction does not count.
+    Triangles,
+    /// Label propagation: the first node of a node's community, after so many rounds at most.
+    Communities {
+        /// Rounds at most; it ends earlier when nothing changes.
+        iterations: u32,
+    },
+}
+
+/// What a column of the output holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlgorithmColumn {
+    /// The node.
+    Node,
+    /// What the algorithm says of it; with [`Algorithm::Degree`] all its edges.
+    Value,
+    /// Edges that reach it; only with [`Algorithm::Degree`].
+    InDegree,
+    /// Edges that leave it; only with [`Algorithm::Degree`].
+    OutDegree,
+}
+
+/// What an [`AlgorithmExec`](super::AlgorithmExec) is to do.
+#[derive(Clone, Debug)]
+pub struct AlgorithmSpecification {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// The variables of the output, in order.
+    pub output: Vec<(Arc<str>, AlgorithmColumn)>,
+}
