@@ -115,7 +115,7 @@ impl ExecutionPlan for AlgorithmExec {
         let found = compute(Arc::clone(&plan), edges, reservation);
         let batches = futures::stream::once(found).map_ok(move |found| {
             let (plan, metrics) = (Arc::clone(&plan), metrics.clone());
-            let rows = futures::stream::try_unfold((found, 0), move |(found, first)| {
+            futures::stream::try_unfold((found, 0), move |(found, first)| {
                 let batch = found.batch(&plan, first);
                 let metrics = metrics.clone();
                 async move {
@@ -125,8 +125,7 @@ impl ExecutionPlan for AlgorithmExec {
                         (batch, (found, next))
                     }))
                 }
-            });
-            rows
+            })
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(
             Arc::clone(&self.plan.schema),

@@ -48,14 +48,14 @@ fn naive_ranks(nodes: usize, edges: &[u64], iterations: u32, damping: f64) -> Ve
     let mut ranks = vec![1.0 / count; nodes];
     for _ in 0..iterations {
         let mut next = vec![0.0; nodes];
-        for from in 0..nodes {
+        for (from, rank_before) in ranks.iter().enumerate() {
             let out = (0..nodes).filter(|&to| has(edges, from, to)).count();
             for (to, rank) in next.iter_mut().enumerate() {
                 let follows = match out {
                     0 => 1.0 / count,
                     out => f64::from(u8::from(has(edges, from, to))) / out as f64,
                 };
-                *rank += ranks[from] * (damping * follows + (1.0 - damping) / count);
+                *rank += rank_before * (damping * follows + (1.0 - damping) / count);
             }
         }
         ranks = next;

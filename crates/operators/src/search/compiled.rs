@@ -9,7 +9,6 @@ use orrery_term::{Term, TermId, Triple};
 
 use super::specification::SearchSpecification;
 use crate::context::QueryContext;
-use crate::error::Error;
 use crate::touch_counter::TouchCounter;
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -79,7 +78,7 @@ impl CompiledSearch {
         match Triple::new(subject, predicate, object) {
             Ok(triple) => {
                 let id = self.context.intern(&Term::Triple(Box::new(triple)));
-                Ok(id.map_err(Error::from)?.bits())
+                Ok(id?.bits())
             }
             Err(_) => Ok(u64::MAX),
         }

@@ -163,8 +163,8 @@ impl Graph {
         let edge = all_ends.len() as u32;
         seen.insert_unique(hash, edge, hash_of);
         self.ends.push(ends);
-        for side in 0..2 {
-            let first = &mut self.first[side][ends[side] as usize];
+        for (side, node) in ends.into_iter().enumerate() {
+            let first = &mut self.first[side][node as usize];
             self.next[side].push(std::mem::replace(first, edge));
         }
         self.values.extend_from_slice(values);

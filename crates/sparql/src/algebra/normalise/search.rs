@@ -12,7 +12,7 @@ use orrery_operators::search::{PathKind, SearchColumn};
 use spargebra::algebra::{GraphPattern, PropertyPathExpression};
 use spargebra::term::{Literal, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use super::{Names, Normaliser, PatternPlace, union_of};
+use super::{Normaliser, PatternPlace, union_of};
 use crate::algebra::services::local_name;
 use crate::algebra::{Group, Item, PathSearch, Slot, Var, VarSet};
 use crate::error::{QueryError, Result};
@@ -368,7 +368,7 @@ impl Normaliser<'_> {
         if parts.edges.is_none() && settings.property.is_none() && settings.triple.is_some() {
             exported.push(&property);
         }
-        let outside = std::mem::replace(&mut self.names, Names::default());
+        let outside = std::mem::take(&mut self.names);
         let was_root = std::mem::replace(&mut self.is_root, false);
         let inside = PatternPlace {
             outer: VarSet::default(),
