@@ -370,3 +370,47 @@ fn results_are_those_of_postgresql() {
     assert_eq!(report["agree"], 300, "{report:#}");
     assert!(output.status.success());
 }
+
+#[test]
+fn the_mix_runs_on_generated_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    succeed(&[
+        "bench",
+        "snb",
+        "generate",
+        "--scale",
+        "0.003",
+        "-o",
+        text(&data),
+    ]);
+    let report = succeed(&[
+        "bench",
+        "snb",
+        "--data",
+        text(&data),
+        "--clients",
+        "2",
+        "--seconds",
+        "1",
+        "--rounds",
+        "1",
+        "--report",
+        "json",
+    ]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let kinds = |of: &Value| of.as_array().unwrap().len();
+    assert_eq!(kinds(&report["alone"]), 21, "{report:#}");
+    assert!(kinds(&report["full_speed"]["kinds"]) > 15, "{report:#}");
+    assert!(
+        !report["rates"].as_array().unwrap().is_empty(),
+        "{report:#}"
+    );
+}
+
+#[test]
+fn what_the_mix_lacks_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["bench", "snb", "--data", text(folder.path())];
+    fail(&arguments, &["interactive_1_param.txt"]);
+}
