@@ -16,6 +16,7 @@
 //! | [`algorithms`] | ranks, components, triangles and communities of graphs |
 //! | [`search`] | paths as answers: their nodes and edges |
 //! | [`join`] | joins of solutions in which variables may be unbound |
+//! | [`places`] | joins by how places lie to each other |
 //! | [`nodes`] | nodes with plain inputs: appended, distinct, shared, numbered rows, the first of each value |
 //! | [`service`] | SERVICE: solutions of other endpoints |
 //! | [`source`] | solutions that are made of something else than quads |
@@ -45,6 +46,7 @@ pub mod nodes;
 mod oracle;
 pub mod path;
 pub mod pattern;
+pub mod places;
 pub mod rows;
 pub mod run_counts;
 pub mod search;

@@ -7,7 +7,7 @@
 //! | a path | one for each look-up, one for each row that it finds |
 //! | a search for paths | one for each edge that it looks at, one for each row that comes out |
 //! | an algorithm over a graph | one for each edge, as often as the algorithm looks at it, one for each row that comes out |
-//! | a join of solutions | one for each pair that a condition drops, one for each row that comes out |
+//! | a join of solutions, or of places | one for each pair that a condition drops, one for each row that comes out |
 //! | any other | one for each row that comes out |
 //!
 //! Whether a step was done by the permutations or by an adjacency in memory makes no difference, nor does what is in caches.
@@ -21,6 +21,7 @@ use crate::algorithms::AlgorithmExec;
 use crate::join::SolutionJoinExec;
 use crate::path::PathExec;
 use crate::pattern::PatternExec;
+use crate::places::PlacesJoinExec;
 use crate::search::SearchExec;
 
 /// The touches of all executions of a plan so far; nodes that several others read count once. A walk through the plan.
@@ -41,9 +42,14 @@ fn touches_below(plan: &Arc<dyn ExecutionPlan>, seen: &mut HashSet<*const ()>) -
     } else if let Some(algorithm) = plan.downcast_ref::<AlgorithmExec>() {
         algorithm.touches()
     } else {
-        let dropped = plan.downcast_ref::<SolutionJoinExec>();
+        let dropped = if let Some(join) = plan.downcast_ref::<SolutionJoinExec>() {
+            join.dropped_pairs()
+        } else {
+            let join = plan.downcast_ref::<PlacesJoinExec>();
+            join.map_or(0, PlacesJoinExec::dropped_pairs)
+        };
         let rows = plan.metrics().and_then(|metrics| metrics.output_rows());
-        dropped.map_or(0, SolutionJoinExec::dropped_pairs) + rows.unwrap_or(0) as u64
+        dropped + rows.unwrap_or(0) as u64
     };
     let inputs = plan.children().into_iter();
     inputs.fold(own, |sum, input| {

@@ -9,6 +9,9 @@ use spargebra::Query;
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::term::{TermPattern, TriplePattern};
 
+/// A function of a name that begins so is a cast to the datatype of that name.
+const XML_SCHEMA: &str = "http://www.w3.org/2001/XMLSchema#";
+
 /// Less than all solutions of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Narrowing {
@@ -255,7 +258,10 @@ fn datatype_of<'p>(expression: &'p Expression, inner: &'p GraphPattern) -> Optio
         // What an aggregate is called within.
         Expression::Variable(variable) => datatype(inner, variable),
         Expression::Literal(literal) => Some(literal.datatype().as_str()),
-        Expression::FunctionCall(Function::Custom(name), _) => Some(name.as_str()),
+        Expression::FunctionCall(Function::Custom(name), _) => {
+            let is_cast = name.as_str().starts_with(XML_SCHEMA);
+            is_cast.then_some(name.as_str())
+        }
         Expression::FunctionCall(
             Function::StrLen | Function::Year | Function::Month | Function::Day,
             _,

@@ -24,11 +24,12 @@ use crate::names::{is_name_character, is_name_start};
 /// Where stores differ: `geo:` is GeoSPARQL's, as the OGC writes it, with RDF4J and GraphDB (Virtuoso has the W3C's `wgs84_pos#`); `dc:` are the
 /// elements, as Virtuoso and prefix.cc have it (the RDFa context, so RDF4J, has the terms); `schema:` is `http`, as the RDFa context, Virtuoso
 /// and RDF4J have it, though schema.org itself writes `https` today.
-pub const WELL_KNOWN: [(&str, &str); 14] = [
+pub const WELL_KNOWN: [(&str, &str); 16] = [
     ("dc", "http://purl.org/dc/elements/1.1/"),
     ("dcterms", "http://purl.org/dc/terms/"),
     ("foaf", "http://xmlns.com/foaf/0.1/"),
     ("geo", "http://www.opengis.net/ont/geosparql#"),
+    ("geof", "http://www.opengis.net/def/function/geosparql/"),
     ("list", "http://jena.apache.org/ARQ/list#"),
     ("owl", "http://www.w3.org/2002/07/owl#"),
     ("prov", "http://www.w3.org/ns/prov#"),
@@ -37,18 +38,18 @@ pub const WELL_KNOWN: [(&str, &str); 14] = [
     ("schema", "http://schema.org/"),
     ("sh", "http://www.w3.org/ns/shacl#"),
     ("skos", "http://www.w3.org/2004/02/skos/core#"),
+    ("uom", "http://www.opengis.net/def/uom/OGC/1.0/"),
     ("void", "http://rdfs.org/ns/void#"),
     ("xsd", "http://www.w3.org/2001/XMLSchema#"),
 ];
 
 /// Further prefixes that many know, for messages about those that are not declared. They are not assumed.
-pub const OFTEN_MEANT: [(&str, &str); 17] = [
+pub const OFTEN_MEANT: [(&str, &str); 16] = [
     ("dbo", "http://dbpedia.org/ontology/"),
     ("dbr", "http://dbpedia.org/resource/"),
     ("dcat", "http://www.w3.org/ns/dcat#"),
     ("dct", "http://purl.org/dc/terms/"),
     ("doap", "http://usefulinc.com/ns/doap#"),
-    ("geof", "http://www.opengis.net/def/function/geosparql/"),
     ("gr", "http://purl.org/goodrelations/v1#"),
     ("org", "http://www.w3.org/ns/org#"),
     ("p", "http://www.wikidata.org/prop/"),

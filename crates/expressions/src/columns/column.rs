@@ -92,6 +92,32 @@ impl Operand {
             Index::List(list) => self.values[list[row] as usize].as_ref(),
         }
     }
+
+    /// Something else of each of its values, which is asked for by row as the values are: made once for each distinct value that is known to be one.
+    pub(crate) fn read<T>(&self, read: impl Fn(&Value) -> Option<T>) -> ReadOperand<'_, T> {
+        let values = self.values.iter();
+        ReadOperand {
+            read: values.map(|value| value.as_ref().and_then(&read)).collect(),
+            index: &self.index,
+        }
+    }
+}
+
+/// See [`Operand::read`].
+pub(crate) struct ReadOperand<'a, T> {
+    read: Vec<Option<T>>,
+    index: &'a Index,
+}
+
+impl<T> ReadOperand<'_, T> {
+    /// What was made of the value of a row, if it has one.
+    pub(crate) fn get(&self, row: usize) -> Option<&T> {
+        match self.index {
+            Index::Rows => self.read[row].as_ref(),
+            Index::One => self.read[0].as_ref(),
+            Index::List(list) => self.read[list[row] as usize].as_ref(),
+        }
+    }
 }
 
 impl Column {

@@ -25,7 +25,7 @@ use crate::columns::triple::{TriplePart, parts_of_triples, triples};
 use crate::context::ExpressionContext;
 use crate::error::Result;
 use crate::expression::text_search::test_of_terms;
-use crate::functions::{Implementation, PureFunction, ScalarFunction, TextTest};
+use crate::functions::{Implementation, PureFunction, ScalarFunction, TextTest, call_places};
 use crate::values::arithmetic::{negate, plus};
 use crate::values::compare::{Comparison, TermComparison};
 use crate::values::operator::Arithmetic;
@@ -499,6 +499,7 @@ fn call(
         Implementation::Pure(pure) => {
             Column::Values(call_by_row(&operands, rows, |_, values| Ok(pure(values)))?)
         }
+        Implementation::Places(function) => Column::Values(call_places(function, &operands, rows)),
         Implementation::OfQuery(function) | Implementation::Volatile(function) => {
             let call = |row, values: &[&Value]| function(values, context, input.numbers.get(row));
             Column::Values(call_by_row(&operands, rows, call)?)

@@ -23,6 +23,8 @@ pub(crate) enum Implementation {
     Pure(PureFunction),
     /// From its arguments alone, a term as it is written.
     Term(TermFunction),
+    /// From its arguments alone, which are read once each, not once a row.
+    Places(&'static orrery_geo::Function),
     /// With the query's context; the same arguments give the same result.
     OfQuery(QueryFunction),
     /// With the query's context; every call may give another result.

@@ -13,6 +13,7 @@
 //! | `hash` | digests |
 //! | `term` | making and taking apart terms; random ones |
 //! | `cast` | XML Schema casts, called by the datatype's IRI |
+//! | `places` | GeoSPARQL's, by the geometry of `orrery_geo` |
 //! | `regex` | REGEX and REPLACE |
 //! | `kept_searches` | searches for texts that queries made last |
 //! | `text_test` | REGEX, CONTAINS, STRSTARTS and STRENDS whose other arguments are constant |
@@ -23,6 +24,7 @@ mod function;
 mod hash;
 mod kept_searches;
 mod numeric;
+mod places;
 mod regex;
 mod resolve;
 mod string;
@@ -30,5 +32,6 @@ mod term;
 mod text_test;
 
 pub(crate) use function::{Implementation, PureFunction, ScalarFunction};
+pub(crate) use places::call as call_places;
 pub(crate) use resolve::resolve;
 pub(crate) use text_test::TextTest;

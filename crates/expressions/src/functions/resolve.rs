@@ -3,7 +3,7 @@
 use spargebra::algebra::Function;
 
 use super::function::{Implementation, ScalarFunction};
-use super::{cast, datetime, hash, numeric, regex, string, term};
+use super::{cast, datetime, hash, numeric, places, regex, string, term};
 use crate::columns::column::Reading;
 use crate::error::{Error, Result};
 
@@ -77,11 +77,18 @@ pub(crate) fn resolve(function: &Function, arguments: usize) -> Result<ScalarFun
                 });
             }
             Function::Custom(iri) => {
-                let (cast, reading) =
-                    cast::resolve(iri.as_str()).ok_or_else(|| Error::UnknownFunction {
-                        iri: iri.as_str().to_owned(),
-                    })?;
-                ("1", Pure(cast), reading)
+                if let Some((cast, reading)) = cast::resolve(iri.as_str()) {
+                    ("1", Pure(cast), reading)
+                } else if let Some(function) = orrery_geo::function(iri.as_str()) {
+                    (
+                        places::arity(function),
+                        Implementation::Places(function),
+                        Read,
+                    )
+                } else {
+                    let iri = iri.as_str().to_owned();
+                    return Err(Error::UnknownFunction { iri });
+                }
             }
         };
     if !accepts(expected, arguments) {

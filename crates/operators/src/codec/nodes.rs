@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::aggregates::{AggregationText, FunctionText};
 use super::error::{CodecError, Result};
 use super::inputs::{at_most_one, exactly, none, one, same_columns, with_column, wrong_inputs};
-use super::specifications::{JoinModeText, PatternText, ServiceText, SpreadText};
+use super::specifications::{JoinModeText, PatternText, PlacesText, ServiceText, SpreadText};
 use super::texts::{
     GraphText, Names, Place, SlotText, allowed_bits, allowed_graphs, conditions, expressions,
     names, variables,
@@ -28,9 +28,11 @@ use crate::nodes::{
 use crate::path::{PathExec, PathSpecification};
 use crate::pattern::PatternExec;
 use crate::pattern::ordered::{FirstRows, OrderedExec};
+use crate::places::PlacesJoinExec;
 use crate::rows::RowsExec;
 use crate::run_counts::{CountedRows, PATTERNS_MAX, RunCountsExec, RunSource};
 use crate::service::ServiceExec;
+use crate::solutions::schema_variables;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -90,6 +92,10 @@ pub(super) enum OwnNode {
         filters: Vec<AlgebraText>,
         output: Names,
     },
+    PlacesJoin {
+        condition: PlacesText,
+        output: Names,
+    },
     Group(AggregationText),
     Complement {
         group: String,
@@ -126,6 +132,12 @@ impl OwnNode {
         }
         if let Some(join) = plan.downcast_ref::<SolutionJoinExec>() {
             return Ok(Some(of_join(join.specification())?));
+        }
+        if let Some(join) = plan.downcast_ref::<PlacesJoinExec>() {
+            return Ok(Some(Self::PlacesJoin {
+                condition: PlacesText::of(join.condition()),
+                output: names(&schema_variables(&join.schema())),
+            }));
         }
         if let Some(path) = plan.downcast_ref::<PathExec>() {
             return Ok(Some(of_path(path, has_shares)?));
@@ -227,6 +239,11 @@ impl OwnNode {
                 };
                 let [left, right] = exactly(inputs)?;
                 SolutionJoinExec::try_new(context, left, right, specification)?
+            }
+            Self::PlacesJoin { condition, output } => {
+                let [left, right] = exactly(inputs)?;
+                let condition = condition.build()?;
+                PlacesJoinExec::try_new(context, left, right, condition, &variables(output))?
             }
             Self::Group(text) => {
                 let group = grouped(text.build(one(inputs)?, &context)?);

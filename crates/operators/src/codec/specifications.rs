@@ -1,9 +1,10 @@
-//! The specifications of patterns, joins and questions to other endpoints.
+//! The specifications of patterns, joins (of places too) and questions to other endpoints.
 
 use std::sync::Arc;
 
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_expressions::codec::AlgebraText;
+use orrery_geo::Relation;
 use serde::{Deserialize, Serialize};
 use spargebra::term::Variable;
 
@@ -14,6 +15,7 @@ use crate::join::{JoinMode, Uncounted};
 use crate::pattern::{
     FoundIds, GivenIds, ObjectRanges, PatternExec, PatternMode, PatternSpecification, PatternStep,
 };
+use crate::places::{Nearness, PlacesCondition};
 use crate::service::{Endpoint, ServiceExec, ServiceSpecification, ServiceVariable};
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -79,6 +81,25 @@ pub(super) enum JoinModeText {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct PlacesText {
+    left: String,
+    right: String,
+    nearness: NearnessText,
+    is_turned: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum NearnessText {
+    Relation(String),
+    /// The bits of the numbers.
+    Within {
+        distance: u64,
+        unit_m: u64,
+        is_strict: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ServiceText {
     endpoint: EndpointText,
     pattern: AlgebraText,
@@ -93,6 +114,54 @@ pub(super) struct ServiceText {
 enum EndpointText {
     Iri(String),
     Variable(String),
+}
+
+impl PlacesText {
+    pub(super) fn of(condition: &PlacesCondition) -> Self {
+        Self {
+            left: condition.left.to_string(),
+            right: condition.right.to_string(),
+            nearness: match condition.nearness {
+                Nearness::Relation(relation) => NearnessText::Relation(relation.name().to_owned()),
+                Nearness::Within {
+                    distance,
+                    unit_m,
+                    is_strict,
+                } => NearnessText::Within {
+                    distance: distance.to_bits(),
+                    unit_m: unit_m.to_bits(),
+                    is_strict,
+                },
+            },
+            is_turned: condition.is_turned,
+        }
+    }
+
+    pub(super) fn build(&self) -> Result<PlacesCondition> {
+        Ok(PlacesCondition {
+            left: Arc::from(self.left.as_str()),
+            right: Arc::from(self.right.as_str()),
+            nearness: match &self.nearness {
+                NearnessText::Relation(name) => {
+                    let relation = Relation::of_name(name).filter(|it| it.is_close());
+                    let relation = relation.ok_or_else(|| {
+                        CodecError::damaged("a relation by which nothing is near")
+                    })?;
+                    Nearness::Relation(relation)
+                }
+                NearnessText::Within {
+                    distance,
+                    unit_m,
+                    is_strict,
+                } => Nearness::Within {
+                    distance: f64::from_bits(*distance),
+                    unit_m: f64::from_bits(*unit_m),
+                    is_strict: *is_strict,
+                },
+            },
+            is_turned: self.is_turned,
+        })
+    }
 }
 
 impl PatternText {

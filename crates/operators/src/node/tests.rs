@@ -17,7 +17,8 @@ use datafusion_physical_plan::{
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use orrery_term::TermId;
+use orrery_geo::Relation;
+use orrery_term::{Term, TermId};
 use spargebra::algebra::{
     AggregateExpression, AggregateFunction, Expression, GraphPattern, PropertyPathExpression,
 };
@@ -41,6 +42,7 @@ use crate::pattern::{
     FoundIds, GivenIds, GraphScope, PatternExec, PatternSpecification, PatternStep, QuadPattern,
     Slot,
 };
+use crate::places::{Nearness, PlacesCondition, PlacesJoinExec};
 use crate::rows::RowsExec;
 use crate::run_counts::{RunCountsExec, RunCountsSpecification};
 use crate::service::{
@@ -94,6 +96,28 @@ fn given(context: &Arc<QueryContext>) -> Plan {
     let ids = vec![term(3), term(17), term(99)];
     specification.given = vec![GivenIds::new(Arc::from("s"), ids)];
     PatternExec::try_new(Arc::clone(context), None, specification).unwrap()
+}
+
+/// Places of one side that are within an area of the other.
+fn join_by_place(context: &Arc<QueryContext>) -> Plan {
+    let rows = |variable: &str, texts: &[&str]| {
+        let id = |text: &&str| {
+            let term = Term::typed(text.to_string(), orrery_geo::WKT_LITERAL);
+            vec![Some(context.expressions().intern(&term).unwrap())]
+        };
+        let rows: Vec<_> = texts.iter().map(id).collect();
+        RowsExec::try_new(&names(&[variable]), &rows).unwrap()
+    };
+    let condition = PlacesCondition {
+        left: Arc::from("a"),
+        right: Arc::from("b"),
+        nearness: Nearness::Relation(Relation::SfWithin),
+        is_turned: false,
+    };
+    let points = rows("a", &["POINT(1 1)", "POINT(5 5)", "POINT(9 9)"]);
+    let areas = rows("b", &["POLYGON((0 0, 6 0, 6 6, 0 6, 0 0))"]);
+    let output = names(&["b", "a"]);
+    PlacesJoinExec::try_new(Arc::clone(context), points, areas, condition, &output).unwrap()
 }
 
 fn sum_of_x() -> [(String, AggregateExpression); 1] {
@@ -260,6 +284,7 @@ fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> V
         output: names(&["s", "x", "o"]),
     };
     let join = SolutionJoinExec::try_new(Arc::clone(context), rows(), scan(context), join);
+    let places = join_by_place(context);
     let partitioned = pattern_exec.spread(spread).unwrap();
     let whole_path = path(context, None);
     vec![
@@ -272,6 +297,7 @@ fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> V
             .unwrap()
             .unwrap(),
         over_rows,
+        places,
         Arc::clone(&partitioned),
         scan(context),
         given(context),

@@ -12,6 +12,7 @@ mod lateral;
 mod limits;
 mod lists;
 mod paths;
+mod places;
 mod rewrites;
 mod values;
 

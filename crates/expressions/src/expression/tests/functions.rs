@@ -42,6 +42,10 @@ fn ours(text: &str) -> Option<Term<'static>> {
     evaluate(&parse(text), &batch, &context).remove(0)
 }
 
+pub(super) fn ours_as_text(text: &str) -> String {
+    show(ours(text).as_ref())
+}
+
 fn theirs(text: &str) -> Option<Term<'static>> {
     let pattern = GraphPattern::Extend {
         inner: Box::new(values(&[], &[vec![]])),

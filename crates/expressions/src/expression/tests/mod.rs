@@ -2,4 +2,5 @@
 
 mod functions;
 mod physical;
+mod places;
 mod random;

@@ -39,6 +39,11 @@ impl Planner<'_> {
         if !self.tuning.rewrites {
             return self.reference_items(group, seed, needed);
         }
+        if seed.is_none()
+            && let Some(joined) = self.places_join(group, needed)?
+        {
+            return Ok(joined);
+        }
         let seed_variables = seed.as_ref().map(Relation::variables).unwrap_or_default();
         let everything = group.visible.union(&seed_variables);
         let with_conditions = self.with_mapped_conditions(group);

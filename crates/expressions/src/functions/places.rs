@@ -1,0 +1,78 @@
+//! GeoSPARQL's functions: literals as shapes, and what comes of them as values.
+//!
+//! A shape is read once for each value of a column and not for each row, which pays where rows are pairs of few values.
+
+use orrery_geo::{Answer, Argument, Function, Notation, Parameter, Shape, from_text};
+use orrery_term::vocabulary::xsd;
+
+use crate::columns::column::{Operand, ReadOperand};
+use crate::values::exact;
+use crate::values::value::Value;
+
+/// An argument as it was read.
+enum Given {
+    Shape(Box<Shape>),
+    Number(f64),
+    Text(Box<str>),
+}
+
+/// How many arguments a function takes, in words.
+pub(super) fn arity(function: &Function) -> &'static str {
+    match function.parameters.len() {
+        1 => "1",
+        2 => "2",
+        3 => "3",
+        _ => "4",
+    }
+}
+
+/// The results of a function by row, with an operand for each of its parameters.
+pub(crate) fn call(function: &Function, operands: &[Operand], rows: usize) -> Vec<Option<Value>> {
+    let read = operands.iter().zip(function.parameters);
+    let read: Vec<ReadOperand<'_, Given>> = read
+        .map(|(operand, parameter)| operand.read(|value| given(value, *parameter)))
+        .collect();
+    let mut arguments = Vec::with_capacity(read.len());
+    let call = |row| {
+        arguments.clear();
+        for operand in &read {
+            arguments.push(match operand.get(row)? {
+                Given::Shape(shape) => Argument::Shape(shape),
+                Given::Number(number) => Argument::Number(*number),
+                Given::Text(text) => Argument::Text(text),
+            });
+        }
+        function.call(&arguments).map(value_of)
+    };
+    (0..rows).map(call).collect()
+}
+
+fn given(value: &Value, parameter: Parameter) -> Option<Given> {
+    Some(match (parameter, value) {
+        (Parameter::Shape, Value::Other { lexical, datatype }) => {
+            let shape = from_text(lexical, Notation::of_datatype(datatype)?)?;
+            Given::Shape(Box::new(shape))
+        }
+        (Parameter::Number, number) => Given::Number(exact::to_double(number)?),
+        (Parameter::Iri, Value::Iri(iri)) => Given::Text(iri.clone()),
+        (Parameter::Iri, Value::Other { lexical, datatype }) if **datatype == *xsd::ANY_URI => {
+            Given::Text(lexical.clone())
+        }
+        (Parameter::Text, Value::String(text)) => Given::Text(text.clone()),
+        _ => return None,
+    })
+}
+
+fn value_of(answer: Answer) -> Value {
+    let other = |lexical: String, datatype: &str| Value::Other {
+        lexical: lexical.into(),
+        datatype: datatype.into(),
+    };
+    match answer {
+        Answer::Boolean(is) => Value::Boolean(is),
+        Answer::Integer(number) => Value::integer(number),
+        Answer::Number(number) => Value::Double(number.into()),
+        Answer::Iri(iri) => other(iri, xsd::ANY_URI),
+        Answer::Literal(text, notation) => other(text, notation.datatype()),
+    }
+}

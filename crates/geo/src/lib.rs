@@ -1,0 +1,40 @@
+//! Places: geometries of GeoSPARQL 1.1, how they lie to each other, how far and how large they are.
+//!
+//! ```text
+//! "POINT(2.3 48.9)"^^geo:wktLiteral --parse--> Shape --\
+//! "{"type": ...}"^^geo:geoJSONLiteral --parse--> Shape --+--> Function --> true, a number, another Shape, an IRI
+//!                              a unit, a number, a pattern --/
+//! ```
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `crs` | reference systems: which coordinates are degrees, and in which order they are written |
+//! | `shape` | a geometry with its reference system |
+//! | `literal` | shapes from and to the texts of literals |
+//! | `units` | metres, miles, degrees |
+//! | `relations` | how two shapes lie to each other: simple features, Egenhofer, RCC8, DE-9IM |
+//! | `measures` | distances, lengths and areas on the earth |
+//! | `shapes` | shapes made of others: hulls, buffers, intersections |
+//! | `functions` | all of that by GeoSPARQL's names |
+//!
+//! The geometry itself is the `geo` crate's, in two dimensions: a height is kept as far as it is asked for (`geof:maxZ`), and plays no part in relations and measures, as in simple
+//! features. Nothing here knows terms, plans or files.
+//!
+//! On the earth, distances and lengths are along great circles of a sphere with the mean radius of 6,371,008.8 m, areas those of the ellipsoid of WGS 84; relations, hulls and
+//! intersections take degrees as if they were a plane, as GeoSPARQL has it. What crosses the antimeridian has to be split there (RFC 7946, 3.1.9).
+
+mod crs;
+mod functions;
+mod literal;
+mod measures;
+mod relations;
+mod shape;
+mod shapes;
+mod units;
+
+pub use crs::{CRS84, Crs};
+pub use functions::{Answer, Argument, Function, JENA, NAMESPACE, Parameter, function};
+pub use literal::{GEO_JSON_LITERAL, Notation, WKT_LITERAL, from_text, text_of};
+pub use measures::{EARTH_RADIUS_M, distance_m, metres_of, surroundings};
+pub use relations::Relation;
+pub use shape::Shape;

@@ -1,0 +1,312 @@
+//! Shapes from and to the texts of literals.
+//!
+//! `geo:wktLiteral` (GeoSPARQL 1.1, 8.5.1): an IRI in angle brackets that names the reference system, or none for degrees with the longitude first, and then Well-Known Text, in capitals or
+//! not. `geo:geoJSONLiteral` (8.5.4): a geometry of RFC 7946, whose system is always that. What cannot be read is no shape, and the function that was given it has SPARQL's error.
+
+use geo::{CoordsIter, Geometry, GeometryCollection, MultiPoint};
+use geojson::GeoJson;
+use wkt::types::{Coord, Dimension};
+use wkt::{ToWkt, Wkt};
+
+use crate::crs::Crs;
+use crate::shape::Shape;
+
+/// The datatype of Well-Known Text.
+pub const WKT_LITERAL: &str = "http://www.opengis.net/ont/geosparql#wktLiteral";
+/// The datatype of GeoJSON.
+pub const GEO_JSON_LITERAL: &str = "http://www.opengis.net/ont/geosparql#geoJSONLiteral";
+
+/// Collections within collections are read by recursion.
+const DEPTH_MAX: usize = 32;
+
+/// In which notation a shape is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Notation {
+    /// Well-Known Text.
+    Wkt,
+    /// GeoJSON.
+    GeoJson,
+}
+
+impl Notation {
+    /// The notation of a datatype.
+    pub fn of_datatype(iri: &str) -> Option<Self> {
+        match iri {
+            WKT_LITERAL => Some(Self::Wkt),
+            GEO_JSON_LITERAL => Some(Self::GeoJson),
+            _ => None,
+        }
+    }
+
+    /// The datatype.
+    pub fn datatype(self) -> &'static str {
+        match self {
+            Self::Wkt => WKT_LITERAL,
+            Self::GeoJson => GEO_JSON_LITERAL,
+        }
+    }
+}
+
+/// The shape of a text; none if it is not of that notation, has a coordinate that is no number, or collections nested deeper than 32.
+pub fn from_text(text: &str, notation: Notation) -> Option<Shape> {
+    let shape = match notation {
+        Notation::Wkt => from_wkt(text.trim())?,
+        Notation::GeoJson => from_geo_json(text)?,
+    };
+    let is_finite = shape
+        .geometry
+        .coords_iter()
+        .all(|it| it.x.is_finite() && it.y.is_finite());
+    is_finite.then_some(shape)
+}
+
+fn from_wkt(text: &str) -> Option<Shape> {
+    let (crs, text) = match text.strip_prefix('<') {
+        None => (Crs::default(), text),
+        Some(rest) => {
+            let (iri, text) = rest.split_once('>')?;
+            (Crs::of_iri(iri), text.trim_start())
+        }
+    };
+    if !is_one_geometry(text) {
+        return None;
+    }
+    let written: Wkt<f64> = text.parse().ok()?;
+    let mut seen = Seen::default();
+    seen.look(&written);
+    Some(Shape {
+        geometry: crs.held(geometry_of(written)?),
+        crs,
+        notation: Notation::Wkt,
+        heights: seen.heights,
+        is_measured: seen.is_measured,
+    })
+}
+
+/// Whether the parentheses of a text are those of one geometry, and not nested too deep: the parser would read on by recursion, and not look at what stands behind the geometry.
+fn is_one_geometry(text: &str) -> bool {
+    let mut depth = 0_usize;
+    for (place, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return place + 1 == text.len();
+                }
+            }
+            _ => {}
+        }
+        if depth > DEPTH_MAX {
+            return false;
+        }
+    }
+    // Of what is empty there are none.
+    depth == 0
+        && text
+            .split_ascii_whitespace()
+            .next_back()
+            .is_some_and(|word| word.eq_ignore_ascii_case("empty"))
+}
+
+/// The geometry, in which an empty point is an empty set of points.
+fn geometry_of(written: Wkt<f64>) -> Option<Geometry> {
+    match written {
+        Wkt::Point(point) if point.coord().is_none() => {
+            Some(Geometry::MultiPoint(MultiPoint::new(Vec::new())))
+        }
+        Wkt::GeometryCollection(collection) => {
+            let (parts, _) = collection.into_inner();
+            let parts = parts.into_iter().map(geometry_of);
+            let parts: Option<Vec<Geometry>> = parts.collect();
+            Some(Geometry::GeometryCollection(GeometryCollection::from(
+                parts?,
+            )))
+        }
+        other => Geometry::try_from(other).ok(),
+    }
+}
+
+/// What points have beside their places.
+#[derive(Default)]
+struct Seen {
+    heights: Option<(f64, f64)>,
+    is_measured: bool,
+}
+
+impl Seen {
+    fn look(&mut self, written: &Wkt<f64>) {
+        self.is_measured |= matches!(written.dimension(), Dimension::XYM | Dimension::XYZM);
+        match written {
+            Wkt::Point(it) => self.coordinates(it.coord()),
+            Wkt::LineString(it) => self.coordinates(it.coords()),
+            Wkt::Polygon(it) => it
+                .rings()
+                .iter()
+                .for_each(|it| self.coordinates(it.coords())),
+            Wkt::MultiPoint(it) => it
+                .points()
+                .iter()
+                .for_each(|it| self.coordinates(it.coord())),
+            Wkt::MultiLineString(it) => {
+                let lines = it.line_strings().iter();
+                lines.for_each(|it| self.coordinates(it.coords()));
+            }
+            Wkt::MultiPolygon(it) => {
+                let rings = it.polygons().iter().flat_map(|it| it.rings());
+                rings.for_each(|it| self.coordinates(it.coords()));
+            }
+            Wkt::GeometryCollection(it) => it.geometries().iter().for_each(|it| self.look(it)),
+        }
+    }
+
+    fn coordinates<'c>(&mut self, all: impl IntoIterator<Item = &'c Coord<f64>>) {
+        all.into_iter()
+            .filter_map(|it| it.z)
+            .for_each(|height| self.height(height));
+    }
+
+    fn height(&mut self, height: f64) {
+        let (least, greatest) = self.heights.unwrap_or((height, height));
+        self.heights = Some((least.min(height), greatest.max(height)));
+    }
+}
+
+fn from_geo_json(text: &str) -> Option<Shape> {
+    let read: GeoJson = text.parse().ok()?;
+    Some(Shape {
+        geometry: Geometry::try_from(read).ok()?,
+        crs: Crs::Crs84,
+        notation: Notation::GeoJson,
+        heights: None,
+        is_measured: false,
+    })
+}
+
+/// A shape as text in a notation; none of one that cannot be written in it: GeoJSON is of the earth.
+///
+/// Well-Known Text of the system that a literal means which names none does not name it.
+pub fn text_of(shape: &Shape, notation: Notation) -> Option<String> {
+    match notation {
+        Notation::Wkt => {
+            let text = shape.crs.written(&shape.geometry).wkt_string();
+            Some(match shape.crs {
+                Crs::Crs84 => text,
+                ref crs => format!("<{crs}> {text}"),
+            })
+        }
+        Notation::GeoJson if shape.crs.is_on_earth() => {
+            Some(geojson::Geometry::from(&shape.geometry).to_string())
+        }
+        Notation::GeoJson => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wkt(text: &str) -> Option<Shape> {
+        from_text(text, Notation::Wkt)
+    }
+
+    #[test]
+    fn texts_come_back_as_they_were_meant() {
+        for (text, expected) in [
+            ("POINT(1 2)", "POINT(1 2)"),
+            ("  Point ( 3   4.50 ) ", "POINT(3 4.5)"),
+            ("POINT Z (1 2 3)", "POINT(1 2)"),
+            ("POINT EMPTY", "MULTIPOINT EMPTY"),
+            ("LINESTRING(0 0,1 1)", "LINESTRING(0 0,1 1)"),
+            (
+                "POLYGON((0 0,2 0,2 2,0 0),(1 0.5,1.5 0.5,1.5 1,1 0.5))",
+                "POLYGON((0 0,2 0,2 2,0 0),(1 0.5,1.5 0.5,1.5 1,1 0.5))",
+            ),
+            (
+                "GEOMETRYCOLLECTION(POINT(1 2),POINT EMPTY)",
+                "GEOMETRYCOLLECTION(POINT(1 2),MULTIPOINT EMPTY)",
+            ),
+            (
+                "<http://www.opengis.net/def/crs/OGC/1.3/CRS84> POINT(1 2)",
+                "POINT(1 2)",
+            ),
+            (
+                "<http://www.opengis.net/def/crs/EPSG/0/4326> POINT(48 2)",
+                "<http://www.opengis.net/def/crs/EPSG/0/4326> POINT(48 2)",
+            ),
+            (
+                "<http://example.com/plan> POINT(7 9)",
+                "<http://example.com/plan> POINT(7 9)",
+            ),
+        ] {
+            let shape = wkt(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(text_of(&shape, Notation::Wkt).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_is_no_geometry_is_none() {
+        let deep = |depth: usize| {
+            let collections = "GEOMETRYCOLLECTION(".repeat(depth);
+            format!("{collections}POINT(1 1){}", ")".repeat(depth))
+        };
+        assert!(wkt(&deep(30)).is_some());
+        for text in [
+            "",
+            "POINT",
+            "POINT(1)",
+            "POINT(1 2",
+            "POINT(1 x)",
+            "POINT(NaN 1)",
+            "POINT(1e999 1)",
+            "CIRCLE(1 2)",
+            "<http://example.com/ POINT(1 2)",
+            "POINT(1 2) POINT(3 4)",
+            "POINT EMPTY 1",
+            "POINT(1 2))",
+            &deep(100_000),
+        ] {
+            assert!(wkt(text).is_none(), "{text:.80}");
+        }
+        for text in [
+            "",
+            "{}",
+            "[1, 2]",
+            r#"{"type": "Point"}"#,
+            r#"{"type": "Point", "coordinates": [1]}"#,
+            r#"{"type": "Circle", "coordinates": [1, 2]}"#,
+            &"{\"geometries\": [".repeat(100_000),
+        ] {
+            assert!(from_text(text, Notation::GeoJson).is_none(), "{text:.80}");
+        }
+    }
+
+    #[test]
+    fn the_latitude_comes_first_where_the_system_says_so() {
+        let text = "<http://www.opengis.net/def/crs/EPSG/0/4326> POINT(48 2)";
+        let shape = wkt(text).unwrap();
+        assert_eq!(
+            shape.geometry(),
+            &Geometry::Point(geo::Point::new(2.0, 48.0))
+        );
+        let json = text_of(&shape, Notation::GeoJson).unwrap();
+        assert_eq!(json, r#"{"type":"Point","coordinates":[2.0,48.0]}"#);
+        let back = from_text(&json, Notation::GeoJson).unwrap();
+        assert_eq!(back.geometry(), shape.geometry());
+        let plan = wkt("<http://example.com/plan> POINT(7 9)").unwrap();
+        assert_eq!(text_of(&plan, Notation::GeoJson), None);
+    }
+
+    #[test]
+    fn heights_and_measures_are_seen() {
+        let shape = wkt("LINESTRING Z (0 0 5, 1 1 -2, 2 2 3)").unwrap();
+        assert_eq!(
+            (shape.heights, shape.is_measured),
+            (Some((-2.0, 5.0)), false)
+        );
+        let shape = wkt("POINT M (1 2 3)").unwrap();
+        assert_eq!((shape.heights, shape.is_measured), (None, true));
+        let shape = wkt("POINT ZM (1 2 3 4)").unwrap();
+        assert_eq!((shape.heights, shape.is_measured), (Some((3.0, 3.0)), true));
+    }
+}

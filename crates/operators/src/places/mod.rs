@@ -1,0 +1,22 @@
+//! Joins of two inputs that share no variable, by how the places of both lie to each other: `FILTER(geof:sfWithin(?point, ?area))`,
+//! `FILTER(geof:distance(?one, ?other, uom:metre) < 500)`.
+//!
+//! ```text
+//! right --collected--> shapes, each once, by their rectangles in a tree
+//! left  --batch by batch--> the shapes whose rectangles meet --the condition itself--> pairs of rows
+//! ```
+//!
+//! Without it the filter would be asked of each pair. With `n` and `m` shapes it takes about `(n + m) log m` steps, and a look at each pair whose rectangles meet. The right side is
+//! kept in memory, counted; where it does not fit, the query ends with the memory's refusal.
+//!
+//! What comes out is what the filter would let through: the tree says only what cannot be.
+
+mod condition;
+mod kept;
+mod plan;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use condition::{Nearness, PlacesCondition};
+pub use plan::PlacesJoinExec;

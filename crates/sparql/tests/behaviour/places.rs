@@ -1,0 +1,144 @@
+//! Filters about how places lie to each other, as joins and as filters.
+
+use crate::common::{Fixture, PREFIXES};
+use crate::{rows, rows_both_ways};
+
+const PLACES: &str = r#"
+    @prefix : <http://example.org/> .
+    @prefix geo: <http://www.opengis.net/ont/geosparql#> .
+    :paris a :Town ; geo:asWKT "POINT(2.3522 48.8566)"^^geo:wktLiteral ; :people 2100000 .
+    :versailles a :Town ; geo:asWKT "POINT(2.1301 48.8014)"^^geo:wktLiteral ; :people 85000 .
+    :lyon a :Town ; geo:asWKT "POINT(4.8357 45.7640)"^^geo:wktLiteral ; :people 520000 .
+    :fiji a :Town ; geo:asWKT "POINT(179.9 -17)"^^geo:wktLiteral ; :people 900000 .
+    :taveuni a :Town ; geo:asWKT "POINT(-179.9 -17)"^^geo:wktLiteral ; :people 9000 .
+    :broken a :Town ; geo:asWKT "POINT(x)"^^geo:wktLiteral .
+    :north a :Area ; geo:asWKT "POLYGON((1.5 48.1, 3.5 48.1, 3.5 49.2, 1.5 49.2, 1.5 48.1))"^^geo:wktLiteral .
+    :south a :Area ; geo:asWKT '{"type":"Polygon","coordinates":[[[4,45],[5,45],[5,46],[4,46],[4,45]]]}'^^geo:geoJSONLiteral .
+"#;
+
+const PAIR: &str = "?t a :Town ; geo:asWKT ?place . ?a a :Area ; geo:asWKT ?area .";
+
+#[test]
+fn places_within_areas_are_found_by_a_join() {
+    let fixture = Fixture::new(PLACES);
+    let expected = [
+        "a=<north> t=<paris>",
+        "a=<north> t=<versailles>",
+        "a=<south> t=<lyon>",
+    ];
+    for filter in [
+        "geof:sfWithin(?place, ?area)",
+        "geof:sfContains(?area, ?place)",
+        "geof:sfIntersects(?area, ?place)",
+        "geof:sfIntersects(?area, ?place) && geof:dimension(?place) = 0",
+    ] {
+        let query = format!("SELECT ?t ?a {{ {PAIR} FILTER({filter}) }}");
+        let found = rows_both_ways(&fixture, &query);
+        let mut found: Vec<String> = found.iter().map(|row| sorted(row)).collect();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{filter}");
+        let plan = fixture.analyze(&format!("{PREFIXES}{query}")).unwrap();
+        assert!(
+            plan.contains("sfWithin(?place, ?area)") || !filter.contains("Within"),
+            "{plan}"
+        );
+    }
+}
+
+/// The bindings of a row by name.
+fn sorted(row: &str) -> String {
+    let mut bindings: Vec<&str> = row.split(' ').collect();
+    bindings.sort_unstable();
+    bindings.join(" ")
+}
+
+#[test]
+fn distances_join_across_the_date_line_too() {
+    let fixture = Fixture::new(PLACES);
+    let towns = "?t a :Town ; geo:asWKT ?one . ?u a :Town ; geo:asWKT ?other .";
+    for (filter, expected) in [
+        ("geof:distance(?one, ?other, uom:kilometre) < 30", 10),
+        ("30.0 >= geof:distance(?one, ?other, uom:kilometre)", 10),
+        ("geof:metricDistance(?one, ?other) < 1e3", 5),
+        // Not as far as they are from themselves.
+        ("geof:distance(?one, ?other, uom:metre) < 0", 0),
+        ("geof:distance(?one, ?other, uom:metre) <= 0", 5),
+        ("geof:distance(?one, ?other, uom:degree) < 180", 25),
+        (
+            "<http://jena.apache.org/function/spatial#nearby>(?one, ?other, 30, uom:kilometre)",
+            10,
+        ),
+        // What is no number is no join, and no solution.
+        ("geof:distance(?one, ?other, uom:kilometre) < 'near'", 0),
+        ("geof:distance(?one, ?other, uom:parsec) < 1", 0),
+    ] {
+        // Paris and Versailles, and the two islands, are near to each other; each is to itself.
+        let expected = if expected == 10 { 9 } else { expected };
+        let query = format!("SELECT ?t ?u {{ {towns} FILTER({filter}) }}");
+        assert_eq!(rows_both_ways(&fixture, &query).len(), expected, "{filter}");
+    }
+}
+
+#[test]
+fn other_conditions_and_steps_stay_where_they_belong() {
+    let fixture = Fixture::new(PLACES);
+    for (query, expected) in [
+        // A condition of one side, one of both, and a part that is no side.
+        (
+            format!("SELECT ?t {{ {PAIR} ?t :people ?n FILTER(?n > 100000) FILTER(geof:sfWithin(?place, ?area)) }}"),
+            2,
+        ),
+        (
+            format!("SELECT ?t {{ {PAIR} FILTER(geof:sfWithin(?place, ?area)) FILTER(STR(?t) < STR(?a)) }}"),
+            1,
+        ),
+        (
+            format!("SELECT ?t ?x {{ {PAIR} VALUES ?x {{ 1 2 }} FILTER(geof:sfWithin(?place, ?area)) }}"),
+            6,
+        ),
+        (
+            format!("SELECT ?t {{ {PAIR} OPTIONAL {{ ?t :people ?n }} FILTER(geof:sfWithin(?place, ?area)) }}"),
+            3,
+        ),
+        (
+            format!("SELECT (COUNT(*) AS ?n) {{ {PAIR} FILTER(geof:sfWithin(?place, ?area)) }} GROUP BY ?a"),
+            2,
+        ),
+        (
+            format!("SELECT ?t {{ {PAIR} FILTER(geof:sfWithin(?place, ?area)) }} ORDER BY ?t LIMIT 2"),
+            2,
+        ),
+        // Two of them between three parts.
+        (
+            format!("SELECT ?t ?u {{ {PAIR} ?u geo:asWKT ?third FILTER(geof:sfWithin(?place, ?area)) FILTER(geof:sfEquals(?third, ?place)) }}"),
+            3,
+        ),
+        // One between things that are joined anyway, and what is not near.
+        (
+            "SELECT ?t { ?t geo:asWKT ?place FILTER(geof:sfWithin(?place, ?place)) }".to_owned(),
+            7,
+        ),
+        (
+            format!("SELECT ?t ?a {{ {PAIR} FILTER(geof:sfDisjoint(?place, ?area)) }}"),
+            7,
+        ),
+        // Inside of what looks at rows around it.
+        (
+            "SELECT ?t { ?t a :Town ; geo:asWKT ?place FILTER EXISTS { ?a a :Area ; geo:asWKT ?area FILTER(geof:sfWithin(?place, ?area)) } }".to_owned(),
+            3,
+        ),
+        (
+            "SELECT ?t ?a { ?t a :Town ; geo:asWKT ?place OPTIONAL { ?a a :Area ; geo:asWKT ?area FILTER(geof:sfWithin(?place, ?area)) } }".to_owned(),
+            6,
+        ),
+    ] {
+        assert_eq!(rows_both_ways(&fixture, &query).len(), expected, "{query}");
+    }
+}
+
+#[test]
+fn names_of_functions_are_known_without_a_prefix() {
+    let fixture = Fixture::new(PLACES);
+    let query = "SELECT ?t { ?t geo:asWKT ?place FILTER(geof:dimension(?place) = 2) }";
+    assert_eq!(rows(&fixture, query), ["t=<north>", "t=<south>"]);
+}
