@@ -41,6 +41,15 @@ fn the_outer_row_reaches_optional_parts_of_optional_parts_inside_of_exists() {
 }
 
 #[test]
+fn the_outer_row_reaches_the_condition_of_an_optional_part_inside_of_exists() {
+    let fixture = Fixture::new(MINUS_DATA);
+    // Nothing else inside mentions ?o.
+    let query = "SELECT ?o { ?s :p ?o
+        FILTER EXISTS { :d :p ?y OPTIONAL { :d :q ?z FILTER(?z = ?o) } BIND(BOUND(?z) AS ?b) FILTER(!?b) } }";
+    assert_eq!(rows_both_ways(&fixture, query), ["o=<b>"]);
+}
+
+#[test]
 fn exists_in_the_filter_of_an_optional_part_sees_the_joined_solution() {
     let fixture = Fixture::new(MINUS_DATA);
     let query = "SELECT ?x ?y { ?x :p ?o OPTIONAL { ?x :q ?y FILTER EXISTS { ?x :p ?y } } }";
