@@ -4,6 +4,7 @@
 //! pushed into the patterns it governs ([`graph`]).
 
 mod algorithm;
+mod called;
 mod graph;
 mod ground;
 mod lateral;
@@ -25,8 +26,8 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
+use self::called::has_calls;
 use self::ground::{Ground, ground, ground_term};
-use self::lists::has_calls;
 use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
 use super::services::{finds_paths, runs_algorithm};

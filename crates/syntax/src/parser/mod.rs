@@ -9,6 +9,7 @@
 //! ([`ExpectedSet`]).
 
 mod aggregates;
+mod assigned;
 mod call;
 mod diagnose;
 mod expression;
@@ -103,7 +104,7 @@ pub(crate) struct Parser<'t, 'o> {
     fresh: Fresh,
     /// Variables that an expression of `SELECT` needs a value of, and where they stand.
     free: Vec<(VariableId, Token)>,
-    assigned: lateral::Assigned,
+    assigned: assigned::Assigned,
     aggregates: Aggregates,
     aggregates_found: aggregates::Found,
     /// Each label's group of patterns.
@@ -148,7 +149,7 @@ impl<'t, 'o> Parser<'t, 'o> {
             scope: Scope::default(),
             fresh: Fresh::default(),
             free: Vec::new(),
-            assigned: lateral::Assigned::default(),
+            assigned: assigned::Assigned::default(),
             aggregates: Aggregates::No,
             aggregates_found: aggregates::Found::default(),
             labels: HashMap::default(),

@@ -20,13 +20,11 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 
+use super::called::{RDFS_MEMBER, called};
 use super::{Normaliser, PatternPlace};
 use crate::algebra::{Group, Var};
 use crate::error::{QueryError, Result};
 
-/// Jena's namespace of functions of lists.
-const LIST: &str = "http://jena.apache.org/ARQ/list#";
-const RDFS_MEMBER: &str = "http://www.w3.org/2000/01/rdf-schema#member";
 /// The predicates of containers.
 const NUMBERED: &str = r"^http://www\.w3\.org/1999/02/22-rdf-syntax-ns#_[1-9][0-9]*$";
 
@@ -41,20 +39,6 @@ enum Asks {
     Length(TermPattern),
     Index(TermPattern, TermPattern),
     OfContainer(TermPattern),
-}
-
-/// Whether some of the patterns stand for a walk.
-pub(super) fn has_calls(patterns: &[TriplePattern]) -> bool {
-    patterns.iter().any(|pattern| called(pattern).is_some())
-}
-
-/// The name that a pattern calls.
-fn called(pattern: &TriplePattern) -> Option<&str> {
-    match &pattern.predicate {
-        NamedNodePattern::NamedNode(node) if node.as_str() == RDFS_MEMBER => Some("container"),
-        NamedNodePattern::NamedNode(node) => node.as_str().strip_prefix(LIST),
-        NamedNodePattern::Variable(_) => None,
-    }
 }
 
 impl Normaliser<'_> {
