@@ -13,7 +13,7 @@
 //!
 //! The graph ([graph]) has dense numbers for nodes and edges, each edge in the lists of its two nodes. Edges that a frontier found
 //! are kept for the searches of later rows. A search with a bound end goes frontier by frontier: the plan of the edges is run again for each
-//! level of it (some 50 us a level), with the nodes of the level as its seed ([frontier]), so that it reads what the search reaches and no more. Where
+//! level of it, with the nodes of the level as its seed ([frontier]), so that it reads what the search reaches and no more. Where
 //! both ends are free, where all edges are few, and after [`edges::ROUNDS_MAX`] levels, all of them are computed once.
 //!
 //! | file | searches |
