@@ -1,5 +1,7 @@
 //! Paths as answers, against naive enumeration over random graphs: each search by each plan.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
+
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
