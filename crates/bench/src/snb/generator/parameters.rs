@@ -101,7 +101,9 @@ fn run(number: u8, person: &Person, other: &Person, world: &World, random: &mut 
             2005 + random.below(8)
         ),
         12 => {
-            let class = draw::skewed(random, world.classes.len());
+            // The first classes are above most others, and would have most tags.
+            let class =
+                (4 + draw::skewed(random, world.classes.len())).min(world.classes.len() - 1);
             format!("{id}|{}", world.classes[class])
         }
         13 | 14 => format!("{id}|{}", other.number),
