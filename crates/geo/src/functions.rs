@@ -1,7 +1,8 @@
 //! GeoSPARQL's functions by their names (GeoSPARQL 1.1, 8.3 to 8.7), over shapes, numbers and texts. Terms are for those who call them.
 
 use crate::crs::Crs;
-use crate::literal::{Notation, text_of};
+use crate::literal::text_of;
+use crate::notation::Notation;
 use crate::relations::{Relation, dimension, matches};
 use crate::shape::Shape;
 use crate::units::{area_in_square_metres, length_in_metres};

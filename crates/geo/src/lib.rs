@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | `crs` | reference systems: which coordinates are degrees, and in which order they are written |
 //! | `shape` | a geometry with its reference system |
-//! | `literal` | shapes from and to the texts of literals |
+//! | `notation`, `literal` | shapes from and to the texts of literals |
 //! | `units` | metres, miles, degrees |
 //! | `relations` | how two shapes lie to each other: simple features, Egenhofer, RCC8, DE-9IM |
 //! | `measures` | distances, lengths and areas on the earth |
@@ -27,6 +27,7 @@ mod crs;
 mod functions;
 mod literal;
 mod measures;
+mod notation;
 mod relations;
 mod shape;
 mod shapes;
@@ -34,7 +35,8 @@ mod units;
 
 pub use crs::{CRS84, Crs};
 pub use functions::{Answer, Argument, Function, JENA, NAMESPACE, Parameter, function};
-pub use literal::{GEO_JSON_LITERAL, Notation, WKT_LITERAL, from_text, text_of};
+pub use literal::{from_text, text_of};
 pub use measures::{EARTH_RADIUS_M, distance_m, metres_of, surroundings};
+pub use notation::{GEO_JSON_LITERAL, Notation, WKT_LITERAL};
 pub use relations::Relation;
 pub use shape::Shape;

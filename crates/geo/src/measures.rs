@@ -32,7 +32,7 @@ pub fn distance_m(one: &Shape, other: &Shape) -> Option<f64> {
             least = least.min(our.angle_to(their));
         }
     }
-    least.is_finite().then(|| least * EARTH_RADIUS_M)
+    least.is_finite().then_some(least * EARTH_RADIUS_M)
 }
 
 /// How many metres of the earth's surface a unit has, of length or of angle.
@@ -267,7 +267,8 @@ pub(crate) fn area_m2(shape: &Shape) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::literal::{Notation, from_text};
+    use crate::literal::from_text;
+    use crate::notation::Notation;
 
     fn shape(text: &str) -> Shape {
         from_text(text, Notation::Wkt).unwrap_or_else(|| panic!("{text}"))

@@ -182,7 +182,8 @@ pub(crate) fn dimension(shape: &Shape) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::literal::{Notation, from_text};
+    use crate::literal::from_text;
+    use crate::notation::Notation;
 
     fn shape(text: &str) -> Shape {
         from_text(text, Notation::Wkt).unwrap_or_else(|| panic!("{text}"))

@@ -3,7 +3,7 @@
 use geo::{BoundingRect, CoordsIter, Geometry, Rect};
 
 use crate::crs::Crs;
-use crate::literal::Notation;
+use crate::notation::Notation;
 
 /// A geometry of a literal.
 #[derive(Debug, Clone)]

@@ -549,8 +549,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::literal::{Notation, from_text, text_of};
+    use crate::literal::{from_text, text_of};
     use crate::measures::distance_m;
+    use crate::notation::Notation;
     use crate::relations::Relation;
 
     fn shape(text: &str) -> Shape {

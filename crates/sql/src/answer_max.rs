@@ -7,7 +7,6 @@
 //!
 //! What is counted belongs to the query, so that portions of a portal and a `FETCH` after the other come to one answer.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -18,30 +17,9 @@ use datafusion::common::Result;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::{Stream, StreamExt, ready};
 
-use crate::users::Denied;
+use crate::users::{AnswerBound, AnswerMax};
 use crate::value_bytes::bytes_of_values;
 use crate::{Error, SqlState};
-
-/// How long an answer to a query may be.
-pub trait AnswerMax: fmt::Debug + Send + Sync + 'static {
-    /// In rows; without a bound if none.
-    fn rows(&self) -> Option<u64>;
-
-    /// In bytes of values, as columns have them ([`bytes_of_values`]); without a bound if none.
-    fn bytes(&self) -> Option<u64>;
-
-    /// An answer has come to a bound: what the client is told.
-    fn too_long(&self, bound: AnswerBound) -> Denied;
-}
-
-/// To which bound an answer has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerBound {
-    /// It has more rows than this.
-    Rows(u64),
-    /// It has more bytes than this.
-    Bytes(u64),
-}
 
 /// See the module.
 pub(crate) struct BoundedAnswer {
@@ -136,6 +114,7 @@ mod tests {
     use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 
     use super::*;
+    use crate::users::Denied;
 
     #[derive(Debug)]
     struct Max {

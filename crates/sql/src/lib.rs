@@ -98,7 +98,6 @@ mod values;
 mod watch;
 mod words;
 
-pub use answer_max::{AnswerBound, AnswerMax};
 pub use catalog::catalog;
 pub use committing::{Begun, Committing};
 pub use connections::{Connections, OpenConnection};
@@ -133,8 +132,8 @@ pub use turns::{Turn, Turns};
 pub use types::name_of_type;
 pub use unit::Unit;
 pub use users::{
-    Admitted, Caller, CallerLimits, Denied, Entered, RuledScope, ScramAttempt, ScramKeys, Spent,
-    Users, spent,
+    Admitted, AnswerBound, AnswerMax, Caller, CallerLimits, Denied, Entered, RuledScope,
+    ScramAttempt, ScramKeys, Spent, Users, spent,
 };
 pub use value_bytes::bytes_of_values;
 pub use values::ValueTexts;

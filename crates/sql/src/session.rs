@@ -25,7 +25,7 @@ use orrery_storage::{Asker, Database, ReadScope, Snapshot, Writer};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use crate::answer_max::{AnswerMax, BoundedAnswer};
+use crate::answer_max::BoundedAnswer;
 use crate::column_names::{shown_columns, shown_rows};
 use crate::committing::Committing;
 use crate::counted::{CountedAnswer, counted_stream, touches_of};
@@ -45,7 +45,7 @@ use crate::settings::{Settings, columns_shown, setting_name};
 use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
 use crate::transaction::{Answer, AtWork, Block, TransactionStatus, watch};
-use crate::users::RuledScope;
+use crate::users::{AnswerMax, RuledScope};
 use crate::{Error, Result, SqlState, changes, definitions, mapped};
 
 /// Settings of a session.

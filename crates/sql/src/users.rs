@@ -17,7 +17,6 @@ use orrery_runtime::{Spending, Touched as _};
 use orrery_storage::Snapshot;
 use tokio::sync::watch;
 
-use crate::answer_max::AnswerMax;
 use crate::scope::SqlScope;
 use crate::turns::Turn;
 use crate::watch::Watched;
@@ -120,6 +119,27 @@ pub trait CallerLimits: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// When it may not begin now.
     fn enter(&self) -> Result<Entered, Denied>;
+}
+
+/// How long an answer to a query may be.
+pub trait AnswerMax: fmt::Debug + Send + Sync + 'static {
+    /// In rows; without a bound if none.
+    fn rows(&self) -> Option<u64>;
+
+    /// In bytes of values, as columns have them ([`bytes_of_values`](crate::bytes_of_values)); without a bound if none.
+    fn bytes(&self) -> Option<u64>;
+
+    /// An answer has come to a bound: what the client is told.
+    fn too_long(&self, bound: AnswerBound) -> Denied;
+}
+
+/// To which bound an answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerBound {
+    /// It has more rows than this.
+    Rows(u64),
+    /// It has more bytes than this.
+    Bytes(u64),
 }
 
 /// A statement that is counted.

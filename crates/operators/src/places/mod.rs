@@ -11,6 +11,7 @@
 //!
 //! What comes out is what the filter would let through: the tree says only what cannot be.
 
+mod compiled;
 mod condition;
 mod kept;
 mod plan;

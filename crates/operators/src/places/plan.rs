@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
@@ -11,6 +10,7 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
+use super::compiled::{CompiledPlaces, Side};
 use super::condition::PlacesCondition;
 use super::stream::Pairs;
 use crate::context::QueryContext;
@@ -29,25 +29,6 @@ pub struct PlacesJoinExec {
     plan: Arc<CompiledPlaces>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
-}
-
-/// Where things are.
-#[derive(Debug)]
-pub(super) struct CompiledPlaces {
-    pub(super) condition: PlacesCondition,
-    pub(super) left_column: usize,
-    pub(super) right_column: usize,
-    pub(super) output: Vec<Side>,
-    pub(super) schema: SchemaRef,
-    /// Pairs that the condition dropped.
-    pub(super) dropped: TouchCounter,
-}
-
-/// Where a variable comes from.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Side {
-    Left(usize),
-    Right(usize),
 }
 
 impl PlacesJoinExec {

@@ -10,8 +10,8 @@ use datafusion_execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
 use orrery_runtime::Pace;
 
+use super::compiled::{CompiledPlaces, Side};
 use super::kept::{KeptPlaces, ReadShapes, first_piece, read_shapes};
-use super::plan::{CompiledPlaces, Side};
 use crate::context::QueryContext;
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{gather, id_columns, solution_batch};

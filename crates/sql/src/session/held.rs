@@ -6,10 +6,9 @@ use orrery_runtime::{Paused, Spending};
 use orrery_storage::Snapshot;
 
 use super::Session;
-use crate::answer_max::AnswerMax;
 use crate::files::FileAccess;
 use crate::scope::{Sight, SqlScope};
-use crate::users::RuledScope;
+use crate::users::{AnswerMax, RuledScope};
 use crate::{Error, Result, SqlState};
 
 impl Session {
