@@ -376,10 +376,11 @@ fn versions_and_other_bytes_are_told_apart() {
     let mut newer = bytes.clone();
     newer[4] = VERSION + 1;
     let error = EncodedPlan::read(&newer).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "the plan is in version 3 of the format, this program reads version 2"
+    let newer = VERSION + 1;
+    let expected = format!(
+        "the plan is in version {newer} of the format, this program reads version {VERSION}"
     );
+    assert_eq!(error, expected);
     let error = EncodedPlan::read(&vec![0; PLAN_BYTES_MAX + 1]).unwrap_err();
     assert!(matches!(error, CodecError::TooLarge { .. }));
 }
