@@ -207,5 +207,6 @@ fn a_served_database_takes_prefixes_that_survive_a_kill() {
         .output()
         .unwrap();
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(json["prefixes"].as_array().unwrap().len(), 13 + 3);
+    let expected = orrery_term::prefixes::WELL_KNOWN.len() + 3;
+    assert_eq!(json["prefixes"].as_array().unwrap().len(), expected);
 }
