@@ -10,10 +10,10 @@
 //!
 //! | file | algorithm | cost |
 //! | --- | --- | --- |
-//! | [ranks] | PageRank by power iteration | edges x rounds |
-//! | [components] | weakly connected components by union-find | edges |
-//! | [triangles] | triangles of each node, by intersecting lists ordered by degree | edges ^ 1.5 |
-//! | [communities] | label propagation, in the order of the nodes | edges x rounds |
+//! | `ranks` | PageRank by power iteration | edges x rounds |
+//! | `components` | weakly connected components by union-find | edges |
+//! | `triangles` | triangles of each node, by intersecting lists ordered by degree | edges ^ 1.5 |
+//! | `communities` | label propagation, in the order of the nodes | edges x rounds |
 //!
 //! Memory: 12 bytes an edge for the pairs, 4 (8 where direction does not count) for the lists, some 40 a node; all of it counted against the query's memory before
 //! it is taken. A graph that does not fit is refused.

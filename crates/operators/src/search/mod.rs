@@ -5,22 +5,22 @@
 //!     both, source, destination, neither          edges   all of them
 //!          |                                       from    those that leave the nodes of a frontier
 //!          v                                       to      those that reach the nodes of a frontier
-//!   [run] one search for each row  <--- [edges] ---'
+//!   `run` one search for each row  <--- `edges` ---'
 //!          |                       frontier by frontier, or all at once
 //!          v
 //!   [emit] a row for each edge of each path, or one for each path
 //! ```
 //!
-//! The graph ([graph]) has dense numbers for nodes and edges, each edge in the lists of its two nodes. Edges that a frontier found
+//! The graph (`graph`) has dense numbers for nodes and edges, each edge in the lists of its two nodes. Edges that a frontier found
 //! are kept for the searches of later rows. A search with a bound end goes frontier by frontier: the plan of the edges is run again for each
-//! level of it, with the nodes of the level as its seed ([frontier]), so that it reads what the search reaches and no more. Where
+//! level of it, with the nodes of the level as its seed (`frontier`), so that it reads what the search reaches and no more. Where
 //! both ends are free, where all edges are few, and after [`edges::ROUNDS_MAX`] levels, all of them are computed once.
 //!
 //! | file | searches |
 //! | --- | --- |
 //! | [shortest] | shortest paths, breadth-first, from both ends where both are known; cheapest ones by Dijkstra's algorithm |
-//! | [simple] | all simple paths and cycles, by iterative deepening with the exact distance to the end as bound |
-//! | [cheapest] | the first k by cost, best first with the exact remaining cost as bound |
+//! | `simple` | all simple paths and cycles, by iterative deepening with the exact distance to the end as bound |
+//! | `cheapest` | the first k by cost, best first with the exact remaining cost as bound |
 //!
 //! Rights, `GRAPH`, filters and states of the past are those of the plans of the edges: nothing here reads quads.
 //!

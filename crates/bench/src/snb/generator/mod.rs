@@ -1,7 +1,7 @@
 //! A generator of our own for data of the benchmark's schema, at any scale: the same seed gives the same files.
 //!
-//! [`world`] has what is there at every scale, [`persons`] who knows whom, [`activity`] what they write; what happens
-//! before the cut goes into the data set as N-Triples, what happens after into the update streams ([`output`]). Persons and
+//! `world` has what is there at every scale, `persons` who knows whom, `activity` what they write; what happens
+//! before the cut goes into the data set as N-Triples, what happens after into the update streams (`output`). Persons and
 //! friendships are held in memory, some 500 bytes a person and 16 a friendship, and the update streams, a tenth of all,
 //! until they are sorted; all else is written as it is drawn. It is not the official generator: sizes are like those of
 //! its scale factors, its results are not.
