@@ -14,11 +14,11 @@
 //! The graph (`graph`) has dense numbers for nodes and edges, each edge in the lists of its two nodes. Edges that a frontier found
 //! are kept for the searches of later rows. A search with a bound end goes frontier by frontier: the plan of the edges is run again for each
 //! level of it, with the nodes of the level as its seed (`frontier`), so that it reads what the search reaches and no more. Where
-//! both ends are free, where all edges are few, and after [`edges::ROUNDS_MAX`] levels, all of them are computed once.
+//! both ends are free, where all edges are few, and after `edges::ROUNDS_MAX` levels, all of them are computed once.
 //!
 //! | file | searches |
 //! | --- | --- |
-//! | [shortest] | shortest paths, breadth-first, from both ends where both are known; cheapest ones by Dijkstra's algorithm |
+//! | `shortest` | shortest paths, breadth-first, from both ends where both are known; cheapest ones by Dijkstra's algorithm |
 //! | `simple` | all simple paths and cycles, by iterative deepening with the exact distance to the end as bound |
 //! | `cheapest` | the first k by cost, best first with the exact remaining cost as bound |
 //!
