@@ -315,8 +315,11 @@ fn shapes_of<'a>(given: &[Argument<'a>]) -> Option<[&'a Shape; 2]> {
     }
 }
 
-/// A shape as it is answered: in the notation of what it was made of.
+/// A shape as it is answered: in the notation of what it was made of. None where numbers have become too large on the way.
 fn made(shape: Shape) -> Option<Answer> {
+    if !shape.is_finite() {
+        return None;
+    }
     let notation = match shape.crs {
         Crs::Crs84 => shape.notation,
         _ => Notation::Wkt,
@@ -420,6 +423,8 @@ fn kind(shape: &Shape) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::literal::from_text;
 
@@ -581,6 +586,79 @@ mod tests {
             assert!(function.call(&[]).is_none(), "{}", function.name);
             let many = [Argument::Shape(&point); 5];
             assert!(function.call(&many).is_none(), "{}", function.name);
+        }
+    }
+
+    /// Coordinates that meet often, some far away, some that hardly differ.
+    fn coordinate() -> impl Strategy<Value = String> {
+        let number = || {
+            prop_oneof![
+                8 => (-3_i32..4).prop_map(f64::from),
+                1 => -400.0..400.0_f64,
+                1 => (0_u32..3).prop_map(|bit| 1.0 + f64::from(bit) * f64::EPSILON),
+                1 => prop::sample::select(vec![1e12, -1e12, 1e-300, 90.0, -180.0]),
+            ]
+        };
+        (number(), number()).prop_map(|(x, y)| format!("{x:e} {y:e}"))
+    }
+
+    /// Any geometry, also those that are not valid: rings that cross themselves, lie on themselves, have no area.
+    fn anything() -> impl Strategy<Value = String> {
+        let line = |least: usize| {
+            prop::collection::vec(coordinate(), least..7).prop_map(|it| it.join(","))
+        };
+        let ring = move || {
+            prop::collection::vec(coordinate(), 3..6).prop_map(|mut it| {
+                it.push(it[0].clone());
+                format!("({})", it.join(","))
+            })
+        };
+        let area = move || {
+            prop::collection::vec(ring(), 0..3).prop_map(|it| match it.is_empty() {
+                true => "EMPTY".to_owned(),
+                false => format!("({})", it.join(",")),
+            })
+        };
+        let one = prop_oneof![
+            coordinate().prop_map(|it| format!("POINT({it})")),
+            line(2).prop_map(|it| format!("LINESTRING({it})")),
+            Just("LINESTRING EMPTY".to_owned()),
+            line(1).prop_map(|it| format!("MULTIPOINT({it})")),
+            area().prop_map(|it| format!("POLYGON{it}").replace("POLYGONEMPTY", "POLYGON EMPTY")),
+            prop::collection::vec(area(), 1..3)
+                .prop_map(|it| format!("MULTIPOLYGON({})", it.join(","))),
+        ];
+        one.prop_recursive(2, 6, 3, |inner| {
+            prop::collection::vec(inner, 0..3).prop_map(|it| match it.is_empty() {
+                true => "GEOMETRYCOLLECTION EMPTY".to_owned(),
+                false => format!("GEOMETRYCOLLECTION({})", it.join(",")),
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_geometry_is_too_strange(one in anything(), other in anything(), number in -2.0..3.0_f64) {
+            let shapes = [&one, &other].map(|text| from_text(text, Notation::Wkt));
+            let [Some(one), Some(other)] = &shapes else {
+                return Ok(());
+            };
+            for function in FUNCTIONS.iter().chain(&OF_JENA) {
+                let mut places = [one, other].into_iter();
+                let mut given = Vec::new();
+                for parameter in function.parameters {
+                    given.push(match (parameter, places.as_slice()) {
+                        (Parameter::Shape, _) => Argument::Shape(places.next().unwrap_or(one)),
+                        (Parameter::Number, _) => Argument::Number(number),
+                        (Parameter::Text, _) => Argument::Text("T*F**F***"),
+                        (Parameter::Iri, _) => Argument::Text("http://www.opengis.net/def/uom/OGC/1.0/metre"),
+                    });
+                }
+                // What is written can be read again.
+                if let Some(Answer::Literal(text, notation)) = function.call(&given) {
+                    prop_assert!(from_text(&text, notation).is_some(), "{}: {text}", function.name);
+                }
+            }
         }
     }
 }

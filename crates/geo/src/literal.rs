@@ -3,7 +3,7 @@
 //! `geo:wktLiteral` (GeoSPARQL 1.1, 8.5.1): an IRI in angle brackets that names the reference system, or none for degrees with the longitude first, and then Well-Known Text, in capitals or
 //! not. `geo:geoJSONLiteral` (8.5.4): a geometry of RFC 7946, whose system is always that. What cannot be read is no shape, and the function that was given it has SPARQL's error.
 
-use geo::{CoordsIter, Geometry, GeometryCollection, MultiPoint};
+use geo::{CoordsIter, Geometry, GeometryCollection, LineString, MultiPoint, Polygon};
 use geojson::GeoJson;
 use wkt::types::{Coord, Dimension};
 use wkt::{ToWkt, Wkt};
@@ -15,17 +15,17 @@ use crate::shape::Shape;
 /// Collections within collections are read by recursion.
 const DEPTH_MAX: usize = 32;
 
-/// The shape of a text; none if it is not of that notation, has a coordinate that is no number, or collections nested deeper than 32.
+/// The shape of a text; none if it is not of that notation, has a coordinate that is no number or beyond 10^12, a line of one point, a ring of less than four, or collections nested deeper than 32.
 pub fn from_text(text: &str, notation: Notation) -> Option<Shape> {
     let shape = match notation {
         Notation::Wkt => from_wkt(text.trim())?,
         Notation::GeoJson => from_geo_json(text)?,
     };
-    let is_finite = shape
-        .geometry
-        .coords_iter()
-        .all(|it| it.x.is_finite() && it.y.is_finite());
-    is_finite.then_some(shape)
+    let shape = Shape {
+        geometry: without_empty_members(shape.geometry),
+        ..shape
+    };
+    (is_well_formed(&shape.geometry) && shape.is_finite()).then_some(shape)
 }
 
 fn from_wkt(text: &str) -> Option<Shape> {
@@ -93,6 +93,49 @@ fn geometry_of(written: Wkt<f64>) -> Option<Geometry> {
         }
         other => Geometry::try_from(other).ok(),
     }
+}
+
+/// The same set of points without members that have none: algorithms expect none.
+fn without_empty_members(geometry: Geometry) -> Geometry {
+    match geometry {
+        Geometry::MultiLineString(mut all) => {
+            all.0.retain(|it| !it.0.is_empty());
+            Geometry::MultiLineString(all)
+        }
+        Geometry::Polygon(area) => Geometry::Polygon(without_empty_rings(area)),
+        Geometry::MultiPolygon(all) => {
+            let areas = all.0.into_iter().map(without_empty_rings);
+            let areas = areas.filter(|it| !it.exterior().0.is_empty());
+            Geometry::MultiPolygon(areas.collect())
+        }
+        Geometry::GeometryCollection(all) => {
+            let members = all.0.into_iter().map(without_empty_members);
+            let members = members.filter(|it| it.coords_count() > 0);
+            Geometry::GeometryCollection(members.collect())
+        }
+        other => other,
+    }
+}
+
+/// Whether its lines have two points at least and its rings four (OGC 06-103r4, 6.1.6 and 6.1.11); whether these are of any use is not looked at.
+fn is_well_formed(geometry: &Geometry) -> bool {
+    let is_line = |line: &LineString| line.0.len() != 1;
+    let is_ring = |ring: &LineString| ring.0.is_empty() || ring.0.len() >= 4;
+    let is_area = |area: &Polygon| is_ring(area.exterior()) && area.interiors().iter().all(is_ring);
+    match geometry {
+        Geometry::LineString(line) => is_line(line),
+        Geometry::MultiLineString(all) => all.iter().all(is_line),
+        Geometry::Polygon(area) => is_area(area),
+        Geometry::MultiPolygon(all) => all.iter().all(is_area),
+        Geometry::GeometryCollection(all) => all.iter().all(is_well_formed),
+        _ => true,
+    }
+}
+
+fn without_empty_rings(area: Polygon) -> Polygon {
+    let (edge, mut holes) = area.into_inner();
+    holes.retain(|it| !it.0.is_empty());
+    Polygon::new(edge, holes)
 }
 
 /// What points have beside their places.
@@ -192,7 +235,7 @@ mod tests {
             ),
             (
                 "GEOMETRYCOLLECTION(POINT(1 2),POINT EMPTY)",
-                "GEOMETRYCOLLECTION(POINT(1 2),MULTIPOINT EMPTY)",
+                "GEOMETRYCOLLECTION(POINT(1 2))",
             ),
             (
                 "<http://www.opengis.net/def/crs/OGC/1.3/CRS84> POINT(1 2)",
@@ -227,6 +270,9 @@ mod tests {
             "POINT(1 x)",
             "POINT(NaN 1)",
             "POINT(1e999 1)",
+            "POINT(1e13 1)",
+            "LINESTRING(1 1)",
+            "POLYGON((0 0,1 1,0 0))",
             "CIRCLE(1 2)",
             "<http://example.com/ POINT(1 2)",
             "POINT(1 2) POINT(3 4)",

@@ -4,7 +4,7 @@
 //! Egenhofer's family, also where they have no boundary, as points have none. RCC8 is about areas.
 
 use geo::relate::IntersectionMatrix;
-use geo::{Contains, HasDimensions, Intersects, Relate};
+use geo::{Contains, Geometry, HasDimensions, Intersects, Relate};
 
 use crate::shape::Shape;
 
@@ -134,8 +134,8 @@ impl Relation {
             return Some(apart);
         }
         match self {
-            Self::SfContains => return Some(left.contains(right)),
-            Self::SfWithin => return Some(right.contains(left)),
+            Self::SfContains if is_area(left) => return Some(left.contains(right)),
+            Self::SfWithin if is_area(right) => return Some(right.contains(left)),
             _ => {}
         }
         Some(self.is_told_by(&left.relate(right)))
@@ -157,6 +157,11 @@ impl Relation {
                 .any(|pattern| matrix.matches(pattern).unwrap_or(false)),
         }
     }
+}
+
+/// Of lines only the matrix knows that a point at which two of them end is within both together.
+fn is_area(geometry: &Geometry) -> bool {
+    matches!(geometry, Geometry::Polygon(_) | Geometry::MultiPolygon(_))
 }
 
 /// Whether the matrix of two shapes is of a pattern: nine of `T`, `F`, `0`, `1`, `2` and `*`. None where it is no pattern, or the two cannot be compared.

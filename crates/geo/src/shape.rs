@@ -5,6 +5,9 @@ use geo::{BoundingRect, CoordsIter, Geometry, Rect};
 use crate::crs::Crs;
 use crate::notation::Notation;
 
+/// No system has larger coordinates: it is 25,000 times the way round the earth in metres.
+const COORDINATE_MAX: f64 = 1e12;
+
 /// A geometry of a literal.
 #[derive(Debug, Clone)]
 pub struct Shape {
@@ -56,6 +59,12 @@ impl Shape {
     /// The smallest rectangle that has it; none of an empty one.
     pub fn bounds(&self) -> Option<Rect> {
         self.geometry.bounding_rect()
+    }
+
+    /// Whether all of its coordinates are numbers that some system may have, and that algorithms can square.
+    pub(crate) fn is_finite(&self) -> bool {
+        let mut all = self.geometry.coords_iter();
+        all.all(|it| it.x.abs() <= COORDINATE_MAX && it.y.abs() <= COORDINATE_MAX)
     }
 
     /// How many points it is made of.

@@ -1,7 +1,7 @@
 //! Shapes made of others. What is made has the reference system and the notation of the first one.
 //!
 //! Sets of points are put together by their dimensions: areas with areas by the `geo` crate's overlay, lines by what areas cut of them and what they have in common, points one by one. Of two
-//! areas that only touch, the intersection has no area and is empty.
+//! areas that only touch, the intersection has no area and is empty; points at which a line only touches an area belong to theirs. The overlay rounds to a grid of 2^-29 of the extent.
 
 use geo::line_intersection::{LineIntersection, line_intersection};
 use geo::{
@@ -126,6 +126,8 @@ pub(crate) fn intersection(one: &Shape, other: &Shape) -> Option<Shape> {
         shared.lines = theirs.clip(&ours.line(), false);
         shared.lines.extend(ours.clip(&theirs.line(), false));
         crossings(&ours.lines, &theirs.lines, &mut shared);
+        touched(&ours.lines, &theirs.areas, &mut shared);
+        touched(&theirs.lines, &ours.areas, &mut shared);
         let points = ours.points.iter().filter(|it| theirs.has(it));
         let others = theirs.points.iter().filter(|it| ours.has(it));
         for point in points.chain(others) {
@@ -159,6 +161,37 @@ fn crossings(ours: &[LineString], theirs: &[LineString], shared: &mut Parts) {
         }
     }
     shared.lines.extend(joined(pieces));
+}
+
+/// What lines share with the edges of areas and not with their insides, as far as that is not among what is shared: the overlay leaves it out.
+fn touched(lines: &[LineString], areas: &[Polygon], shared: &mut Parts) {
+    if lines.is_empty() || areas.is_empty() {
+        return;
+    }
+    let rings = areas.iter().flat_map(|area| {
+        let holes = area.interiors().iter();
+        std::iter::once(area.exterior()).chain(holes).cloned()
+    });
+    let rings: Vec<LineString> = rings.collect();
+    let mut met = Parts::default();
+    crossings(lines, &rings, &mut met);
+    let extent = MultiLineString::new(rings).bounding_rect();
+    let near = extent.map_or(0.0, |it| it.width().max(it.height())) * OVERLAY_PART;
+    let is_new = |at: Point, among: &[LineString]| {
+        let mut apart = among.iter().map(|line| Euclidean.distance(&at, line));
+        apart.all(|distance| distance > near)
+    };
+    met.lines.retain(|line| {
+        let middle = line.centroid();
+        middle.is_some_and(|middle| is_new(middle, &shared.lines))
+    });
+    shared.lines.extend(met.lines);
+    met.points.retain(|point| is_new(*point, &shared.lines));
+    for point in met.points {
+        if !shared.points.contains(&point) {
+            shared.points.push(point);
+        }
+    }
 }
 
 /// What either has.
@@ -404,6 +437,11 @@ impl Circle {
     }
 }
 
+/// The overlay of areas is right to such a part of what it is made of.
+const OVERLAY_PART: f64 = 1e-7;
+/// A buffer is so small a part of what it is drawn around at the least: the overlay rounds to a grid, on which it would be nothing, or without end.
+const BUFFER_PART_MIN: f64 = 1e-7;
+
 /// All that is no farther away than so many metres; of areas also what is so far within their edges, if that is negative. On the earth the distances are those from the middle of the shape's rectangle,
 /// so that what is as large as a continent is a little off; in a plane they are in its unit.
 pub(crate) fn buffer(shape: &Shape, distance: f64) -> Option<Shape> {
@@ -411,21 +449,27 @@ pub(crate) fn buffer(shape: &Shape, distance: f64) -> Option<Shape> {
         return None;
     }
     if !shape.crs.is_on_earth() {
-        let made = shape.geometry.buffer(distance);
-        return Some(shape.with(Geometry::MultiPolygon(made)));
+        return drawn_around(&shape.geometry, distance)
+            .map(|areas| shape.with(areas.into_geometry()));
     }
     if distance.abs() > BUFFER_MAX_M {
         return None;
     }
     let middle = shape.geometry.bounding_rect()?.center();
     let flat = shape.geometry.map_coords(|at| flattened(at, middle));
-    let made = flat.buffer(distance);
-    let made = made.map_coords(|at| rounded(at, middle));
-    let areas = Parts {
-        areas: made.0,
+    let areas = drawn_around(&flat, distance)?;
+    Some(shape.with(areas.into_geometry().map_coords(|at| rounded(at, middle))))
+}
+
+/// A buffer in a plane; none where it is too small for that.
+fn drawn_around(geometry: &Geometry, distance: f64) -> Option<Parts> {
+    let bounds = geometry.bounding_rect()?;
+    let extent = bounds.width().max(bounds.height());
+    let is_enough = distance == 0.0 || distance.abs() >= extent * BUFFER_PART_MIN;
+    is_enough.then(|| Parts {
+        areas: geometry.buffer(distance).0,
         ..Parts::default()
-    };
-    Some(shape.with(areas.into_geometry()))
+    })
 }
 
 /// A place of the earth in a plane whose distances and directions from the middle are right, in metres (azimuthal equidistant projection: Snyder, Map Projections, 1987, 25).
@@ -610,6 +654,19 @@ mod tests {
         equals(
             difference(&line, &other),
             "MULTILINESTRING((-1 1, 3 1), (4 1, 5 1))",
+        );
+        // Touched in a point, along an edge, and crossed.
+        equals(
+            intersection(&shape("LINESTRING(2 2, 5 5)"), &area),
+            "POINT(2 2)",
+        );
+        equals(
+            intersection(&area, &shape("LINESTRING(2 -5, 2 1)")),
+            "LINESTRING(2 0, 2 1)",
+        );
+        equals(
+            intersection(&shape("LINESTRING(-1 1, 1 1, 1 3, 3 1)"), &area),
+            "GEOMETRYCOLLECTION(LINESTRING(0 1, 1 1, 1 2), POINT(2 2))",
         );
         let crossing = shape("LINESTRING(1 0, 1 2)");
         equals(intersection(&line, &crossing), "POINT(1 1)");

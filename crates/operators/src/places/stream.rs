@@ -40,6 +40,8 @@ struct Asked {
     row: usize,
     /// The shape whose matches are known.
     of: Option<u32>,
+    /// Room for what might match.
+    candidates: Vec<u32>,
     /// The rows of the right side that it has, and how many of these were given to the row.
     matches: Vec<u32>,
     given: usize,
@@ -135,6 +137,7 @@ impl Asked {
             read,
             row: 0,
             of: None,
+            candidates: Vec::new(),
             matches: Vec::new(),
             given: 0,
         }
@@ -172,14 +175,13 @@ impl Asked {
     fn find(&mut self, shape: u32, kept: &KeptPlaces, plan: &CompiledPlaces) {
         let condition = &plan.condition;
         let left = &self.read.shapes[shape as usize];
-        let mut candidates = Vec::new();
-        kept.candidates(left, condition.nearness, &mut candidates);
+        kept.candidates(left, condition.nearness, &mut self.candidates);
         self.of = Some(shape);
         self.matches.clear();
         let mut dropped = 0;
-        for candidate in candidates {
-            match condition.holds(left, &kept.shapes[candidate as usize]) {
-                true => self.matches.extend_from_slice(kept.rows_of(candidate)),
+        for candidate in &self.candidates {
+            match condition.holds(left, &kept.shapes[*candidate as usize]) {
+                true => self.matches.extend_from_slice(kept.rows_of(*candidate)),
                 false => dropped += 1,
             }
         }
