@@ -505,6 +505,24 @@ fn paths_lead_through_no_graph_that_is_hidden() {
 }
 
 #[test]
+fn one_variable_at_both_ends_finds_what_leads_back() {
+    let fixture = Fixture::new("@prefix : <http://e/> . :a :p :b . :b :p :a , :c .");
+    for plan in 0..4 {
+        let ask = |path: &str| {
+            let query =
+                format!("SELECT ?x ?n {{ SERVICE path:search {{ {path} . [] path:length ?n }} }}");
+            let mut found = rows(&fixture, &query, &options(plan)).unwrap();
+            found.sort();
+            found
+        };
+        let back = ["n=\"2\" x=<a>", "n=\"2\" x=<b>"];
+        assert_eq!(ask("?x :p+ ?x"), back);
+        let nowhere = ["n=\"0\" x=<a>", "n=\"0\" x=<b>", "n=\"0\" x=<c>"];
+        assert_eq!(ask("?x :p* ?x"), nowhere);
+    }
+}
+
+#[test]
 fn what_cannot_be_searched_is_refused_with_a_reason() {
     let fixture = chain();
     let service = |inner: &str| format!("SELECT * {{ SERVICE path:search {{ {inner} }} }}");

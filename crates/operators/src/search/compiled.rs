@@ -32,6 +32,11 @@ pub(super) struct CompiledSearch {
 }
 
 impl CompiledSearch {
+    /// Whether what is looked for ends where it begins.
+    pub(super) fn is_loop(&self) -> bool {
+        self.specification.is_cyclic || self.has_one_end
+    }
+
     /// The id of a number.
     pub(super) fn integer(&self, value: u64) -> Result<u64> {
         let inline = i64::try_from(value).ok().and_then(TermId::integer);

@@ -67,8 +67,7 @@ impl Searching {
         if self.searches > SEARCHES_MAX {
             self.edges.load_whole().await?;
         }
-        let is_loop = specification.is_cyclic || plan.has_one_end;
-        let (source, destination) = match (source, destination, is_loop) {
+        let (source, destination) = match (source, destination, plan.is_loop()) {
             (Some(source), Some(destination), true) if source != destination => return Ok(()),
             (Some(end), _, true) | (None, Some(end), true) => (Some(end), Some(end)),
             (source, destination, _) => (source, destination),
@@ -104,14 +103,14 @@ impl Searching {
         self.edges.load_whole().await?;
         let mut nodes: Vec<u32> = (0..self.edges.graph.nodes() as u32).collect();
         nodes.sort_unstable_by_key(|&node| self.edges.graph.id(node));
-        let is_cyclic = self.plan.specification.is_cyclic;
+        let is_loop = self.plan.is_loop();
         for root in nodes {
             if self.emitter.is_done() {
                 break;
             }
             let ends = Ends {
                 root,
-                target: is_cyclic.then_some(root),
+                target: is_loop.then_some(root),
                 direction: Direction::Out,
                 row,
             };
