@@ -460,6 +460,17 @@ fn limits_count_paths_and_graphs_are_chosen_as_elsewhere() {
     );
     assert_eq!(count("PATHS ALL START ?x = :a END ?y VIA :p LIMIT 0"), 0);
     assert_eq!(count("PATHS START ?x { ?x a :P } END ?y = :d VIA :p"), 2);
+    let cycles = |kind: &str| {
+        let edge = "{ { ?x :p ?y } UNION { ?y :p ?x } }";
+        count(&format!(
+            "PATHS {kind} CYCLIC START ?x = :c END ?y VIA {edge}"
+        ))
+    };
+    // To each of three neighbours and back; round :a :b :c, either way.
+    assert_eq!(cycles("ALL"), 5);
+    assert_eq!(cycles("SHORTEST"), 3);
+    assert_eq!(cycles("ANY SHORTEST"), 1);
+    assert_eq!(cycles("SHORTEST 4"), 4);
     assert_eq!(
         count("PATHS ALL FROM :g FROM :h START ?x = :a END ?y = :e VIA :p"),
         2
@@ -546,7 +557,11 @@ fn what_cannot_be_searched_is_refused_with_a_reason() {
         ),
         (
             service("[] path:findPath path:firstPaths"),
-            "needs path:count",
+            "need path:count",
+        ),
+        (
+            "PATHS SHORTEST CYCLIC START ?x = :a END ?y VIA { ?x :p ?y } WEIGHT 1".to_owned(),
+            "cycles are found by their length",
         ),
         (
             service("[] path:findPath path:allPaths . SERVICE <urn:path> { ?s :p ?o }"),

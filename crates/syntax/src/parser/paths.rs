@@ -190,8 +190,10 @@ impl Parser<'_, '_> {
         }
         let is_cyclic = self.eat_word("CYCLIC");
         let search = match (kind, is_cyclic) {
-            (Kind::AllShortest | Kind::AnyShortest, true) => "shortestCycle",
-            (Kind::All | Kind::First, true) => "cycle",
+            (Kind::AllShortest, true) => "shortestCycle",
+            (Kind::AnyShortest, true) => "oneShortestCycle",
+            (Kind::First, true) => "firstCycles",
+            (Kind::All, true) => "cycle",
             (Kind::AllShortest, false) => "shortestPath",
             (Kind::AnyShortest, false) => "oneShortestPath",
             (Kind::First, false) => "firstPaths",

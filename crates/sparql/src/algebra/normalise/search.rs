@@ -138,12 +138,20 @@ impl<'p> Settings<'p> {
 }
 
 fn search_of(value: &TermPattern) -> Result<&str> {
-    const SEARCHES: &str = "path:shortestPath, path:oneShortestPath, path:firstPaths, path:allPaths, path:cycle, path:shortestCycle, path:distance";
+    const SEARCHES: &str = "path:shortestPath, path:oneShortestPath, path:firstPaths, path:allPaths, path:cycle, path:shortestCycle, path:oneShortestCycle, path:firstCycles, path:distance";
     let name = match value {
         TermPattern::NamedNode(node) => local_name(node.as_str()),
         _ => None,
     };
     name.ok_or_else(|| wrong(format_args!("path:findPath {value} is none of {SEARCHES}")))
+}
+
+fn first_of(settings: &Settings<'_>) -> Result<PathKind> {
+    let count = settings.count.ok_or_else(|| {
+        wrong("path:firstPaths and path:firstCycles need path:count, how many there are to be between two ends")
+    })?;
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    Ok(PathKind::First(count.max(1)))
 }
 
 pub(super) fn variable<'p>(name: &str, value: &'p TermPattern) -> Result<&'p Variable> {
@@ -221,17 +229,11 @@ impl Normaliser<'_> {
             Some("shortestPath") => (all, false),
             Some("oneShortestPath" | "distance") => (one, false),
             Some("allPaths") => (PathKind::All, false),
-            Some("firstPaths") => {
-                let count = settings.count.ok_or_else(|| {
-                    wrong("path:firstPaths needs path:count, how many paths there are to be between two ends")
-                })?;
-                (
-                    PathKind::First(usize::try_from(count).unwrap_or(usize::MAX).max(1)),
-                    false,
-                )
-            }
+            Some("firstPaths") => (first_of(settings)?, false),
             Some("cycle") => (PathKind::All, true),
             Some("shortestCycle") => (all, true),
+            Some("oneShortestCycle") => (one, true),
+            Some("firstCycles") => (first_of(settings)?, true),
             Some(other) => {
                 return Err(wrong(format_args!(
                     "path:findPath path:{other} is not known"
@@ -492,6 +494,11 @@ fn check(search: &PathSearch, normaliser: &Normaliser<'_>) -> Result<()> {
     let is_costed = search.output.iter().any(|it| it.1 == SearchColumn::Cost);
     if is_costed && search.weight.is_none() {
         return Err(wrong("path:cost needs path:weight"));
+    }
+    if search.is_cyclic && search.weight.is_some() && search.kind != PathKind::All {
+        return Err(wrong(
+            "cycles are found by their length, not by a weight: all of them can be found and ordered by their cost",
+        ));
     }
     Ok(())
 }
