@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use datafusion_execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
+use orrery_expressions::columns::intern_value;
 use orrery_expressions::context::WrittenTags;
-use orrery_expressions::{ExpressionContext, ExpressionOptions};
+use orrery_expressions::{ExpressionContext, ExpressionOptions, Value};
 use orrery_runtime::{Adjacencies, Patience, Workers};
 use orrery_storage::{ReadView, Snapshot};
+use orrery_term::vocabulary::xsd;
 use orrery_term::{LanguageTags, Term, TermId};
 use oxsdatatypes::DateTime;
 
@@ -169,6 +171,20 @@ impl QueryContext {
     #[inline]
     pub fn intern(&self, term: &Term<'_>) -> Result<TermId> {
         Ok(self.expressions.intern(term)?)
+    }
+
+    /// The id of a number that was counted.
+    pub(crate) fn intern_count(&self, count: u64) -> Result<TermId> {
+        match i64::try_from(count).ok().and_then(TermId::integer) {
+            Some(id) => Ok(id),
+            None => self.intern(&Term::typed(count.to_string(), xsd::INTEGER)),
+        }
+    }
+
+    /// The id of a double that was computed, in canonical form.
+    pub(crate) fn intern_double(&self, number: f64) -> Result<TermId> {
+        let value = Value::Double(number.into());
+        Ok(intern_value(&value, &self.expressions)?)
     }
 
     /// The id of a term that is known to be neither inline nor in the state that the query reads ([`ExpressionContext::intern_own`]).

@@ -9,8 +9,6 @@ use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
-use orrery_term::vocabulary::xsd;
-use orrery_term::{Term, TermId};
 
 use super::communities::communities;
 use super::components::components;
@@ -173,43 +171,25 @@ impl Found {
     }
 
     fn value(&self, plan: &CompiledAlgorithm, column: AlgorithmColumn, node: usize) -> Result<u64> {
-        let context = &plan.context;
+        let integer = |count| -> Result<u64> { Ok(plan.context.intern_count(count)?.bits()) };
         match (column, &self.values) {
             (AlgorithmColumn::Node, _) => Ok(self.ids[node]),
-            (AlgorithmColumn::Value, Values::Doubles(values)) => double(context, values[node]),
-            (AlgorithmColumn::Value, Values::Counts(counts)) => integer(context, counts[node]),
+            (AlgorithmColumn::Value, Values::Doubles(values)) => {
+                Ok(plan.context.intern_double(values[node])?.bits())
+            }
+            (AlgorithmColumn::Value, Values::Counts(counts)) => integer(counts[node]),
             (AlgorithmColumn::Value, Values::Nodes(nodes)) => Ok(self.ids[nodes[node] as usize]),
             (column, Values::Degrees([incoming, outgoing])) => {
                 let (incoming, outgoing) = (u64::from(incoming[node]), u64::from(outgoing[node]));
                 match column {
-                    AlgorithmColumn::InDegree => integer(context, incoming),
-                    AlgorithmColumn::OutDegree => integer(context, outgoing),
-                    AlgorithmColumn::Node | AlgorithmColumn::Value => {
-                        integer(context, incoming + outgoing)
-                    }
+                    AlgorithmColumn::InDegree => integer(incoming),
+                    AlgorithmColumn::OutDegree => integer(outgoing),
+                    AlgorithmColumn::Node | AlgorithmColumn::Value => integer(incoming + outgoing),
                 }
             }
             (AlgorithmColumn::InDegree | AlgorithmColumn::OutDegree, _) => {
                 datafusion_common::internal_err!("degrees that were not counted")
             }
         }
-    }
-}
-
-fn integer(context: &QueryContext, value: u64) -> Result<u64> {
-    match i64::try_from(value).ok().and_then(TermId::integer) {
-        Some(id) => Ok(id.bits()),
-        None => Ok(context
-            .intern(&Term::typed(value.to_string(), xsd::INTEGER))?
-            .bits()),
-    }
-}
-
-fn double(context: &QueryContext, value: f64) -> Result<u64> {
-    match TermId::double(value) {
-        Some(id) => Ok(id.bits()),
-        None => Ok(context
-            .intern(&Term::typed(format!("{value:E}"), xsd::DOUBLE))?
-            .bits()),
     }
 }

@@ -39,14 +39,7 @@ impl CompiledSearch {
 
     /// The id of a number.
     pub(super) fn integer(&self, value: u64) -> Result<u64> {
-        let inline = i64::try_from(value).ok().and_then(TermId::integer);
-        match inline {
-            Some(id) => Ok(id.bits()),
-            None => {
-                let term = Term::typed(value.to_string(), orrery_term::vocabulary::xsd::INTEGER);
-                Ok(self.context.intern(&term)?.bits())
-            }
-        }
+        Ok(self.context.intern_count(value)?.bits())
     }
 
     /// The id of a cost.
@@ -60,11 +53,7 @@ impl CompiledSearch {
             )]
             return self.integer(cost as u64);
         }
-        if let Some(id) = TermId::double(cost) {
-            return Ok(id.bits());
-        }
-        let term = Term::typed(format!("{cost:E}"), orrery_term::vocabulary::xsd::DOUBLE);
-        Ok(self.context.intern(&term)?.bits())
+        Ok(self.context.intern_double(cost)?.bits())
     }
 
     /// The id of a triple term; no value where the parts make none.
