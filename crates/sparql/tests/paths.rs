@@ -591,6 +591,10 @@ fn what_cannot_be_searched_is_refused_with_a_reason() {
             "not below zero",
         ),
         (
+            "PATHS START ?x = :a END ?y VIA { ?x :p ?y } WEIGHT \"1\"".to_owned(),
+            "not below zero",
+        ),
+        (
             "PATHS START ?x = :a END ?y VIA { ?x :p ?y } WEIGHT ?none".to_owned(),
             "COALESCE",
         ),

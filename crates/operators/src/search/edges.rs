@@ -11,6 +11,7 @@ use datafusion_execution::TaskContext;
 use datafusion_execution::memory_pool::MemoryReservation;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
+use orrery_expressions::Value;
 use orrery_term::inline::InlineValue;
 use orrery_term::{Term, TermId};
 
@@ -223,6 +224,7 @@ fn weight_of(context: &QueryContext, bits: u64) -> Result<(f64, bool), DataFusio
         (Some(value), _) => (Some(value as f64), true),
         (None, Some(InlineValue::Double(value))) => (Some(value), false),
         _ => match context.term(id)? {
+            term if !Value::from_term(&term).is_numeric() => (None, false),
             Term::Literal(literal) => {
                 let is_integer = literal.datatype().ends_with("#integer");
                 (literal.lexical.trim().parse().ok(), is_integer)
