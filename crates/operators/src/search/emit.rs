@@ -82,12 +82,22 @@ impl Emitter {
             return Ok(());
         }
         let number = number - specification.offset;
+        // Once for all rows: to add it up takes as long as the path is.
+        let mut columns = specification.output.iter();
+        let cost = match columns.any(|(_, column)| *column == SearchColumn::Cost) {
+            true => {
+                let cost: f64 = path.edges.iter().map(|&edge| graph.weight(edge)).sum();
+                self.plan.cost(cost, graph.is_integral)?
+            }
+            false => u64::MAX,
+        };
+        let numbers = (number, cost);
         if specification.is_by_path {
-            self.row(graph, &path, number, None)?;
+            self.row(graph, &path, numbers, None)?;
             return self.flush(self.rows_per_batch).await;
         }
         for at in 0..path.edges.len() {
-            self.row(graph, &path, number, Some(at))?;
+            self.row(graph, &path, numbers, Some(at))?;
             self.flush(self.rows_per_batch).await?;
         }
         Ok(())
@@ -97,7 +107,7 @@ impl Emitter {
         &mut self,
         graph: &Graph,
         path: &FoundPath<'_>,
-        number: u64,
+        (number, cost): (u64, u64),
         at: Option<usize>,
     ) -> Result<()> {
         let plan = Arc::clone(&self.plan);
@@ -115,10 +125,7 @@ impl Emitter {
                 SearchColumn::PathIndex => plan.integer(number)?,
                 SearchColumn::EdgeIndex => plan.integer(at.unwrap_or_default() as u64)?,
                 SearchColumn::Length => plan.integer(path.edges.len() as u64)?,
-                SearchColumn::Cost => {
-                    let cost = path.edges.iter().map(|&edge| graph.weight(edge)).sum();
-                    plan.cost(cost, graph.is_integral)?
-                }
+                SearchColumn::Cost => cost,
                 SearchColumn::Start => start,
                 SearchColumn::End => end,
                 SearchColumn::Exported(variable) => value(variable),
