@@ -466,6 +466,16 @@ fn limits_count_paths_and_graphs_are_chosen_as_elsewhere() {
             "PATHS {kind} CYCLIC START ?x = :c END ?y VIA {edge}"
         ))
     };
+    // Of two that cost the same the longer one; none where the cheapest is too short, with a bound or without one.
+    let long = |weight: &str, bound: &str| {
+        count(&format!(
+            "PATHS ANY SHORTEST START ?x = :a END ?y = :c VIA {{ ?x :p ?y }} WEIGHT {weight} MIN LENGTH 2 {bound}"
+        ))
+    };
+    for bound in ["", "MAX LENGTH 3"] {
+        assert_eq!(long("0", bound), 1, "{bound}");
+        assert_eq!(long("1", bound), 0, "{bound}");
+    }
     // To each of three neighbours and back; round :a :b :c, either way.
     assert_eq!(cycles("ALL"), 5);
     assert_eq!(cycles("SHORTEST"), 3);

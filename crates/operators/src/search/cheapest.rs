@@ -55,8 +55,10 @@ impl Ord for Waiting {
 #[derive(Clone, Copy)]
 pub(super) enum Wanted {
     First(usize),
-    /// All that cost as little as the first.
-    Cheapest,
+    /// Those that cost as little as the first: all of them, or any one.
+    Cheapest {
+        is_all: bool,
+    },
 }
 
 impl Searching {
@@ -67,11 +69,7 @@ impl Searching {
 
     /// The cheapest paths of bounded length.
     pub(super) async fn cheapest_bounded(&mut self, ends: &Ends, is_all: bool) -> Result<()> {
-        let wanted = match is_all {
-            true => Wanted::Cheapest,
-            false => Wanted::First(1),
-        };
-        self.best_first(ends, wanted).await
+        self.best_first(ends, Wanted::Cheapest { is_all }).await
     }
 
     async fn best_first(&mut self, ends: &Ends, wanted: Wanted) -> Result<()> {
@@ -121,18 +119,21 @@ impl Searching {
                 node, length, cost, ..
             } = beginnings[beginning as usize];
             if node == target {
+                // One that is too short shows, too, what the cheapest cost.
+                if let Wanted::Cheapest { .. } = wanted {
+                    cost_max = cost;
+                }
                 if length < length_min {
                     continue;
                 }
                 let path = edges_of(&beginnings, beginning);
                 self.give(ends, target, &path, false).await?;
                 found += 1;
-                match wanted {
-                    Wanted::First(count) if found >= count => break,
-                    Wanted::First(_) => {}
-                    Wanted::Cheapest => cost_max = cost,
-                }
-                if self.emitter.is_done() {
+                let has_enough = match wanted {
+                    Wanted::First(count) => found >= count,
+                    Wanted::Cheapest { is_all } => !is_all,
+                };
+                if has_enough || self.emitter.is_done() {
                     break;
                 }
                 continue;

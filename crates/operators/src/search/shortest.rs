@@ -285,6 +285,12 @@ impl Searching {
         let Some(cost) = costs.get(node) else {
             return Ok(());
         };
+        let specification = &self.plan.specification;
+        let length_min = specification.length_min;
+        // Without weights all of them are as long as they cost.
+        if !specification.is_weighted && cost < f64::from(length_min) {
+            return Ok(());
+        }
         let back = ends.direction.opposite();
         // Each node with the next of its edges, and what it costs.
         let mut stack = vec![(node, self.edges.first(back, node), cost)];
@@ -315,8 +321,9 @@ impl Searching {
                 continue;
             }
             self.give(ends, node, &path, true).await?;
+            let is_long_enough = path.len() >= length_min as usize;
             path.pop();
-            if !is_all || self.emitter.is_done() {
+            if (is_long_enough && !is_all) || self.emitter.is_done() {
                 return Ok(());
             }
         }
