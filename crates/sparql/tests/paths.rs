@@ -729,7 +729,11 @@ fn algorithms_go_over_the_edges_of_a_pattern() {
         ),
         (
             "algo:algorithm algo:pageRank . SERVICE <urn:edges> { ?s ?p ?o }",
-            "startNode",
+            "algo:startNode",
+        ),
+        (
+            "algo:algorithm algo:pageRank ; algo:node 1",
+            "algorithm over a graph, algo:node takes a variable",
         ),
         ("algo:algorithm algo:pageRank . ?s ?p ?o", "no setting"),
     ] {

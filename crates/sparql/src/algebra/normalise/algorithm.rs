@@ -9,9 +9,9 @@
 
 use orrery_operators::algorithms::{Algorithm, AlgorithmColumn};
 use spargebra::algebra::GraphPattern;
-use spargebra::term::{NamedNodePattern, TermPattern, Variable};
+use spargebra::term::{TermPattern, Variable};
 
-use super::search::{Parts, Settings, literal, number, variable};
+use super::search::{Parts, Served, Settings};
 use super::{Normaliser, PatternPlace};
 use crate::algebra::services::algorithm_name;
 use crate::algebra::{GraphAlgorithm, Group, Item};
@@ -24,8 +24,14 @@ const ITERATIONS_MAX: u64 = 10_000;
 /// The chance to follow an edge, if nothing is said.
 const DAMPING: f64 = 0.85;
 
+const ALGORITHM: Served = Served {
+    what: "an algorithm over a graph",
+    prefix: "algo",
+    local_name: algorithm_name,
+};
+
 fn wrong(what: impl std::fmt::Display) -> QueryError {
-    QueryError::unsupported(format!("in an algorithm over a graph, {what}"))
+    ALGORITHM.wrong(what)
 }
 
 impl Normaliser<'_> {
@@ -35,12 +41,8 @@ impl Normaliser<'_> {
         pattern: &GraphPattern,
         place: &PatternPlace,
     ) -> Result<Group> {
-        if place.scope.variable().is_some() {
-            return Err(QueryError::unsupported(
-                "an algorithm over a graph inside of GRAPH ?variable: name the graph, or put GRAPH into the pattern of the edges",
-            ));
-        }
-        let parts = Parts::of(pattern)?;
+        ALGORITHM.check_place(place)?;
+        let parts = Parts::of(pattern, ALGORITHM)?;
         if parts.path.is_some() {
             return Err(wrong(
                 "the pattern of the edges stands in a SERVICE <urn:edges> { .. } of its own",
@@ -50,27 +52,26 @@ impl Normaliser<'_> {
         let (mut iterations, mut damping) = (None, DAMPING);
         let mut ends = Settings::default();
         let mut given: Vec<(&Variable, AlgorithmColumn)> = Vec::new();
-        for triple in &parts.settings {
-            let setting = match &triple.predicate {
-                NamedNodePattern::NamedNode(node) => algorithm_name(node.as_str()),
-                NamedNodePattern::Variable(_) => None,
-            };
-            let Some(setting) = setting else {
-                return Err(wrong(format_args!(
-                    "{} is no setting; the pattern of the edges stands in a SERVICE <urn:edges> {{ .. }} of its own",
-                    triple.predicate
-                )));
-            };
+        for &triple in &parts.settings {
+            let setting = ALGORITHM.setting(triple)?;
             let value = &triple.object;
             match setting {
                 "algorithm" => name = Some(algorithm_of(value)?),
-                "startNode" => ends.start = Some(variable(setting, value)?),
-                "endNode" => ends.end = Some(variable(setting, value)?),
-                "node" => given.push((variable(setting, value)?, AlgorithmColumn::Node)),
-                "value" => given.push((variable(setting, value)?, AlgorithmColumn::Value)),
-                "inDegree" => given.push((variable(setting, value)?, AlgorithmColumn::InDegree)),
-                "outDegree" => given.push((variable(setting, value)?, AlgorithmColumn::OutDegree)),
-                "iterations" => iterations = Some(number(setting, value)?),
+                "startNode" => ends.start = Some(ALGORITHM.variable(setting, value)?),
+                "endNode" => ends.end = Some(ALGORITHM.variable(setting, value)?),
+                "node" => given.push((ALGORITHM.variable(setting, value)?, AlgorithmColumn::Node)),
+                "value" => {
+                    given.push((ALGORITHM.variable(setting, value)?, AlgorithmColumn::Value))
+                }
+                "inDegree" => given.push((
+                    ALGORITHM.variable(setting, value)?,
+                    AlgorithmColumn::InDegree,
+                )),
+                "outDegree" => given.push((
+                    ALGORITHM.variable(setting, value)?,
+                    AlgorithmColumn::OutDegree,
+                )),
+                "iterations" => iterations = Some(ALGORITHM.number(setting, value)?),
                 "damping" => damping = fraction(value)?,
                 _ => {
                     return Err(wrong(format_args!(
@@ -102,7 +103,7 @@ impl Normaliser<'_> {
             }
             None => return Err(wrong("algo:algorithm is missing, such as algo:pageRank")),
         };
-        let edges = self.edges(&parts, &ends, place)?;
+        let edges = self.edges(ALGORITHM, &parts, &ends, place)?;
         let mut output = Vec::with_capacity(given.len());
         for (variable, column) in given {
             let is_degree = matches!(
@@ -142,7 +143,7 @@ fn algorithm_of(value: &TermPattern) -> Result<&str> {
 }
 
 fn fraction(value: &TermPattern) -> Result<f64> {
-    let literal = literal("damping", "a number from 0 to 1", value)?;
+    let literal = ALGORITHM.literal("damping", "a number from 0 to 1", value)?;
     let number = literal.value().parse().ok();
     let number = number.filter(|number| (0.0..=1.0).contains(number));
     number.ok_or_else(|| {

@@ -17,8 +17,92 @@ use crate::algebra::services::local_name;
 use crate::algebra::{Group, Item, PathSearch, Slot, Var, VarSet};
 use crate::error::{QueryError, Result};
 
+/// A service that is answered here, as its settings are read and its messages name it.
+#[derive(Clone, Copy)]
+pub(super) struct Served {
+    pub(super) what: &'static str,
+    /// What its settings begin with in messages.
+    pub(super) prefix: &'static str,
+    /// The name of a setting without what it begins with.
+    pub(super) local_name: fn(&str) -> Option<&str>,
+}
+
+const SEARCH: Served = Served {
+    what: "a search for paths",
+    prefix: "path",
+    local_name,
+};
+
+impl Served {
+    pub(super) fn wrong(self, what: impl std::fmt::Display) -> QueryError {
+        QueryError::unsupported(format!("in {}, {what}", self.what))
+    }
+
+    /// Refuses it where nothing says which graph it is over.
+    pub(super) fn check_place(self, place: &PatternPlace) -> Result<()> {
+        match place.scope.variable() {
+            None => Ok(()),
+            Some(_) => Err(QueryError::unsupported(format!(
+                "{} inside of GRAPH ?variable: name the graph, or put GRAPH into the pattern of the edges",
+                self.what
+            ))),
+        }
+    }
+
+    /// The setting that a triple is.
+    pub(super) fn setting(self, triple: &TriplePattern) -> Result<&str> {
+        let name = match &triple.predicate {
+            NamedNodePattern::NamedNode(node) => (self.local_name)(node.as_str()),
+            NamedNodePattern::Variable(_) => None,
+        };
+        name.ok_or_else(|| {
+            self.wrong(format_args!(
+                "{} is no setting; the pattern of the edges stands in a SERVICE <urn:edges> {{ .. }} of its own",
+                triple.predicate
+            ))
+        })
+    }
+
+    pub(super) fn variable<'p>(self, name: &str, value: &'p TermPattern) -> Result<&'p Variable> {
+        match value {
+            TermPattern::Variable(variable) => Ok(variable),
+            other => Err(self.wrong(format_args!(
+                "{}:{name} takes a variable, not {other}",
+                self.prefix
+            ))),
+        }
+    }
+
+    pub(super) fn literal<'p>(
+        self,
+        name: &str,
+        what: &str,
+        value: &'p TermPattern,
+    ) -> Result<&'p Literal> {
+        match value {
+            TermPattern::Literal(literal) => Ok(literal),
+            other => Err(self.wrong(format_args!(
+                "{}:{name} takes {what}, not {other}",
+                self.prefix
+            ))),
+        }
+    }
+
+    pub(super) fn number(self, name: &str, value: &TermPattern) -> Result<u64> {
+        let what = "a whole number";
+        let literal = self.literal(name, what, value)?;
+        let number = literal.value().parse();
+        number.map_err(|_| {
+            self.wrong(format_args!(
+                "{}:{name} takes {what}, not {literal}",
+                self.prefix
+            ))
+        })
+    }
+}
+
 fn wrong(what: impl std::fmt::Display) -> QueryError {
-    QueryError::unsupported(format!("in a search for paths, {what}"))
+    SEARCH.wrong(what)
 }
 
 /// What stands inside of the service.
@@ -30,7 +114,7 @@ pub(super) struct Parts<'p> {
 }
 
 impl<'p> Parts<'p> {
-    pub(super) fn of(pattern: &'p GraphPattern) -> Result<Self> {
+    pub(super) fn of(pattern: &'p GraphPattern, served: Served) -> Result<Self> {
         let mut parts = Self::default();
         let mut waiting = vec![pattern];
         while let Some(pattern) = waiting.pop() {
@@ -41,7 +125,7 @@ impl<'p> Parts<'p> {
                     parts.edges = Some(inner);
                 }
                 GraphPattern::Service { .. } => {
-                    return Err(wrong(
+                    return Err(served.wrong(
                         "a second SERVICE stands inside: one holds the pattern of the edges",
                     ));
                 }
@@ -51,8 +135,8 @@ impl<'p> Parts<'p> {
                     object,
                 } if parts.path.is_none() => parts.path = Some((subject, path, object)),
                 _ => {
-                    return Err(wrong(
-                        "there is something else than settings and one SERVICE <urn:path> { .. } with the pattern of the edges",
+                    return Err(served.wrong(
+                        "there is something else than settings and one SERVICE <urn:edges> { .. } with the pattern of the edges",
                     ));
                 }
             }
@@ -89,17 +173,8 @@ pub(super) struct Settings<'p> {
 impl<'p> Settings<'p> {
     fn of(triples: &[&'p TriplePattern]) -> Result<Self> {
         let mut settings = Self::default();
-        for triple in triples {
-            let name = match &triple.predicate {
-                NamedNodePattern::NamedNode(node) => local_name(node.as_str()),
-                NamedNodePattern::Variable(_) => None,
-            };
-            let Some(name) = name else {
-                return Err(wrong(format_args!(
-                    "{} is no setting; the pattern of the edges stands in a SERVICE <urn:path> {{ .. }} of its own",
-                    triple.predicate
-                )));
-            };
+        for &triple in triples {
+            let name = SEARCH.setting(triple)?;
             settings.take(name, &triple.object)?;
         }
         Ok(settings)
@@ -110,23 +185,23 @@ impl<'p> Settings<'p> {
             "findPath" => self.search = Some(search_of(value)?),
             "sourceNode" => self.source = Some(value),
             "destinationNode" => self.destination = Some(value),
-            "startNode" => self.start = Some(variable(name, value)?),
-            "endNode" => self.end = Some(variable(name, value)?),
-            "weight" => self.weight = Some(variable(name, value)?),
-            "propertyBinding" => self.property = Some(variable(name, value)?),
-            "exportBinding" | "exportBindings" => self.exported.push(variable(name, value)?),
-            "resultBinding" => self.triple = Some(variable(name, value)?),
-            "pathIndex" => self.path_index = Some(variable(name, value)?),
-            "resultBindingIndex" => self.edge_index = Some(variable(name, value)?),
+            "startNode" => self.start = Some(SEARCH.variable(name, value)?),
+            "endNode" => self.end = Some(SEARCH.variable(name, value)?),
+            "weight" => self.weight = Some(SEARCH.variable(name, value)?),
+            "propertyBinding" => self.property = Some(SEARCH.variable(name, value)?),
+            "exportBinding" | "exportBindings" => self.exported.push(SEARCH.variable(name, value)?),
+            "resultBinding" => self.triple = Some(SEARCH.variable(name, value)?),
+            "pathIndex" => self.path_index = Some(SEARCH.variable(name, value)?),
+            "resultBindingIndex" => self.edge_index = Some(SEARCH.variable(name, value)?),
             "length" | "distance" | "distanceBinding" => {
-                self.length = Some(variable(name, value)?);
+                self.length = Some(SEARCH.variable(name, value)?);
             }
-            "cost" => self.cost = Some(variable(name, value)?),
-            "minPathLength" => self.length_min = Some(number(name, value)?),
-            "maxPathLength" => self.length_max = Some(number(name, value)?),
-            "offset" => self.offset = Some(number(name, value)?),
-            "limit" => self.limit = Some(number(name, value)?),
-            "count" => self.count = Some(number(name, value)?),
+            "cost" => self.cost = Some(SEARCH.variable(name, value)?),
+            "minPathLength" => self.length_min = Some(SEARCH.number(name, value)?),
+            "maxPathLength" => self.length_max = Some(SEARCH.number(name, value)?),
+            "offset" => self.offset = Some(SEARCH.number(name, value)?),
+            "limit" => self.limit = Some(SEARCH.number(name, value)?),
+            "count" => self.count = Some(SEARCH.number(name, value)?),
             "bidirectional" => self.is_bidirectional = truth(name, value)?,
             "byPath" => self.is_by_path = truth(name, value)?,
             // How much memory a search may use is the database's setting.
@@ -154,32 +229,9 @@ fn first_of(settings: &Settings<'_>) -> Result<PathKind> {
     Ok(PathKind::First(count.max(1)))
 }
 
-pub(super) fn variable<'p>(name: &str, value: &'p TermPattern) -> Result<&'p Variable> {
-    match value {
-        TermPattern::Variable(variable) => Ok(variable),
-        other => Err(wrong(format_args!(
-            "path:{name} takes a variable, not {other}"
-        ))),
-    }
-}
-
-pub(super) fn literal<'p>(name: &str, what: &str, value: &'p TermPattern) -> Result<&'p Literal> {
-    match value {
-        TermPattern::Literal(literal) => Ok(literal),
-        other => Err(wrong(format_args!("path:{name} takes {what}, not {other}"))),
-    }
-}
-
-pub(super) fn number(name: &str, value: &TermPattern) -> Result<u64> {
-    let what = "a whole number";
-    let literal = literal(name, what, value)?;
-    let number = literal.value().parse();
-    number.map_err(|_| wrong(format_args!("path:{name} takes {what}, not {literal}")))
-}
-
 fn truth(name: &str, value: &TermPattern) -> Result<bool> {
     let what = "true or false";
-    match literal(name, what, value)?.value() {
+    match SEARCH.literal(name, what, value)?.value() {
         "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),
         other => Err(wrong(format_args!(
@@ -203,12 +255,8 @@ impl Normaliser<'_> {
         pattern: &GraphPattern,
         place: &PatternPlace,
     ) -> Result<Group> {
-        if place.scope.variable().is_some() {
-            return Err(QueryError::unsupported(
-                "a search for paths inside of GRAPH ?variable: name the graph, or put GRAPH into the pattern of the edges",
-            ));
-        }
-        let parts = Parts::of(pattern)?;
+        SEARCH.check_place(place)?;
+        let parts = Parts::of(pattern, SEARCH)?;
         let settings = Settings::of(&parts.settings)?;
         match parts.path {
             Some(path) => self.length_of_path(path, &parts, &settings, place),
@@ -241,7 +289,7 @@ impl Normaliser<'_> {
             }
             None => return Err(wrong("path:findPath is missing, such as path:shortestPath")),
         };
-        let edges = self.edges(parts, settings, place)?;
+        let edges = self.edges(SEARCH, parts, settings, place)?;
         let is_distance = settings.search == Some("distance");
         let mut output = Vec::new();
         if !is_distance {
@@ -333,6 +381,7 @@ impl Normaliser<'_> {
     /// The pattern of the edges; triples of any predicate where there is none.
     pub(super) fn edges(
         &mut self,
+        served: Served,
         parts: &Parts<'_>,
         settings: &Settings<'_>,
         place: &PatternPlace,
@@ -348,9 +397,10 @@ impl Normaliser<'_> {
         let pattern = match parts.edges {
             Some(pattern) => {
                 if settings.start.is_none() || settings.end.is_none() {
-                    return Err(wrong(
-                        "path:startNode and path:endNode are missing: the variables of the pattern that an edge leads from and to",
-                    ));
+                    let prefix = served.prefix;
+                    return Err(served.wrong(format_args!(
+                        "{prefix}:startNode and {prefix}:endNode are missing: the variables of the pattern that an edge leads from and to",
+                    )));
                 }
                 pattern
             }
@@ -389,7 +439,7 @@ impl Normaliser<'_> {
         let all = all.chain(weight.iter().zip(settings.weight));
         for (var, variable) in all {
             if !group.visible.contains(*var) {
-                return Err(wrong(format_args!(
+                return Err(served.wrong(format_args!(
                     "the pattern of the edges does not bind {variable}"
                 )));
             }
