@@ -12,7 +12,7 @@ use datafusion_common::Result;
 
 use super::graph::NONE;
 use super::searching::{Ends, Searching};
-use super::shortest::{breadth_first, by_weight};
+use super::shortest::{breadth_first, by_weight, explore};
 
 /// A beginning of a path.
 struct Beginning {
@@ -74,12 +74,13 @@ impl Searching {
 
     async fn best_first(&mut self, ends: &Ends, wanted: Wanted) -> Result<()> {
         let length_max = self.plan.specification.length_max.unwrap_or(u32::MAX);
-        let root = (ends.root, ends.direction);
-        let reached = breadth_first(&mut self.edges, root.0, root.1, length_max).await?;
+        let (root, direction) = (ends.root, ends.direction);
         if let Some(target) = ends.target {
+            explore(&mut self.edges, root, direction, length_max).await?;
             return self.best_to(ends, target, wanted).await;
         }
-        for &node in reached.order.iter().filter(|&&node| node != ends.root) {
+        let reached = breadth_first(&mut self.edges, root, direction, length_max).await?;
+        for &node in reached.order.iter().filter(|&&node| node != root) {
             if self.emitter.is_done() {
                 break;
             }

@@ -73,6 +73,11 @@ impl EdgeSource {
         Ok(self.graph.node(id))
     }
 
+    /// Whether all edges are known.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
     /// Computes all edges.
     pub(super) async fn load_whole(&mut self) -> Result<()> {
         if !self.is_whole {

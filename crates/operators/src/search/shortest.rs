@@ -87,6 +87,19 @@ pub(super) async fn breadth_first(
     Ok(costs)
 }
 
+/// Sees to it that the edges are known as far as a search may go.
+pub(super) async fn explore(
+    edges: &mut EdgeSource,
+    root: u32,
+    direction: Direction,
+    length_max: u32,
+) -> Result<()> {
+    if !edges.is_whole() {
+        breadth_first(edges, root, direction, length_max).await?;
+    }
+    Ok(())
+}
+
 /// A node to go on from, the cheapest first.
 struct Reached {
     cost: f64,
@@ -235,7 +248,7 @@ impl Searching {
             if specification.length_max.is_some() {
                 return self.cheapest_bounded(ends, is_all).await;
             }
-            breadth_first(&mut self.edges, ends.root, ends.direction, u32::MAX).await?;
+            explore(&mut self.edges, ends.root, ends.direction, u32::MAX).await?;
             let costs = by_weight(&mut self.edges, ends.root, ends.direction).await?;
             return self.walk_back_to_all(ends, &costs, is_all).await;
         }

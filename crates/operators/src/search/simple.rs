@@ -10,7 +10,7 @@ use hashbrown::HashSet;
 use super::edges::EdgeSource;
 use super::graph::{Direction, NONE};
 use super::searching::{Ends, Searching};
-use super::shortest::{Costs, breadth_first};
+use super::shortest::{Costs, explore};
 
 /// What a round over one length found.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl Searching {
         let specification = &self.plan.specification;
         let length_max = specification.length_max.unwrap_or(u32::MAX);
         let length_min = specification.length_min.max(1);
-        breadth_first(&mut self.edges, ends.root, ends.direction, length_max).await?;
+        explore(&mut self.edges, ends.root, ends.direction, length_max).await?;
         let remaining = match ends.target {
             Some(target) => {
                 let back = ends.direction.opposite();
