@@ -116,6 +116,16 @@ fn aggregates_are_those_of_each_solution() {
     // Of everything, for what is not projected is another variable.
     let query = "SELECT ?s ?n { ?s :p ?o FILTER(?o > 2) LATERAL { SELECT (COUNT(*) AS ?n) { ?s :label ?l } } }";
     assert_eq!(both_ways(&fixture, query), ["n=6 s=<c>", "n=6 s=<d>"]);
+    // What stands beside such a one in a subquery sees the solution.
+    let query = "SELECT ?s ?m { ?s :p ?o LATERAL { SELECT ?o ?m {
+        { SELECT (COUNT(*) AS ?n) { ?x :q ?v } } BIND(?n + ?o AS ?m) } } }";
+    assert_eq!(
+        both_ways(&fixture, query),
+        ["m=4 s=<a>", "m=5 s=<b>", "m=6 s=<c>", "m=7 s=<d>"]
+    );
+    let query = "SELECT ?s ?n { ?s :p ?o LATERAL { SELECT ?o ?n {
+        { SELECT (COUNT(*) AS ?n) { ?x :q ?v } } FILTER(?n > ?o) } LIMIT 1 } }";
+    assert_eq!(both_ways(&fixture, query), ["n=3 s=<a>", "n=3 s=<b>"]);
     // By a variable that the group leaves unbound here and there.
     let query = "SELECT ?s ?n { VALUES ?s { :a :b } LATERAL {
         SELECT ?s (COUNT(*) AS ?n) { ?t :p ?o OPTIONAL { ?s :q ?o } } GROUP BY ?s } }";

@@ -137,20 +137,15 @@ fn correlated_item(item: &Item, seed: &Seed, reach: Reach) -> Item {
     }
 }
 
-/// Whether rows can go into a subquery. An aggregation of everything has a solution where there is none to aggregate; what it shares with
-/// rows it does not project.
+/// Whether rows can go into a subquery. An aggregation of everything has a solution where there is none to aggregate, and shares nothing
+/// with rows: what is around it, in the same subquery, may.
 fn takes_rows(derived: &Derived) -> bool {
-    let is_of_all = match &derived.modifier {
-        Modifier::Aggregate { keys, .. } => keys.is_empty(),
+    match &derived.modifier {
+        Modifier::Aggregate { keys, .. } => !keys.is_empty(),
         Modifier::Project(_) | Modifier::Distinct | Modifier::Order(_) | Modifier::Slice { .. } => {
-            false
+            true
         }
-    };
-    !is_of_all
-        && match derived.inner.items.as_slice() {
-            [Item::Derived(below)] => takes_rows(below),
-            _ => true,
-        }
+    }
 }
 
 /// A subquery for each row of the seed.
