@@ -8,7 +8,7 @@ const CHARACTERS_SHOWN_MAX = 200000;
 const ANSWER_BYTES_MAX = 50000000;
 const LINE_SHOWN_MAX = 120;
 // Answers as the page shows them; what is wrong with a query with its place.
-const ACCEPT = "application/sparql-results+json, text/turtle;q=0.9, text/plain;q=0.5, application/problem+json;q=0.1";
+const ACCEPT = "application/sparql-results+json, text/turtle;q=0.9, application/trig;q=0.8, text/plain;q=0.5, application/problem+json;q=0.1";
 const XSD = "http://www.w3.org/2001/XMLSchema#";
 const NUMBERS = new Set(["integer", "decimal", "double", "float", "int", "long"].map(name => XSD + name));
 

@@ -63,6 +63,10 @@ async fn the_console_gets_the_place_of_an_error() {
     for (query, content_type) in [
         ("ASK {}", "application/sparql-results+json"),
         ("DESCRIBE <http://e/s>", "text/turtle; charset=utf-8"),
+        (
+            "CONSTRUCT { GRAPH ?s { ?s ?p ?o } } { ?s ?p ?o }",
+            "application/trig",
+        ),
         ("ASK { ?s ?p }", "application/problem+json"),
     ] {
         let answer = ask(server.address, query, &[&accept]).await;
