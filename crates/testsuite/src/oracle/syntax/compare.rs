@@ -379,7 +379,6 @@ fn refused_by_us(text: &str, error: &SyntaxError) -> Option<&'static str> {
     }
 }
 
-/// Why spargebra refuses what we read.
 /// Whether `GRAPH` stands in the first braces behind a `CONSTRUCT`.
 fn has_graphs_in_template(text: &str) -> bool {
     let mut depth = 0_usize;
@@ -399,6 +398,7 @@ fn has_graphs_in_template(text: &str) -> bool {
     false
 }
 
+/// Why spargebra refuses what we read.
 fn refused_by_them(text: &str, error: &str) -> Option<&'static str> {
     if error.contains("an expression with a variable that is unbound") {
         return Some("columns may use those before them (SPARQL 1.2, 18.2.4.4)");
