@@ -11,6 +11,7 @@ use orrery_operators::context::{ContextOptions, QueryContext};
 use orrery_operators::service::ServiceOptions;
 use orrery_runtime::Patience;
 use orrery_storage::{Permutation, ReadView, Snapshot};
+use orrery_syntax::template_graph;
 use orrery_term::language::{TagFinder, TagSyntax};
 use orrery_term::{LanguageTags, Term, TermId};
 use oxsdatatypes::DateTime;
@@ -560,7 +561,8 @@ fn template_ids(
 ) -> Result<HashMap<Box<str>, Option<TermId>>, QueryError> {
     let mut ids = HashMap::new();
     if let Query::Construct { template, .. } = query {
-        for triple in template {
+        let triples = template.iter().filter(|it| template_graph(it).is_none());
+        for triple in triples {
             if let NamedNodePattern::NamedNode(node) = &triple.predicate {
                 let id = snapshot.term_id(&Term::iri(node.as_str()))?;
                 ids.insert(node.as_str().into(), id);
