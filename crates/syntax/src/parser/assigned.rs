@@ -42,11 +42,9 @@ impl Assigned {
 
     /// Keeps of the assignments of the subquery those to some variables.
     pub(super) fn keep(&mut self, is_kept: impl Fn(VariableId) -> bool) {
-        let mut at = 0;
-        let start = self.select;
-        self.list.retain(|(id, _)| {
-            at += 1;
-            at <= start || is_kept(*id)
-        });
+        let start = self.select.min(self.list.len());
+        let mut own = self.list.split_off(start);
+        own.retain(|(id, _)| is_kept(*id));
+        self.list.append(&mut own);
     }
 }
