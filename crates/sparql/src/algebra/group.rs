@@ -345,8 +345,8 @@ impl Group {
     }
 
     /// `Minus(self, right)`. Without a common variable nothing is removed; the name of a
-    /// `GRAPH` around both must agree, and is not among them.
-    pub(crate) fn minus(&mut self, right: Self, graph: Option<Var>) {
+    /// `GRAPH` around both must agree, and is not among them. `outer` variables may be bound by a row around.
+    pub(crate) fn minus(&mut self, right: Self, graph: Option<Var>, outer: &VarSet) {
         let name = VarSet::of(graph);
         let shared = self.visible.intersection(&right.visible);
         let own = shared.difference(&name);
@@ -364,6 +364,8 @@ impl Group {
         };
         let touches = right.visible.union(&right.outer).difference(&self.certain);
         self.outer.extend(&right.outer);
+        let of_row = right.visible.intersection(outer);
+        self.outer.extend(&of_row.difference(&self.visible));
         self.steps.push(Step {
             kind: StepKind::Minus {
                 group: right,

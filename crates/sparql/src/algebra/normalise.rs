@@ -195,7 +195,7 @@ impl<'q> Normaliser<'q> {
             GraphPattern::Minus { left, right } => {
                 let mut group = self.graph_by_graph_left(left, place)?;
                 let right = self.pattern(right, place)?;
-                group.minus(right, place.scope.variable());
+                group.minus(right, place.scope.variable(), &place.outer);
                 Ok(group)
             }
             GraphPattern::Values {

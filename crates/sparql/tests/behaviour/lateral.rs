@@ -214,6 +214,14 @@ fn minus_counts_what_both_of_its_sides_mention() {
     assert_eq!(both_ways(&fixture, query), four);
     let query = "SELECT ?s ?l { ?s :p ?o LATERAL { ?s :label ?l MINUS { ?s :p ?v FILTER(?v = ?o && ?o = 2) } } }";
     assert_eq!(both_ways(&fixture, query), four);
+    // A value of the row that only what is taken away mentions.
+    let query = "SELECT ?s ?x { ?s :p ?o FILTER(?o < 3) LATERAL { ?x :q ?v MINUS { ?x :q ?o } } }";
+    assert_eq!(
+        both_ways(&fixture, query),
+        ["s=<a> x=<z>", "s=<b> x=<x>", "s=<b> x=<y>"]
+    );
+    let query = "SELECT ?s { ?s :p ?o FILTER EXISTS { ?x :q 1 MINUS { ?x :q ?o } } }";
+    assert_eq!(both_ways(&fixture, query), ["s=<b>", "s=<c>", "s=<d>"]);
     // ?s stands on one side only.
     let query = "SELECT ?s ?x { ?s :p 1 LATERAL { ?x :q 2 MINUS { ?s :p ?v } } }";
     assert_eq!(both_ways(&fixture, query), ["s=<a> x=<z>"]);
