@@ -13,24 +13,25 @@ use crate::snb::operation::Operation;
 use crate::snb::parameters::{self, COMPLEX_READS};
 use crate::snb::update_stream;
 
-/// Updates for each complex read, for the scale factors 1, 3, 10, 30, 100, 300 and 1,000 (specification, appendix B).
-const FREQUENCIES: [[i64; 7]; COMPLEX_READS as usize] = [
-    [26; 7],
-    [37; 7],
-    [69, 79, 92, 106, 123, 142, 165],
-    [36; 7],
-    [57, 61, 66, 72, 78, 84, 91],
-    [129, 172, 236, 316, 434, 580, 796],
-    [87, 72, 54, 48, 38, 32, 25],
-    [45, 27, 15, 9, 5, 3, 1],
-    [157, 209, 287, 384, 527, 705, 967],
-    [30, 32, 35, 37, 40, 44, 47],
-    [16, 17, 19, 20, 22, 24, 26],
-    [44; 7],
-    [19; 7],
-    [49; 7],
+/// Updates for each complex read, a column for each of [`SCALES`]: the specification's table "Frequencies for each
+/// Interactive complex query and SF". A scale between two takes those of the lower, one below 1 those of 1.
+const FREQUENCIES: [[i64; SCALES.len()]; COMPLEX_READS as usize] = [
+    [26; SCALES.len()],
+    [37; SCALES.len()],
+    [69, 79, 92, 106, 123, 142, 165, 189],
+    [36; SCALES.len()],
+    [57, 61, 66, 72, 78, 84, 91, 98],
+    [129, 172, 236, 316, 434, 580, 796, 1_063],
+    [87, 72, 54, 48, 38, 32, 25, 21],
+    [45, 27, 15, 9, 5, 3, 1, 1],
+    [157, 209, 287, 384, 527, 705, 967, 1_292],
+    [30, 32, 35, 37, 40, 44, 47, 51],
+    [16, 17, 19, 20, 22, 24, 26, 28],
+    [44; SCALES.len()],
+    [19; SCALES.len()],
+    [49; SCALES.len()],
 ];
-const SCALES: [f64; 7] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0];
+const SCALES: [f64; 8] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0];
 
 /// An operation at its time, in milliseconds of the network.
 #[derive(Clone, Debug)]
