@@ -35,6 +35,9 @@ pub enum ValidationError {
         /// The system's reason.
         source: io::Error,
     },
+    /// Nothing would be validated.
+    #[error("it has no operations")]
+    Empty,
     /// A line is not an operation and its result.
     #[error("line {line}: {what}")]
     Line {
@@ -48,7 +51,7 @@ pub enum ValidationError {
 /// Reads all lines; empty ones are passed over.
 ///
 /// # Errors
-/// At the first line that is none.
+/// At the first line that is none, and when there is no line.
 pub fn read(input: impl BufRead) -> Result<Vec<Expectation>, ValidationError> {
     let mut expectations = Vec::new();
     for (number, text) in input.lines().enumerate() {
@@ -64,6 +67,9 @@ pub fn read(input: impl BufRead) -> Result<Vec<Expectation>, ValidationError> {
             operation,
             result,
         });
+    }
+    if expectations.is_empty() {
+        return Err(ValidationError::Empty);
     }
     Ok(expectations)
 }
@@ -481,6 +487,14 @@ mod tests {
         for (number, line) in (1..).zip(lines) {
             let expectation = one(&format!("{line}|\"-1\"")).unwrap();
             assert_eq!(expectation.operation.kind(), Kind::Insert(number), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_operations_validates_nothing() {
+        for text in ["", "\n \n"] {
+            let error = read(text.as_bytes()).unwrap_err();
+            assert!(matches!(error, ValidationError::Empty), "{error}");
         }
     }
 
