@@ -124,13 +124,6 @@ pub(super) fn open(path: &Path) -> Result<BufReader<Box<dyn Read + Send>>, Bench
     Ok(BufReader::new(input))
 }
 
-impl ValidationReport {
-    /// Whether every result agrees.
-    pub fn is_right(&self) -> bool {
-        self.agree == self.operations
-    }
-}
-
 impl fmt::Display for ValidationReport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new(["kind", "operations", "agree"]);
