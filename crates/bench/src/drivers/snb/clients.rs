@@ -118,8 +118,9 @@ impl<'s> Shared<'s> {
         let mut run = Run::default();
         let mut begins_with_person = true;
         while let Some(scheduled) = self.take() {
-            let lateness = self.wait_for_time(scheduled);
+            let due = self.wait_for_time(scheduled);
             self.wait_for_dependency(scheduled);
+            let lateness = Instant::now().saturating_duration_since(due);
             run.scheduled += 1;
             run.on_time += usize::from(lateness <= LATE_MAX);
             let outcome = self.one(session, &scheduled.operation, &mut run);
@@ -179,15 +180,15 @@ impl<'s> Shared<'s> {
         Some(scheduled)
     }
 
-    /// How late it is when a client is free for it.
-    fn wait_for_time(&self, scheduled: &Scheduled) -> Duration {
+    /// When it is due, at full speed at once; waits until then.
+    fn wait_for_time(&self, scheduled: &Scheduled) -> Instant {
         let (Pace::Compressed(ratio), Some(first)) = (self.pace, self.schedule.first()) else {
-            return Duration::ZERO;
+            return Instant::now();
         };
         let since = (scheduled.due - first.due) as f64 * ratio / 1e3;
         let due = self.start + Duration::from_secs_f64(since.max(0.0));
         thread::sleep(due.saturating_duration_since(Instant::now()));
-        Instant::now().saturating_duration_since(due)
+        due
     }
 
     /// Waits until all updates are done upon which one depends. Those were taken before it, so that one of them is always
