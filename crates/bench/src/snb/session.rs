@@ -35,6 +35,9 @@ pub enum SessionError {
     /// A template cannot be filled.
     #[error(transparent)]
     Template(#[from] MissingParameter),
+    /// There is a way between two persons, and nobody looked so far.
+    #[error("the way between the persons has more than {} steps", paths::STEPS_MAX)]
+    TooFar,
     /// An insertion has no text.
     #[error(transparent)]
     Insertion(#[from] InsertionError),
@@ -178,7 +181,7 @@ impl Session {
                 return Ok(Some(steps));
             }
         }
-        Ok(None)
+        Err(SessionError::TooFar)
     }
 
     fn weighted_ways(&mut self, from: u64, to: u64) -> Result<Value, SessionError> {
