@@ -50,8 +50,8 @@ pub struct SnbGenerateReport {
     pub seconds: f64,
 }
 
-/// Persons at a scale: 11,000 at 1, eight times as many at ten times the scale up to 10, seven times beyond, as the
-/// official generator has them; in between in proportion.
+/// Persons at a scale: 11,000 at 1, some seven times as many at ten times the scale, as the official generator has them; in
+/// between in proportion.
 fn person_count(scale: f64) -> u32 {
     const KNOWN: [(f64, f64); 7] = [
         (0.0, 0.0),

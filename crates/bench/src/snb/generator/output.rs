@@ -262,7 +262,6 @@ impl<'a> Output<'a> {
                 person2,
                 creation_date,
             } => {
-                // In a file of their own kinds of nodes: persons' have the same names otherwise.
                 let node = self.node();
                 self.triple(&terms::person(*person1), "knows", &node);
                 self.triple(&node, "hasPerson", &terms::person(*person2));
