@@ -337,17 +337,15 @@ impl<'a, 'o> Activity<'a, 'o> {
             if from >= until {
                 continue;
             }
+            let time = draw::soon(random, from, until);
             let like = Insertion::Like {
                 person: person.number,
                 message,
                 is_comment,
-                creation_date: draw::soon(random, from, until),
-            };
-            let Insertion::Like { creation_date, .. } = like else {
-                continue;
+                creation_date: time,
             };
             let depends_on = written.max(person.created);
-            self.output.event(creation_date, depends_on, &like)?;
+            self.output.event(time, depends_on, &like)?;
         }
         Ok(())
     }
