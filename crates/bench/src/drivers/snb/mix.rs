@@ -102,7 +102,7 @@ pub fn snb(
 ) -> Result<SnbReport, BenchError> {
     let data = DataSet::new(&options.data)?;
     let parameters = data.parameters()?;
-    let schedule = data.schedule(options.scale)?;
+    let schedule = data.schedule(&parameters, options.scale)?;
     let folder = tempfile::tempdir().map_err(|source| BenchError::File {
         path: std::env::temp_dir(),
         source,

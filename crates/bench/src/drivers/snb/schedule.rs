@@ -140,9 +140,13 @@ impl DataSet {
         Ok(updates)
     }
 
-    /// Updates and complex reads, by their times.
-    pub(super) fn schedule(&self, scale: f64) -> Result<Vec<Scheduled>, BenchError> {
-        Ok(interleave(self.updates()?, &self.parameters()?, scale))
+    /// Updates, and complex reads with these parameters, by their times.
+    pub(super) fn schedule(
+        &self,
+        parameters: &[Vec<Operation>],
+        scale: f64,
+    ) -> Result<Vec<Scheduled>, BenchError> {
+        Ok(interleave(self.updates()?, parameters, scale))
     }
 }
 
