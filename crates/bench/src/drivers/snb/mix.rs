@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::SnbTarget;
 use super::clients::{self, Pace, Run};
 use super::schedule::{DataSet, Scheduled};
 use super::walk::{Remembered, Walk};
+use super::{SnbTarget, failed};
 use crate::bsbm::Random;
 use crate::drivers::{BenchError, Binary};
 use crate::report::{Table, Times, quantile_ms};
 use crate::snb::operation::{Kind, Operation};
-use crate::snb::session::Session;
+use crate::snb::session::{Session, SessionError};
 
 /// The share of the operations that have to start on time.
 const ON_TIME_MIN: f64 = 0.95;
@@ -124,11 +124,7 @@ pub fn snb(
         }
     };
     let serving = target.serve()?;
-    let failed = |what: String, source: &dyn fmt::Display| BenchError::Snb {
-        what,
-        message: source.to_string(),
-    };
-    let opened = |source| failed("the catalog".to_owned(), &source);
+    let opened = |source: SessionError| failed("the catalog", source);
     let first = Session::open(serving.endpoint()).map_err(opened)?;
     let others = (1..options.clients).map(|_| first.another(serving.endpoint()));
     let others: Result<Vec<Session>, _> = others.collect();
@@ -137,12 +133,12 @@ pub fn snb(
 
     progress("each read by itself");
     let alone = by_themselves(&mut sessions[0], &parameters, options.rounds)
-        .map_err(|(kind, source)| failed(kind.to_string(), &source))?;
+        .map_err(|(kind, source)| failed(kind, source))?;
     let mut rest = schedule.as_slice();
     let mut mix = |rest: &mut &[Scheduled], length: usize, pace: Pace| {
         let part = rest.get(..length).unwrap_or(rest);
         let run = clients::run(&mut sessions, part, pace, 1)
-            .map_err(|(kind, source)| failed(kind.to_string(), &source))?;
+            .map_err(|(kind, source)| failed(kind, source))?;
         *rest = rest.get(run.scheduled..).unwrap_or_default();
         Ok::<_, BenchError>(run)
     };
@@ -183,7 +179,7 @@ fn by_themselves(
     session: &mut Session,
     parameters: &[Vec<Operation>],
     rounds: u32,
-) -> Result<Vec<KindTimes>, (Kind, crate::snb::session::SessionError)> {
+) -> Result<Vec<KindTimes>, (Kind, SessionError)> {
     let mut times: BTreeMap<Kind, Vec<Duration>> = BTreeMap::new();
     let mut remembered = Remembered::default();
     let mut random = Random::new(1);

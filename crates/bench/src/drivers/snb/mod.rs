@@ -6,6 +6,7 @@ mod schedule;
 mod validate;
 mod walk;
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use super::{BenchError, Binary, ServerProcess};
@@ -38,6 +39,14 @@ pub(super) struct Serving {
 impl Serving {
     fn endpoint(&self) -> &str {
         &self.endpoint
+    }
+}
+
+/// Something of the benchmark that went wrong.
+fn failed(what: impl Display, why: impl Display) -> BenchError {
+    BenchError::Snb {
+        what: what.to_string(),
+        message: why.to_string(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
+use super::failed;
 use super::validate::open;
 use crate::drivers::BenchError;
 use crate::snb::operation::Operation;
@@ -82,10 +83,10 @@ impl DataSet {
         };
         let found: Vec<PathBuf> = self.files.iter().filter(is_meant).cloned().collect();
         if found.is_empty() {
-            return Err(BenchError::Snb {
-                what: self.directory.display().to_string(),
-                message: format!("there is no {beginning}*{}", extensions.join(" or ")),
-            });
+            return Err(failed(
+                self.directory.display(),
+                format!("there is no {beginning}*{}", extensions.join(" or ")),
+            ));
         }
         Ok(found)
     }
@@ -104,10 +105,7 @@ impl DataSet {
                 path: path.clone(),
                 source,
             })?;
-            let wrong = |message: String| BenchError::Snb {
-                what: path.display().to_string(),
-                message,
-            };
+            let wrong = |why: String| failed(path.display(), why);
             match parameters::read(number, &text).map_err(wrong)? {
                 runs if runs.is_empty() => Err(wrong("it has no parameters".to_owned())),
                 runs => Ok(runs),
@@ -125,9 +123,8 @@ impl DataSet {
                     path: path.clone(),
                     source,
                 })?;
-                let update = update_stream::read_line(&line).map_err(|what| BenchError::Snb {
-                    what: path.display().to_string(),
-                    message: format!("line {}: {what}", number + 1),
+                let update = update_stream::read_line(&line).map_err(|what| {
+                    failed(path.display(), format!("line {}: {what}", number + 1))
                 })?;
                 updates.push(Scheduled {
                     due: update.due,

@@ -12,7 +12,7 @@ use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::SnbTarget;
+use super::{SnbTarget, failed};
 use crate::drivers::BenchError;
 use crate::report::Table;
 use crate::snb::operation::Kind;
@@ -66,24 +66,17 @@ pub struct ValidationReport {
 /// When the file is not one of validation (then nothing is run), or an operation fails.
 pub fn validate(target: &SnbTarget, file: &Path) -> Result<ValidationReport, BenchError> {
     let input = open(file)?;
-    let expectations = validation::read(input).map_err(|source| BenchError::Snb {
-        what: file.display().to_string(),
-        message: source.to_string(),
-    })?;
+    let expectations = validation::read(input).map_err(|source| failed(file.display(), source))?;
     let server = target.serve()?;
-    let failed = |what: String, source: &dyn fmt::Display| BenchError::Snb {
-        what,
-        message: source.to_string(),
-    };
-    let mut session = Session::open(server.endpoint())
-        .map_err(|source| failed("the catalog".to_owned(), &source))?;
+    let mut session =
+        Session::open(server.endpoint()).map_err(|source| failed("the catalog", source))?;
     let mut kinds: BTreeMap<Kind, KindReport> = BTreeMap::new();
     let mut differences = Vec::new();
     for expectation in &expectations {
         let kind = expectation.operation.kind();
         let actual = session
             .run(&expectation.operation)
-            .map_err(|source| failed(format!("line {}, {kind}", expectation.line), &source))?;
+            .map_err(|source| failed(format!("line {}, {kind}", expectation.line), source))?;
         let agrees = answer::agree(kind, &expectation.result, &actual);
         let report = kinds.entry(kind).or_insert(KindReport {
             kind,
