@@ -269,20 +269,24 @@ fn prepared(folder: &Path, lines: &str) -> (PathBuf, PathBuf) {
     (database, file)
 }
 
+fn validate<'a>(file: &'a Path, database: &'a Path) -> [&'a str; 6] {
+    [
+        "bench",
+        "snb",
+        "validate",
+        text(file),
+        "--db",
+        text(database),
+    ]
+}
+
 #[test]
 fn every_operation_of_snb_does_what_it_should() {
     let folder = tempfile::tempdir().unwrap();
     let mut lines = network();
     reads(&mut lines);
     let (database, file) = prepared(folder.path(), &lines.0);
-    let output = run(&[
-        "bench",
-        "snb",
-        "validate",
-        text(&file),
-        "--db",
-        text(&database),
-    ]);
+    let output = run(&validate(&file, &database));
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{shown}");
     // 29 kinds in all.
@@ -299,14 +303,7 @@ fn a_difference_is_shown_and_fails() {
         &json!({ "personId": 2, "firstName": "F1", "lastName": "L" }),
     );
     let (database, file) = prepared(folder.path(), &lines.0);
-    let output = run(&[
-        "bench",
-        "snb",
-        "validate",
-        text(&file),
-        "--db",
-        text(&database),
-    ]);
+    let output = run(&validate(&file, &database));
     check_failure(&output, &["1 of 21 results differ"]);
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("line 21, IS5"), "{shown}");
@@ -323,14 +320,7 @@ fn a_broken_line_changes_nothing() {
     let (database, file) = prepared(folder.path(), &lines);
     let before = crate::common::quads(&database);
     fail(
-        &[
-            "bench",
-            "snb",
-            "validate",
-            text(&file),
-            "--db",
-            text(&database),
-        ],
+        &validate(&file, &database),
         &["line 2", "no operation has these parameters: personIdQ99"],
     );
     assert_eq!(crate::common::quads(&database), before);
@@ -355,16 +345,8 @@ fn results_are_those_of_postgresql() {
     let mut load = vec!["load", "--db", text(&database)];
     load.extend(parts.iter().map(|part| text(part)));
     succeed(&load);
-    let arguments = [
-        "bench",
-        "snb",
-        "validate",
-        text(&file),
-        "--db",
-        text(&database),
-        "--report",
-        "json",
-    ];
+    let mut arguments = validate(&file, &database).to_vec();
+    arguments.extend(["--report", "json"]);
     let output = run(&arguments);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["agree"], 300, "{report:#}");
