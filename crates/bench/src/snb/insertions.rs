@@ -131,10 +131,8 @@ fn fill(
             creation_date,
         } => {
             parameters.set("person", terms::person(*person));
-            match is_comment {
-                true => parameters.set("comment", terms::comment(*message)),
-                false => parameters.set("post", terms::post(*message)),
-            }
+            let name = if *is_comment { "comment" } else { "post" };
+            parameters.set(name, terms::message(*message, *is_comment));
             parameters.set("creationDate", terms::date_time(*creation_date));
         }
         Insertion::Forum {
@@ -216,11 +214,7 @@ fn fill(
             parameters.set("length", terms::int(*length));
             parameters.set("author", terms::person(*author));
             parameters.set("country", place(*country)?);
-            let message = match is_comment {
-                true => terms::comment(*message),
-                false => terms::post(*message),
-            };
-            parameters.set("message", message);
+            parameters.set("message", terms::message(*message, *is_comment));
             parameters.set_all("tags", &subject, "hasTag", &tags(numbers)?);
             parameters.set("comment", subject);
         }

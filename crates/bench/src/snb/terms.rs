@@ -33,6 +33,14 @@ pub fn comment(number: u64) -> String {
     format!("<{DATA}comm{number:020}>")
 }
 
+/// The address of a comment, or of a post.
+pub fn message(number: u64, is_comment: bool) -> String {
+    match is_comment {
+        true => comment(number),
+        false => post(number),
+    }
+}
+
 /// The number at the end of an address, with or without its brackets.
 pub fn number_of(address: &str) -> Option<u64> {
     let address = address.strip_suffix('>').unwrap_or(address);

@@ -163,12 +163,9 @@ impl<'a> Output<'a> {
                 creation_date,
             } => {
                 let node = self.node();
-                let (predicate, message) = match is_comment {
-                    true => ("hasComment", terms::comment(*message)),
-                    false => ("hasPost", terms::post(*message)),
-                };
+                let predicate = if *is_comment { "hasComment" } else { "hasPost" };
                 self.triple(&terms::person(*person), "likes", &node);
-                self.triple(&node, predicate, &message);
+                self.triple(&node, predicate, &terms::message(*message, *is_comment));
                 self.triple(&node, "creationDate", &terms::date_time(*creation_date));
             }
             Insertion::Forum {
@@ -248,11 +245,7 @@ impl<'a> Output<'a> {
                 );
                 self.triple(&subject, "content", &terms::string(content));
                 self.triple(&subject, "length", &terms::int(*length));
-                let message = match is_comment {
-                    true => terms::comment(*message),
-                    false => terms::post(*message),
-                };
-                self.triple(&subject, "replyOf", &message);
+                self.triple(&subject, "replyOf", &terms::message(*message, *is_comment));
                 self.triple(&subject, "hasCreator", &terms::person(*author));
                 self.place(&subject, *country);
                 self.tags(&subject, "hasTag", tags);
