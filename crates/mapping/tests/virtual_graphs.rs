@@ -203,6 +203,11 @@ async fn mapped_graphs_are_graphs_among_others() {
         .ask("SELECT * { GRAPH <http://e/g> { ?a <http://e/boss>* ?b } }")
         .await;
     assert!(refused.unwrap_err().contains("a path with *"));
+    // A list is such a path, and not a predicate that nothing has.
+    let refused = place
+        .ask("SELECT * { GRAPH <http://e/g> { ?l <http://jena.apache.org/ARQ/list#member> ?m } }")
+        .await;
+    assert!(refused.unwrap_err().contains("a path with *"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,7 +26,7 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use self::called::has_calls;
+use self::called::{has_calls, has_lists};
 use self::ground::{Ground, ground, ground_term};
 use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
@@ -264,6 +264,10 @@ impl<'q> Normaliser<'q> {
     }
 
     fn basic(&mut self, patterns: &[TriplePattern], place: &PatternPlace) -> Result<Group> {
+        // A list is a walk over what its graphs say together; where one of them is mapped, that is refused as other walks are.
+        if has_lists(patterns) {
+            return self.with_calls(patterns, place);
+        }
         match self.mapped_basic(patterns, place)? {
             Some(group) => Ok(group),
             None => self.stored_basic(patterns, place),

@@ -20,7 +20,7 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 
-use super::called::{RDFS_MEMBER, called};
+use super::called::{CONTAINER, RDFS_MEMBER, called};
 use super::{Normaliser, PatternPlace};
 use crate::algebra::{Group, Var};
 use crate::error::{QueryError, Result};
@@ -57,7 +57,7 @@ impl Normaliser<'_> {
             let asks = match called(pattern) {
                 Some("member") => Asks::Member(pattern.object.clone()),
                 Some("length") => Asks::Length(pattern.object.clone()),
-                Some("container") => Asks::OfContainer(pattern.object.clone()),
+                Some(CONTAINER) => Asks::OfContainer(pattern.object.clone()),
                 Some("index") => {
                     let [index, member] = taken_pair(&mut rest, &pattern.object)?;
                     Asks::Index(index, member)
@@ -74,7 +74,7 @@ impl Normaliser<'_> {
                 asks,
             });
         }
-        let mut group = self.stored_basic(&rest, place)?;
+        let mut group = self.basic(&rest, place)?;
         for call in calls {
             group = self.with_call(group, call, place)?;
         }
