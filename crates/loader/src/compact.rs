@@ -99,6 +99,8 @@ pub fn compact(
             &watched,
         )?;
         written.publish(&existing, progress, |counts, statistics| {
+            let mut rebase = rebase;
+            rebase.set_text_memory(options.usable_bytes());
             rebase.publish(counts, statistics)
         })
     };

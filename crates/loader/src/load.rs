@@ -126,6 +126,7 @@ fn load_checked(
         }
         written.publish(&existing, progress, |counts, statistics| {
             builder.add_language_tags(&language_tags);
+            builder.set_text_memory(options.usable_bytes());
             builder.publish(counts, statistics)
         })
     });
@@ -162,6 +163,7 @@ pub fn load_into(
         let parsed = parse(&sources, &stage, options, progress)?;
         let mut rebase = writer.begin_load()?;
         rebase.add_language_tags(&parsed.language_tags());
+        rebase.set_text_memory(options.usable_bytes());
         let has_new_prefixes = rebase.note_loaded_prefixes(&parsed.prefixes());
         let existing = ReadView::of_process(Arc::clone(rebase.source()));
         let written = write(parsed, &existing, rebase.files(), &stage, options, progress)?;

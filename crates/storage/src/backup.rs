@@ -90,6 +90,9 @@ impl StateFiles {
         let base = only_present(manifest.present());
         held.files_of(file_system, directory, &base.segment)?;
         held.commit = base.commit;
+        if let Some(texts) = base.directory_of_texts() {
+            held.files_of(file_system, directory, texts)?;
+        }
         if let Some(delta) = base.deltas.last() {
             held.files_of(file_system, directory, &delta.delta)?;
             held.commit = delta.commit;

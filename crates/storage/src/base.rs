@@ -17,6 +17,7 @@ use crate::listed_files::{check_lengths, check_summary};
 use crate::manifest::BaseEntry;
 use crate::statistics::STATISTICS_FILE;
 use crate::statistics::{self, STATISTICS_KIND, Statistics};
+use crate::text::{TextEntry, TextFile};
 use crate::{Error, Result};
 
 /// The permutations that every database has.
@@ -40,6 +41,8 @@ pub(crate) struct Base {
     default_gspo: OnceLock<Arc<QuadIndex>>,
     statistics: Statistics,
     statistics_file: BlockFile,
+    /// The index of its texts, if there is one.
+    text: Option<TextFile>,
     pub(crate) delta_dictionary: DeltaDictionary,
 }
 
@@ -52,7 +55,10 @@ impl Base {
     ) -> Result<Self> {
         let segment = directory.join(&entry.segment.name);
         check_lengths(file_system, &segment, &entry.segment)?;
-        let base = Self::open_files(file_system, segment, entry)?;
+        let mut base = Self::open_files(file_system, segment, entry)?;
+        if let Some(entry) = &entry.text {
+            base.open_texts(file_system, directory, entry)?;
+        }
         for (component, file) in entry.segment.known_files() {
             let path = base.directory.join(&file.name);
             let found = base
@@ -103,7 +109,8 @@ impl Base {
                 | Component::NewTerms
                 | Component::Changes(_)
                 | Component::Rows
-                | Component::TableChanges => None,
+                | Component::TableChanges
+                | Component::Texts => None,
             });
         // A required one that is not listed is told as the file that is missing.
         for permutation in BASE_PERMUTATIONS.into_iter().chain(listed) {
@@ -130,6 +137,7 @@ impl Base {
             indexes,
             default_gspo: OnceLock::new(),
             statistics_file,
+            text: None,
             delta_dictionary: DeltaDictionary::default(),
         })
     }
@@ -147,8 +155,32 @@ impl Base {
             Component::NewTerms
             | Component::Changes(_)
             | Component::Rows
-            | Component::TableChanges => None,
+            | Component::TableChanges
+            | Component::Texts => None,
         }
+    }
+
+    /// Opens the index of its texts.
+    pub(crate) fn open_texts(
+        &mut self,
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        entry: &TextEntry,
+    ) -> Result<()> {
+        self.text = Some(TextFile::open(file_system, directory, entry)?);
+        Ok(())
+    }
+
+    /// The index of its texts, if there is one.
+    pub(crate) fn text(&self) -> Option<&TextFile> {
+        self.text.as_ref()
+    }
+
+    /// Whether this is what a manifest's entry names.
+    pub(crate) fn is_of(&self, entry: &BaseEntry) -> bool {
+        let text = self.text().map(TextFile::directory_name);
+        let named = entry.directory_of_texts();
+        self.name == entry.segment.name && text == named.map(|named| named.name.as_str())
     }
 
     /// Where the segment's files are.

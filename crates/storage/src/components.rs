@@ -37,6 +37,10 @@ const NEW_TERMS: &str = "new-terms";
 const CHANGES: &str = "changes";
 const ROWS: &str = "rows";
 const TABLE_CHANGES: &str = "table-changes";
+const TEXTS: &str = "texts";
+
+/// Name of the file with the index of texts.
+pub(crate) const TEXT_FILE: &str = "text.index";
 
 /// Ends the names of files with the rows of a projection of a table.
 const ROWS_SUFFIX: &str = ".rows";
@@ -138,6 +142,8 @@ pub(crate) enum Component {
     Rows,
     /// What changed in tables after their rows were written.
     TableChanges,
+    /// An index of the texts of a base.
+    Texts,
 }
 
 /// A directory in any version of the format.
@@ -259,6 +265,7 @@ impl ComponentEntry {
             CHANGES => order().map(Component::Changes),
             ROWS => Some(Component::Rows),
             TABLE_CHANGES => Some(Component::TableChanges),
+            TEXTS => Some(Component::Texts),
             _ => None,
         }
     }
@@ -272,6 +279,7 @@ impl Component {
             TERMS_FILE | LARGE_FILE => Some(Self::Terms),
             STATISTICS_FILE => Some(Self::Statistics),
             DELTA_TERMS_FILE => Some(Self::NewTerms),
+            TEXT_FILE => Some(Self::Texts),
             _ if name.ends_with(ROWS_SUFFIX) => Some(Self::Rows),
             _ if name.ends_with(TABLE_CHANGES_SUFFIX) => Some(Self::TableChanges),
             _ => all.find_map(|permutation| {
@@ -293,6 +301,7 @@ impl Component {
             Self::Changes(permutation) => (CHANGES, Some(permutation.name())),
             Self::Rows => (ROWS, None),
             Self::TableChanges => (TABLE_CHANGES, None),
+            Self::Texts => (TEXTS, None),
         }
     }
 }

@@ -77,9 +77,11 @@ pub(crate) fn refuse_foreign_files(file_system: &dyn FileSystem, directory: &Pat
                 name == LOCK_FILE
                     || name == LOG_DIRECTORY
                     || name == "load-stage"
-                    || ["MANIFEST", "segment-", "delta-", "table-", "tables-"]
-                        .iter()
-                        .any(|prefix| name.starts_with(prefix))
+                    || [
+                        "MANIFEST", "segment-", "delta-", "table-", "tables-", "text-",
+                    ]
+                    .iter()
+                    .any(|prefix| name.starts_with(prefix))
             })
     };
     match file_system

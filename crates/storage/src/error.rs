@@ -233,6 +233,15 @@ pub enum Error {
         /// Which commits there are.
         what: String,
     },
+    /// More texts came since the last compaction than an index in memory takes.
+    #[error("{} has too many new texts for its index; run `orrery compact`, then try again", path.display())]
+    TextsBehind {
+        /// The base's directory.
+        path: PathBuf,
+    },
+    /// A search for texts was given up, for whoever asked does not wait any more.
+    #[error("the search was stopped")]
+    SearchStopped,
     /// The delta dictionary has no room for another term.
     #[error("{} has too many new terms; run `orrery compact`, then try again", path.display())]
     TooManyTerms {

@@ -134,7 +134,8 @@ pub(crate) fn open(
             | Component::Permutation(_)
             | Component::Statistics
             | Component::Rows
-            | Component::TableChanges => {
+            | Component::TableChanges
+            | Component::Texts => {
                 let what = "it is not a file of a flushed delta";
                 return Err(Error::corrupt(&path, 0, what));
             }

@@ -18,6 +18,7 @@ pub mod io;
 pub mod log;
 pub mod statistics;
 pub mod table;
+pub mod text;
 
 mod activity;
 mod base;

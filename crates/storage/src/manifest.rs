@@ -29,6 +29,7 @@ use crate::graph_set::GraphSet;
 use crate::identity::DatabaseIdentity;
 use crate::io::FileSystem;
 use crate::table::TablesEntry;
+use crate::text::{TextEntry, TextRules};
 use crate::{Error, Result};
 
 /// The database format that this program writes.
@@ -48,6 +49,8 @@ const LANGUAGE_TAGS: &str = "language-tags";
 const PREFIXES: &str = "prefixes";
 /// There are tables, or schemas.
 const TABLES: &str = "tables";
+/// There is an index of texts: a program that does not know of it would leave its files behind, and out of backups.
+const TEXT: &str = "text";
 
 const MANIFEST_FILE: &str = "MANIFEST";
 const MANIFEST_NEW_FILE: &str = "MANIFEST.new";
@@ -79,6 +82,9 @@ pub struct Manifest {
     /// The prefixes of the database beside the well-known ones. Those that changed with commits in the last log stand in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prefixes: Vec<PrefixEntry>,
+    /// Which literals a new base gets an index of their texts for, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextRules>,
     /// What a newer program says of it.
     #[serde(flatten)]
     pub further: BTreeMap<String, serde_json::Value>,
@@ -150,12 +156,20 @@ pub struct BaseEntry {
     /// The tables at that commit, if there ever were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables: Option<TablesEntry>,
+    /// The index of the texts of the segment's literals, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextEntry>,
     /// What a newer program says of it.
     #[serde(flatten)]
     pub further: BTreeMap<String, serde_json::Value>,
 }
 
 impl BaseEntry {
+    /// The directory with the index of its texts, if there is one.
+    pub(crate) fn directory_of_texts(&self) -> Option<&DirectoryComponents> {
+        self.text.as_ref().map(|text| &text.directory)
+    }
+
     /// What it and its deltas say of tables.
     fn all_tables(&self) -> impl Iterator<Item = &TablesEntry> {
         let deltas = self.deltas.iter().filter_map(|delta| delta.tables.as_ref());
@@ -268,10 +282,12 @@ impl From<ManifestVersion1> for Manifest {
                 deltas: Vec::new(),
                 logs: Vec::new(),
                 tables: None,
+                text: None,
                 further: BTreeMap::new(),
             }],
             language_tags: Vec::new(),
             prefixes: Vec::new(),
+            text: None,
             further: BTreeMap::new(),
         }
     }
@@ -310,14 +326,15 @@ impl Manifest {
         self.prefixes.iter().map(PrefixEntry::as_change).collect()
     }
 
-    /// Names of all segments and deltas that are in use, and of the directories of tables.
+    /// Names of all segments and deltas that are in use, and of the directories of tables and indices of texts.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &str> {
         self.bases.iter().flat_map(|base| {
             let deltas = base.deltas.iter().map(|delta| delta.delta.name.as_str());
-            let tables = base.directories_of_tables();
+            let others = base.directories_of_tables();
+            let others = others.chain(base.directory_of_texts());
             deltas
                 .chain([base.segment.name.as_str()])
-                .chain(tables.map(|directory| directory.name.as_str()))
+                .chain(others.map(|directory| directory.name.as_str()))
         })
     }
 
@@ -404,6 +421,7 @@ impl Manifest {
             .bases
             .iter()
             .any(|base| base.all_tables().next().is_some());
+        let has_text = self.text.is_some() || self.bases.iter().any(|base| base.text.is_some());
         for (name, need, is_used) in [
             (CLEARED_GRAPHS, Need::Required, has_cleared),
             (
@@ -413,6 +431,7 @@ impl Manifest {
             ),
             (PREFIXES, Need::Optional, !self.prefixes.is_empty()),
             (TABLES, Need::Required, has_tables),
+            (TEXT, Need::Required, has_text),
         ] {
             match is_used {
                 true => self.features.insert(name.to_owned(), need),
@@ -425,8 +444,9 @@ impl Manifest {
     fn check_components(&self, path: &Path) -> Result<()> {
         self.bases.iter().try_for_each(|base| {
             base.segment.check_known(path)?;
-            let mut tables = base.directories_of_tables();
-            tables.try_for_each(|directory| directory.check_known(path))?;
+            let others = base.directories_of_tables();
+            let mut others = others.chain(base.directory_of_texts());
+            others.try_for_each(|directory| directory.check_known(path))?;
             let mut deltas = base.deltas.iter();
             deltas.try_for_each(|delta| delta.delta.check_known(path))
         })
@@ -477,7 +497,7 @@ fn check_features(features: &BTreeMap<String, Need>, path: &Path) -> Result<()> 
         **need == Need::Required
             && !matches!(
                 name.as_str(),
-                CLEARED_GRAPHS | LANGUAGE_TAGS | PREFIXES | TABLES
+                CLEARED_GRAPHS | LANGUAGE_TAGS | PREFIXES | TABLES | TEXT
             )
     });
     match unknown {

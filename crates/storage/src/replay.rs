@@ -100,7 +100,7 @@ impl<'m> Start<'m> {
         open_base: Option<&Arc<Base>>,
     ) -> Result<Stored> {
         let base = match open_base {
-            Some(base) if base.name() == self.base.segment.name => Arc::clone(base),
+            Some(base) if base.is_of(self.base) => Arc::clone(base),
             _ => Arc::new(Base::open(file_system, directory, self.base)?),
         };
         match self.delta {

@@ -24,6 +24,7 @@ use crate::snapshot::Snapshot;
 use crate::statistics::{self, STATISTICS_FILE, Statistics};
 use crate::stored::Stored;
 use crate::table::{TABLE_CHANGES_PREFIX, TABLE_PREFIX, Tables, write_tables};
+use crate::text::{TEXT_MEMORY_BYTES, TEXT_PREFIX, TextRules, write_texts};
 use crate::unlisted::ignore_missing;
 use crate::{Database, Error, Result};
 
@@ -118,6 +119,9 @@ pub struct SegmentBuilder<'a> {
     language_tags: LanguageTags,
     prefixes: Prefixes,
     tables: Arc<Tables>,
+    /// Of which texts there is an index.
+    text: Option<TextRules>,
+    text_memory_bytes: usize,
     /// Those that another program may know.
     features: BTreeMap<String, Need>,
     /// What a newer program says of the database.
@@ -187,6 +191,8 @@ impl<'a> SegmentBuilder<'a> {
             tables: present
                 .map(|snapshot| Arc::clone(snapshot.tables()))
                 .unwrap_or_default(),
+            text: present.and_then(|snapshot| snapshot.manifest().text.clone()),
+            text_memory_bytes: TEXT_MEMORY_BYTES,
         })
     }
 
@@ -198,6 +204,11 @@ impl<'a> SegmentBuilder<'a> {
     /// Takes how language tags of the segment are written; those that the database knows stay as they are.
     pub fn add_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.add(tags);
+    }
+
+    /// How much memory the index of texts may take while it is written, if there is one.
+    pub fn set_text_memory(&mut self, bytes: usize) {
+        self.text_memory_bytes = bytes;
     }
 
     /// Takes the prefixes that the sources declare; whether one of them is new.
@@ -243,9 +254,18 @@ impl<'a> SegmentBuilder<'a> {
             deltas: Vec::new(),
             logs: Vec::new(),
             tables: written.entry,
+            text: None,
             further: BTreeMap::new(),
         };
-        let base = Base::open_unlisted(file_system, directory, &mut entry)?;
+        let mut base = Base::open_unlisted(file_system, directory, &mut entry)?;
+        let texts = write_texts(
+            file_system,
+            directory,
+            (self.generation, self.text.as_ref()),
+            &mut base,
+            self.text_memory_bytes,
+        )?;
+        entry.text = texts.entry;
         let counts = counts_of_base(&entry);
         let manifest = Manifest {
             format_version: FORMAT_VERSION,
@@ -255,10 +275,12 @@ impl<'a> SegmentBuilder<'a> {
             bases: vec![entry],
             language_tags: self.language_tags.iter().map(str::to_owned).collect(),
             prefixes: PrefixEntry::all_of(&self.prefixes),
+            text: self.text,
             further: self.further,
         };
         let published = manifest.publish(file_system, directory);
         written.unlisted.keep_if_listed(&published);
+        texts.unlisted.keep_if_listed(&published);
         published?;
         // Readers may use it now; that leftovers stay does no harm, so it is no error.
         if let Err(error) = remove_unnamed(file_system, directory, Some(&manifest)) {
@@ -300,6 +322,7 @@ pub(crate) fn remove_unnamed(
         DELTA_PREFIX,
         TABLE_PREFIX,
         TABLE_CHANGES_PREFIX,
+        TEXT_PREFIX,
     ];
     let is_named = |name: &str| {
         manifest.is_some_and(|manifest| manifest.directories().any(|kept| kept == name))

@@ -170,7 +170,8 @@ impl Check<'_> {
             Component::NewTerms
             | Component::Changes(_)
             | Component::Rows
-            | Component::TableChanges => {
+            | Component::TableChanges
+            | Component::Texts => {
                 let (manifest_path, name) = (self.manifest_path.clone(), &entry.name);
                 let what = format!("it names {name}, which does not belong into a segment");
                 self.report(&manifest_path, 0, what);

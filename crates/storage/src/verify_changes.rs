@@ -24,6 +24,7 @@ use crate::manifest::{BaseEntry, Manifest};
 use crate::replay::{Start, log_path, logs_after, open_log};
 use crate::row_checks::{Limits, hash_quad};
 use crate::snapshot::Snapshot;
+use crate::text::verify_text_files;
 use crate::verify_tables::{check_indexes, verify_table_files};
 use crate::{Error, Result};
 
@@ -78,6 +79,7 @@ pub(crate) fn verify_changes(
         }
     }
     verify_table_files(file_system, directory, manifest, &mut verified.damages);
+    verify_text_files(file_system, directory, manifest, verified);
     if !are_bases_whole || verified.damages.len() > before {
         return Ok(()); // What is damaged need not fit.
     }

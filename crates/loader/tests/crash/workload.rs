@@ -12,6 +12,7 @@ use orrery_loader::{
 use orrery_storage::io::FileSystem;
 use orrery_storage::io::testing::RecordingFileSystem;
 use orrery_storage::table::DefinitionChange;
+use orrery_storage::text::TextRules;
 use orrery_storage::{
     At, CommitOptions, Database, Durability, Error, GraphSet, PendingCommit, Result, Transaction,
     Writer,
@@ -136,7 +137,10 @@ impl Session {
 impl Workload {
     /// Creates an empty database and begins to write.
     pub(crate) fn create(file_system: Arc<dyn FileSystem>, seed: u64) -> Result<Self> {
-        Database::create_or_open_with(Arc::clone(&file_system), Path::new(DIRECTORY))?;
+        let database =
+            Database::create_or_open_with(Arc::clone(&file_system), Path::new(DIRECTORY))?;
+        let texts = database.set_text_rules(Some(TextRules::default()), Some(1 << 20))?;
+        assert!(texts.text_rules().is_some());
         let mut workload = Self {
             file_system,
             random: Random(seed),

@@ -12,10 +12,12 @@ use orrery_storage::table::{
     ColumnDefinition, ColumnId, ColumnType, DEFAULT_SCHEMA, IndexDefinition, KeyRows, PrimaryKey,
     RelationId, RowPlace, TableDefinition, TableState,
 };
+use orrery_storage::text::TextReader;
 use orrery_storage::{
     Database, ReadView, Result, Retention, SmallQuad, Snapshot, Transaction, WriterOptions,
 };
-use orrery_term::{Term, TermId};
+use orrery_term::{Literal, LiteralKind, Term, TermId};
+use orrery_text::Query;
 
 /// Where the database is on its disk.
 pub(crate) const DIRECTORY: &str = "/db";
@@ -97,6 +99,7 @@ pub(crate) fn rows(
 pub(crate) fn content(snapshot: &Arc<Snapshot>) -> Result<State> {
     let mut state = State::new();
     let view = ReadView::of_process(Arc::clone(snapshot));
+    let texts = found_texts(&view)?;
     let mut quads = view.quads()?;
     while let Some(batch) = quads.next_batch()? {
         for quad in batch.iter() {
@@ -106,6 +109,13 @@ pub(crate) fn content(snapshot: &Arc<Snapshot>) -> Result<State> {
                 quad.object.into_owned().into_owned(),
                 quad.graph.cloned(),
             );
+            if let Some(texts) = &texts
+                && is_text(&owned.2)
+            {
+                let id = snapshot.term_id(&owned.2)?;
+                let is_found = id.is_some_and(|id| texts.contains(&id));
+                assert!(is_found, "a search does not find {:?}", owned.2);
+            }
             let number = ALL.get(&owned);
             let number = number.unwrap_or_else(|| panic!("nobody wrote {owned:?}"));
             assert!(state.insert(*number), "{owned:?} is there twice");
@@ -117,6 +127,33 @@ pub(crate) fn content(snapshot: &Arc<Snapshot>) -> Result<State> {
         state.extend(row_numbers(table)?.iter().map(|number| QUADS + number));
     }
     Ok(state)
+}
+
+fn is_text(term: &Term<'_>) -> bool {
+    matches!(
+        term,
+        Term::Literal(Literal {
+            kind: LiteralKind::String | LiteralKind::Language(_),
+            ..
+        })
+    )
+}
+
+/// The literals that the index of texts finds, each once, in every third state; none while there is no index, as before the first manifest
+/// that names one.
+fn found_texts(view: &ReadView) -> Result<Option<BTreeSet<TermId>>> {
+    if !view.snapshot().commit().is_multiple_of(3) {
+        return Ok(None);
+    }
+    let Some(texts) = TextReader::new(view)? else {
+        return Ok(None);
+    };
+    let query = Query::parse("text OR lon*").unwrap();
+    let mut found = BTreeSet::new();
+    texts.search(&query, &mut || true, &mut |id, _| {
+        assert!(found.insert(id), "a literal is found twice");
+    })?;
+    Ok(Some(found))
 }
 
 /// A table of a number and a text, by the number, with an index by the text.

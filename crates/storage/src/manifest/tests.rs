@@ -33,9 +33,11 @@ fn example() -> Manifest {
                 further: BTreeMap::new(),
             }],
             tables: None,
+            text: None,
             further: BTreeMap::new(),
         }],
         language_tags: vec!["de".to_owned(), "en-GB".to_owned()],
+        text: None,
         prefixes: Vec::new(),
         further: BTreeMap::new(),
     }

@@ -41,6 +41,7 @@ use crate::snapshot::Snapshot;
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
 use crate::table::{Tables, write_tables};
+use crate::text::{TEXT_MEMORY_BYTES, write_texts};
 use crate::unlisted::{AllUnlisted, ignore_missing};
 use crate::{Error, Result};
 
@@ -66,6 +67,7 @@ pub struct Rebase<'a> {
     pub(super) language_tags: LanguageTags,
     /// The prefixes of the database after a load; a compaction changes none.
     pub(super) prefixes: Option<Arc<Prefixes>>,
+    text_memory_bytes: usize,
     is_published: bool,
     run: Run<'a>,
 }
@@ -120,6 +122,7 @@ impl<'a> Rebase<'a> {
             source,
             language_tags: LanguageTags::default(),
             prefixes: None,
+            text_memory_bytes: TEXT_MEMORY_BYTES,
             is_published: false,
             run: match is_load {
                 true => database.activity().loads.begin(),
@@ -143,6 +146,11 @@ impl Rebase<'_> {
     /// Takes how language tags are written that are loaded; those that the database knows stay as they are.
     pub fn add_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.add(tags);
+    }
+
+    /// How much memory the index of texts may take while it is written, if there is one.
+    pub fn set_text_memory(&mut self, bytes: usize) {
+        self.text_memory_bytes = bytes;
     }
 
     /// Takes the prefixes that the sources of a load declare; whether one of them is new.
@@ -185,12 +193,22 @@ impl Rebase<'_> {
             deltas: Vec::new(),
             logs: Vec::new(),
             tables: None,
+            text: None,
             further: BTreeMap::new(),
         };
-        let base = Arc::new(Base::open_unlisted(file_system, directory, &mut entry)?);
+        let mut base = Base::open_unlisted(file_system, directory, &mut entry)?;
+        let generation = self.source.manifest().generation + 1;
+        let texts = write_texts(
+            file_system,
+            directory,
+            (generation, self.source.manifest().text.as_ref()),
+            &mut base,
+            self.text_memory_bytes,
+        )?;
+        entry.text = texts.entry;
+        let base = Arc::new(base);
         let mut carried = Carried::new(base, counts_of_base(&entry), &self.source)?;
         // What tables changed meanwhile is told with the quads that are carried over; a load holds the turn from its start.
-        let generation = self.source.manifest().generation + 1;
         let tables = self.source.tables();
         let tables = write_tables(file_system, directory, generation, tables)?;
         entry.tables = tables.entry;
@@ -206,6 +224,7 @@ impl Rebase<'_> {
         let new = (&self.language_tags, self.prefixes.as_ref());
         let published = turn.switch(entry, (&self.source, &tables.tables), carried, loaded, new);
         tables.unlisted.keep_if_listed(&published);
+        texts.unlisted.keep_if_listed(&published);
         // Where nobody knows, the manifest on the disk may name the files.
         self.is_published = matches!(&published, Ok(_) | Err(Error::WritingStopped { .. }));
         let published = published?;

@@ -1,0 +1,71 @@
+//! Making an index of texts for a database that is there, or giving it up.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::build::{TEXT_MEMORY_BYTES, write_texts};
+use super::rules::TextRules;
+use crate::base::Base;
+use crate::io::FileSystem;
+use crate::lock::{LockText, WriterLock};
+use crate::manifest::Manifest;
+use crate::segment::{remove_leftovers, remove_unnamed};
+use crate::{Database, Result, Snapshot};
+
+impl Database {
+    /// Makes an index of the texts that rules select, in place of the one that there is; without rules, takes that away. The quads stay as they are, and the
+    /// logs; older states keep what they have. Killed at any moment it leaves the old index or the new one.
+    ///
+    /// # Errors
+    /// When somebody else writes the database, or the files cannot be written.
+    pub fn set_text_rules(
+        &self,
+        rules: Option<TextRules>,
+        memory_bytes: Option<usize>,
+    ) -> Result<Arc<Snapshot>> {
+        let (file_system, directory) = (&**self.file_system(), self.directory());
+        // What it says of the end of the log stays true.
+        let text = LockText::read(file_system, directory)?;
+        let lock = WriterLock::acquire_with(self.file_system(), directory)?;
+        self.refresh()?;
+        let present = self.snapshot();
+        remove_leftovers(file_system, directory, Some(present.manifest()))?;
+        let mut manifest = present.manifest().clone();
+        manifest.generation += 1;
+        publish(
+            file_system,
+            directory,
+            &mut manifest,
+            rules,
+            memory_bytes.unwrap_or(TEXT_MEMORY_BYTES),
+        )?;
+        if let Err(error) = remove_unnamed(file_system, directory, Some(&manifest)) {
+            tracing::warn!(
+                "the old index of texts could not be removed, the next load tries again: {error}"
+            );
+        }
+        if let LockText::Closed(closed) = text {
+            lock.note_closed(&closed)?;
+        }
+        self.refresh()?;
+        Ok(self.snapshot())
+    }
+}
+
+fn publish(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    manifest: &mut Manifest,
+    rules: Option<TextRules>,
+    memory_bytes: usize,
+) -> Result<()> {
+    // Opened anew, without what somebody else may search at this moment.
+    let mut base = Base::open(file_system, directory, manifest.present())?;
+    let of = (manifest.generation, rules.as_ref());
+    let written = write_texts(file_system, directory, of, &mut base, memory_bytes)?;
+    manifest.present_mut().text = written.entry;
+    manifest.text = rules;
+    let published = manifest.publish(file_system, directory);
+    written.unlisted.keep_if_listed(&published);
+    published
+}

@@ -1,0 +1,310 @@
+//! Searching the texts of a state.
+
+use std::any::Any;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use orrery_term::{Term, TermId, TermKind};
+use orrery_text::{Figures, Hit, OpenPart, PartBuilder, Query, search};
+
+use super::file::{TextFile, text_error};
+use super::recent::{RECENT_BYTES_MAX, RecentPart, Taken};
+use super::rules::TextRules;
+use crate::delta::DeltaEntry;
+use crate::index::Permutation;
+use crate::read_view::ReadView;
+use crate::snapshot::Snapshot;
+use crate::{Error, Result};
+
+/// Memory that tantivy's tables begin with for a part in memory.
+const PART_BYTES: usize = 1 << 20;
+
+/// The texts of a state, as somebody sees it.
+#[derive(Debug)]
+pub struct TextReader {
+    snapshot: Arc<Snapshot>,
+    recent: Vec<Arc<OpenPart>>,
+    /// Whether scores may tell of all texts.
+    sees_all: bool,
+}
+
+impl TextReader {
+    /// Of what a view shows; none where the state has no index of texts. Takes up what came since it was last searched.
+    ///
+    /// # Errors
+    /// When files cannot be read, or too much came since the last compaction.
+    pub fn new(view: &ReadView) -> Result<Option<Self>> {
+        let snapshot = Arc::clone(view.snapshot());
+        let Some(file) = snapshot.base().text() else {
+            return Ok(None);
+        };
+        let recent = recent_parts(&snapshot, file)?;
+        Ok(Some(Self {
+            recent,
+            sees_all: view.scope().list().is_none(),
+            snapshot,
+        }))
+    }
+
+    /// The rules that the index was made by.
+    pub fn rules(&self) -> Option<&TextRules> {
+        self.snapshot.base().text().map(TextFile::rules)
+    }
+
+    /// Number of texts: of the base, and of those that came since.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn documents(&self) -> Result<(u64, u64)> {
+        let base = self.base_parts()?.iter().map(OpenPart::documents).sum();
+        Ok((base, self.recent.iter().map(|part| part.documents()).sum()))
+    }
+
+    fn base_parts(&self) -> Result<&[OpenPart]> {
+        self.snapshot.base().text().map_or(Ok(&[]), TextFile::parts)
+    }
+
+    /// Gives the id and the score of every literal that matches to `found`, in no order. Some may stand in no quad that is seen. From time to time
+    /// `go_on` is asked.
+    ///
+    /// # Errors
+    /// When files cannot be read; [`Error::SearchStopped`] when `go_on` says no.
+    pub fn search(
+        &self,
+        query: &Query,
+        go_on: &mut dyn FnMut() -> bool,
+        found: &mut dyn FnMut(TermId, f32),
+    ) -> Result<()> {
+        let base = self.base_parts()?;
+        let figures = match self.sees_all {
+            true => Figures::Of(base),
+            false => Figures::Constant,
+        };
+        let parts = base.iter().chain(self.recent.iter().map(|part| &**part));
+        let mut found = |hit: Hit| found(TermId::from_bits(hit.number), hit.score);
+        search(parts, query, figures, go_on, &mut found)
+            .map_err(|error| text_error(self.snapshot.directory(), error))
+    }
+}
+
+/// The parts in memory that a state needs.
+fn recent_parts(snapshot: &Snapshot, file: &TextFile) -> Result<Vec<Arc<OpenPart>>> {
+    if snapshot.change_count() == 0 {
+        return Ok(Vec::new());
+    }
+    let selected = Selected::new(snapshot, file)?;
+    if snapshot.is_of_transaction() {
+        // Its ids may get to stand for other terms: nothing of it is kept.
+        let mut ids = HashSet::new();
+        let mut new = Vec::new();
+        for delta in selected.deltas() {
+            for entry in delta.entries() {
+                selected.take(&entry?, &mut ids, &mut new)?;
+            }
+        }
+        let part = selected.part(new)?;
+        return Ok(part.map(|part| part.part).into_iter().collect());
+    }
+    let mut taken = file.recent.lock();
+    selected.take_up(&mut taken)?;
+    Ok(taken
+        .parts
+        .iter()
+        .map(|part| Arc::clone(&part.part))
+        .collect())
+}
+
+/// What a state's changes hold of texts.
+struct Selected<'s> {
+    snapshot: &'s Snapshot,
+    file: &'s TextFile,
+    base_parts: &'s [OpenPart],
+    /// The ids of the predicates, if not all count.
+    predicates: Option<HashSet<u64>>,
+}
+
+impl<'s> Selected<'s> {
+    fn new(snapshot: &'s Snapshot, file: &'s TextFile) -> Result<Self> {
+        let rules = file.rules();
+        let predicates = match rules.predicates.is_empty() {
+            true => None,
+            false => {
+                let mut ids = HashSet::new();
+                for iri in &rules.predicates {
+                    let id = snapshot.term_id(&Term::iri(iri.as_str()))?;
+                    ids.extend(id.map(TermId::bits));
+                }
+                Some(ids)
+            }
+        };
+        Ok(Self {
+            snapshot,
+            file,
+            base_parts: file.parts()?,
+            predicates,
+        })
+    }
+
+    fn deltas(&self) -> &'s [crate::DeltaIndex] {
+        let index = self.snapshot.index(Permutation::Ospg);
+        index.map_or(&[], |index| index.deltas())
+    }
+
+    /// Takes up all that the state has and that was not looked at yet.
+    fn take_up(&self, taken: &mut Taken) -> Result<()> {
+        let files: Arc<dyn Any + Send + Sync> =
+            Arc::<crate::stored::Stored>::clone(self.snapshot.stored());
+        let in_memory = self.snapshot.deltas().get(Permutation::Ospg);
+        let mut new = Vec::new();
+        let seen = taken.seen(&files).map(|changes| changes.cloned());
+        match (seen, in_memory) {
+            (Some(Some(earlier)), Some(changes)) => {
+                for entry in changes.changes_since(&earlier)? {
+                    self.take(&entry, &mut taken.ids, &mut new)?;
+                }
+            }
+            (Some(None), Some(changes)) => {
+                for entry in changes.entries() {
+                    self.take(&entry?, &mut taken.ids, &mut new)?;
+                }
+            }
+            (Some(_), None) => return Ok(()),
+            (None, _) => {
+                for delta in self.deltas() {
+                    for entry in delta.entries() {
+                        self.take(&entry?, &mut taken.ids, &mut new)?;
+                    }
+                }
+            }
+        }
+        let added = self.add(taken, &mut new);
+        if let Err(error) = added {
+            // They are not there: looked at again next time.
+            for id in &new {
+                taken.ids.remove(&id.bits());
+            }
+            return Err(error);
+        }
+        taken.note_seen(&files, in_memory.cloned());
+        Ok(())
+    }
+
+    fn add(&self, taken: &mut Taken, new: &mut Vec<TermId>) -> Result<()> {
+        new.sort_unstable();
+        if taken.bytes() > RECENT_BYTES_MAX && !new.is_empty() {
+            return Err(Error::TextsBehind {
+                path: self.snapshot.directory().to_path_buf(),
+            });
+        }
+        let Some(part) = self.part(new.clone())? else {
+            return Ok(());
+        };
+        let others = taken.take_mergeable(part.part.documents());
+        if others.is_empty() {
+            taken.parts.push(part);
+            return Ok(());
+        }
+        let merged = self.merge(&part, &others);
+        match merged {
+            Ok(Some(merged)) => taken.parts.push(merged),
+            Ok(None) => {}
+            Err(error) => {
+                taken.parts.extend(others.into_iter().rev());
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, part: &RecentPart, others: &[RecentPart]) -> Result<Option<RecentPart>> {
+        let mut ids = Vec::new();
+        for part in others.iter().chain([part]) {
+            let numbers = part.part.numbers();
+            let numbers = numbers.map_err(|error| self.file.error(error))?;
+            ids.extend(numbers.map(TermId::from_bits));
+        }
+        ids.sort_unstable();
+        self.part(ids)
+    }
+
+    /// Notes the object of a quad that was inserted, if the rules select it and it is not in an index yet.
+    fn take(
+        &self,
+        entry: &DeltaEntry,
+        ids: &mut HashSet<u64>,
+        new: &mut Vec<TermId>,
+    ) -> Result<()> {
+        let [object, _, predicate, _] = entry.row;
+        let id = TermId::from_bits(object);
+        let is_text = matches!(
+            id.checked_kind(),
+            Some(TermKind::Literal | TermKind::ShortString | TermKind::Delta)
+        );
+        let is_selected = entry.is_insertion
+            && is_text
+            && self
+                .predicates
+                .as_ref()
+                .is_none_or(|predicates| predicates.contains(&predicate));
+        if !is_selected || ids.contains(&object) || self.is_in_base(id)? {
+            return Ok(());
+        }
+        ids.insert(object);
+        new.push(id);
+        Ok(())
+    }
+
+    fn is_in_base(&self, id: TermId) -> Result<bool> {
+        if id.kind() == TermKind::Delta {
+            return Ok(false);
+        }
+        for part in self.base_parts {
+            if part
+                .contains(id.bits())
+                .map_err(|error| self.file.error(error))?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A part of those of these literals, ascending, that the rules select.
+    fn part(&self, mut ids: Vec<TermId>) -> Result<Option<RecentPart>> {
+        let error = |error| self.file.error(error);
+        ids.sort_unstable();
+        let mut part = None;
+        for id in ids {
+            let term = self
+                .snapshot
+                .term_of_any(id, id.payload().saturating_add(1))?;
+            let Some((text, tag)) = self.file.rules().text_of(&term) else {
+                continue;
+            };
+            let begun = match &mut part {
+                Some(part) => part,
+                None => part.insert(PartBuilder::new(PART_BYTES).map_err(error)?),
+            };
+            begun.add(id.bits(), text, tag).map_err(error)?;
+        }
+        let Some(part) = part else { return Ok(None) };
+        let part = part.finish().map_err(error)?;
+        let bytes = part.bytes();
+        let part = Arc::new(part.open().map_err(error)?);
+        Ok(Some(RecentPart { part, bytes }))
+    }
+}
+
+impl Snapshot {
+    /// Where its index of texts is, if it has one.
+    pub fn text_rules(&self) -> Option<&TextRules> {
+        self.base().text().map(TextFile::rules)
+    }
+
+    /// Bytes of the file with the index of its texts, and of what is kept in memory beside it.
+    pub fn text_bytes(&self) -> Option<(u64, u64)> {
+        let file = self.base().text()?;
+        let recent = file.recent.lock().bytes() as u64;
+        Some((file.block_file().summary().bytes, recent))
+    }
+}
