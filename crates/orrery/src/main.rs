@@ -103,6 +103,7 @@ fn run(command: Command, format: LogFormat) -> Result<(), Failure> {
         Command::Limit(command) => commands::limit::run(command),
         Command::Queries(command) => commands::queries::run(command),
         Command::Prefix(command) => commands::prefix::run(command),
+        Command::Text(command) => commands::text::run(command),
         Command::Report(command) => commands::report::run(command),
         Command::Usage(arguments) => commands::report::bill_of(&arguments),
         Command::Bench(suite) => commands::bench::run(suite),

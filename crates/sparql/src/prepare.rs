@@ -394,6 +394,7 @@ impl Source<'_> {
             .with_mapped(mapped.as_ref());
         let group = normaliser.query(self.pattern)?;
         let (needed, rest) = wanted(&group, &mut normaliser);
+        let has_texts = normaliser.has_texts;
         let estimator = Estimator::new(&self.view);
         let mut planner = Planner::new(
             Arc::clone(&context),
@@ -417,7 +418,8 @@ impl Source<'_> {
         let is_parallel = !Arc::ptr_eq(&in_one, &relation.plan);
         context.patience().end_planning();
         let has_own_task = is_parallel || has_shared;
-        let may_be_kept = self.is_kept && !has_own_task;
+        // What a search has found is of one state, and of who asks.
+        let may_be_kept = self.is_kept && !has_own_task && !has_texts;
         let planned = Planned {
             counts: may_be_kept.then(|| planner.counts()).flatten(),
             is_parallel,

@@ -24,7 +24,7 @@ use crate::names::{is_name_character, is_name_start};
 /// Where stores differ: `geo:` is GeoSPARQL's, as the OGC writes it, with RDF4J and GraphDB (Virtuoso has the W3C's `wgs84_pos#`); `dc:` are the
 /// elements, as Virtuoso and prefix.cc have it (the RDFa context, so RDF4J, has the terms); `schema:` is `http`, as the RDFa context, Virtuoso
 /// and RDF4J have it, though schema.org itself writes `https` today.
-pub const WELL_KNOWN: [(&str, &str); 16] = [
+pub const WELL_KNOWN: [(&str, &str); 17] = [
     ("dc", "http://purl.org/dc/elements/1.1/"),
     ("dcterms", "http://purl.org/dc/terms/"),
     ("foaf", "http://xmlns.com/foaf/0.1/"),
@@ -38,6 +38,7 @@ pub const WELL_KNOWN: [(&str, &str); 16] = [
     ("schema", "http://schema.org/"),
     ("sh", "http://www.w3.org/ns/shacl#"),
     ("skos", "http://www.w3.org/2004/02/skos/core#"),
+    ("text", "https://orrery-db.org/text#"),
     ("uom", "http://www.opengis.net/def/uom/OGC/1.0/"),
     ("void", "http://rdfs.org/ns/void#"),
     ("xsd", "http://www.w3.org/2001/XMLSchema#"),

@@ -33,7 +33,7 @@ pub(crate) use database::{
     RestoreArguments, StatsArguments, VerifyArguments, WarmArguments,
 };
 pub(crate) use limit::{LimitArguments, LimitCommand, LimitedArguments};
-pub(crate) use named::{MappingCommand, PrefixCommand, PrefixPlace};
+pub(crate) use named::{MappingCommand, PrefixCommand, PrefixPlace, TextCommand};
 pub(crate) use queries::QueriesCommand;
 pub(crate) use query::{
     EndpointArguments, ExplainArguments, LoadSourceArguments, QueryArguments, QueryText,
@@ -119,6 +119,9 @@ pub(crate) enum Command {
     /// Graphs out of tables, by R2RML or the Direct Mapping: add, list, show, drop, copy
     #[command(subcommand)]
     Mapping(MappingCommand),
+    /// The index of texts, for searches: create, list, rebuild, drop
+    #[command(subcommand)]
+    Text(TextCommand),
     /// What a server was asked, from its query log
     #[command(subcommand)]
     Report(ReportCommand),

@@ -1,4 +1,4 @@
-//! Commands about what a database has by name beside its data: prefixes, mapped graphs.
+//! Commands about what a database has beside its data: prefixes, mapped graphs, an index of texts.
 
 use std::path::PathBuf;
 
@@ -96,6 +96,47 @@ pub(crate) enum MappingCommand {
         /// Memory to use at most
         #[arg(long, value_name = "BYTES", default_value = "4G")]
         memory: Bytes,
+    },
+}
+
+/// What to do with the index of texts.
+#[derive(Subcommand)]
+pub(crate) enum TextCommand {
+    /// Make an index of the texts of literals, in place of the one that there is; nobody may write the database meanwhile
+    Create {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// Only literals that stand in a quad with this predicate; may be given several times
+        #[arg(long = "property", value_name = "IRI")]
+        properties: Vec<String>,
+        /// Only literals in this language, with its regions; "" for those without a language; may be given several times
+        #[arg(long = "language", value_name = "TAG")]
+        languages: Vec<String>,
+        /// Memory to use at most
+        #[arg(long, value_name = "BYTES", default_value = "512M")]
+        memory: Bytes,
+    },
+    /// Which literals are in the index, how many, and how many bytes it takes
+    #[command(visible_alias = "stats")]
+    List {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// How to report
+        #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+        format: ReportFormat,
+    },
+    /// Make the index anew, of the same literals; nobody may write the database meanwhile
+    Rebuild {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// Memory to use at most
+        #[arg(long, value_name = "BYTES", default_value = "512M")]
+        memory: Bytes,
+    },
+    /// Give the index up; nobody may write the database meanwhile
+    Drop {
+        #[command(flatten)]
+        database: DatabaseArgument,
     },
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod report;
 pub(crate) mod serve;
 pub(crate) mod sql;
 pub(crate) mod stats;
+pub(crate) mod text;
 pub(crate) mod update;
 pub(crate) mod verify;
 pub(crate) mod warm;

@@ -14,6 +14,7 @@ mod optional;
 mod plain;
 mod search;
 mod taken_apart;
+mod text;
 mod triple_terms;
 
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use self::called::{has_calls, has_lists};
 use self::ground::{Ground, ground, ground_term};
 use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
-use super::services::{finds_paths, runs_algorithm};
+use super::services::{finds_paths, runs_algorithm, searches_texts};
 use super::{
     Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, SeenMapped, Service,
     ServiceEndpoint, Slot, Values, Var, VarSet, VariableTable,
@@ -70,6 +71,8 @@ pub(crate) struct Normaliser<'q> {
     is_root: bool,
     rewrites: bool,
     graph_branches_max: usize,
+    /// Whether there is a search in it, so that the plan holds what was found.
+    pub(crate) has_texts: bool,
 }
 
 impl<'q> Normaliser<'q> {
@@ -91,6 +94,7 @@ impl<'q> Normaliser<'q> {
             is_root: true,
             rewrites: tuning.rewrites,
             graph_branches_max: tuning.graph_branches_max,
+            has_texts: false,
         }
     }
 
@@ -247,6 +251,9 @@ impl<'q> Normaliser<'q> {
                 if runs_algorithm(name) {
                     return self.algorithm(inner, place);
                 }
+                if searches_texts(name) {
+                    return self.text_search(inner, place);
+                }
                 Ok(self.service(name, inner, *silent))
             }
         }
@@ -282,6 +289,10 @@ impl<'q> Normaliser<'q> {
         let mut taken_apart = Vec::new();
         for pattern in patterns {
             self.context.patience().check()?;
+            if let Some(found) = self.foreign_text_search(pattern)? {
+                group.push(found);
+                continue;
+            }
             let predicate = match &pattern.predicate {
                 NamedNodePattern::NamedNode(node) => self.constant(&Term::iri(node.as_str()))?,
                 NamedNodePattern::Variable(variable) => Slot::Variable(self.variable(variable)),

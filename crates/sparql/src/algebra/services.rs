@@ -42,7 +42,15 @@ pub(super) fn algorithm_name(iri: &str) -> Option<&str> {
     iri.strip_prefix(ALGORITHM_NAMES)
 }
 
+/// The service that searches in the index of texts.
+const TEXTS: &str = "https://orrery-db.org/text#search";
+
+/// Whether a service searches in the index of texts.
+pub(crate) fn searches_texts(name: &NamedNodePattern) -> bool {
+    matches!(name, NamedNodePattern::NamedNode(iri) if iri.as_str() == TEXTS)
+}
+
 /// Whether a service is answered here, without asking anybody.
 pub(crate) fn is_answered_here(name: &NamedNodePattern) -> bool {
-    finds_paths(name) || runs_algorithm(name)
+    finds_paths(name) || runs_algorithm(name) || searches_texts(name)
 }

@@ -1,0 +1,405 @@
+//! Searches in the index of texts: against a naive reading of the quads, in every state and for every asker; and what mistakes are told.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may fail on the spot"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use orrery_sparql::{Engine, EngineOptions, QueryOptions, QueryResults};
+use orrery_storage::text::TextRules;
+use orrery_storage::{
+    Asker, At, CommitOptions, Database, GraphNames, ReadScope, SmallQuad, Transaction, Writer,
+    WriterOptions, build_small, verify,
+};
+use orrery_term::{Literal, Term, TermId};
+use proptest::prelude::*;
+
+mod common;
+
+use common::{Answer, Fixture};
+
+const WORDS: [&str; 8] = [
+    "red", "wine", "wines", "white", "cellar", "old", "a", "house",
+];
+
+fn iri(name: String) -> Term<'static> {
+    Term::iri(format!("http://e/{name}"))
+}
+
+/// Short strings are in ids, long ones in dictionaries; some have a language.
+fn quad() -> impl Strategy<Value = SmallQuad> {
+    let words = prop::collection::vec(prop::sample::select(&WORDS[..]), 1..5);
+    (0..6_u8, 0..3_u8, words, 0..3_u8, 0..3_u8).prop_map(|(s, p, words, language, graph)| {
+        let text = words.join(" ");
+        let object = match language {
+            0 => Term::language(text, "en"),
+            1 => Term::language(text, "de-at"),
+            _ => Term::string(text),
+        };
+        let graph = (graph > 0).then(|| iri(format!("g{graph}")));
+        (iri(format!("s{s}")), iri(format!("p{p}")), object, graph)
+    })
+}
+
+type Quads = BTreeSet<SmallQuad>;
+
+struct Store {
+    engine: Engine,
+    writer: Writer,
+    runtime: tokio::runtime::Runtime,
+    directory: tempfile::TempDir,
+}
+
+impl Store {
+    fn new(quads: &Quads, rules: TextRules) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let quads: Vec<SmallQuad> = quads.iter().cloned().collect();
+        let database = build_small(directory.path(), &quads).unwrap();
+        database.set_text_rules(Some(rules), Some(1 << 20)).unwrap();
+        let database = Arc::new(database);
+        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        Self {
+            engine: Engine::new(database, EngineOptions::default()).unwrap(),
+            writer,
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()
+                .unwrap(),
+            directory,
+        }
+    }
+
+    fn change(&self, inserted: &Quads, deleted: &Quads) -> u64 {
+        let mut transaction = self.writer.begin().unwrap();
+        let ids = |transaction: &mut Transaction, quads: &Quads| -> Vec<[TermId; 4]> {
+            let mut rows = Vec::new();
+            for (subject, predicate, object, graph) in quads {
+                let mut id = |term: &Term<'_>| transaction.intern(term).unwrap();
+                let graph = graph.as_ref().map_or(TermId::DEFAULT_GRAPH, &mut id);
+                rows.push([id(subject), id(predicate), id(object), graph]);
+            }
+            rows
+        };
+        let mut rows = ids(&mut transaction, deleted);
+        transaction.delete(&mut rows).unwrap();
+        let mut rows = ids(&mut transaction, inserted);
+        transaction.insert(&mut rows).unwrap();
+        let pending = transaction.commit(CommitOptions::default()).unwrap();
+        pending.wait().unwrap()
+    }
+
+    /// Subjects and texts of the rows, sorted.
+    fn ask(&self, query: &str, options: &QueryOptions) -> Vec<String> {
+        let prepared = self.engine.prepare(query, options).unwrap();
+        self.runtime.block_on(async {
+            let QueryResults::Solutions(mut stream) = prepared.execute().await.unwrap() else {
+                panic!("a SELECT");
+            };
+            let names = stream.variables().to_vec();
+            let mut rows = Vec::new();
+            while let Some(batch) = stream.next().await {
+                let batch = batch.unwrap();
+                for row in 0..batch.rows() {
+                    let value = |at: usize| batch.term(row, at).unwrap().to_string();
+                    assert_eq!(names, ["s", "l"]);
+                    rows.push(format!("l={} s={}", value(1), value(0)));
+                }
+            }
+            rows.sort();
+            rows
+        })
+    }
+}
+
+/// The stems that matter here: in English and in German.
+fn stem(word: &str, is_stemmed: bool) -> &str {
+    match (word, is_stemmed) {
+        ("wines", true) => "wine",
+        (word, _) => word,
+    }
+}
+
+/// Rows that a naive reader finds: both words, or one of them.
+fn expected(
+    quads: &Quads,
+    rules: &TextRules,
+    words: [&str; 2],
+    is_or: bool,
+    graph: Option<&str>,
+) -> Vec<String> {
+    let mut rows = Vec::new();
+    for (subject, predicate, object, name) in quads {
+        let Term::Literal(Literal { lexical, .. }) = object else {
+            panic!("a literal");
+        };
+        let Some((_, tag)) = rules.text_of(object) else {
+            continue;
+        };
+        let predicate = predicate.to_string();
+        let is_covered = rules.predicates.is_empty()
+            || rules
+                .predicates
+                .iter()
+                .any(|known| format!("<{known}>") == predicate);
+        let is_there = match (graph, name) {
+            (None, None) => true,
+            (Some(graph), Some(name)) => name.to_string() == format!("<{graph}>"),
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        let is_stemmed = tag.is_some();
+        let has = |word: &str| {
+            let mut all = lexical.split(' ');
+            all.any(|other| stem(other, is_stemmed) == stem(word, is_stemmed))
+        };
+        let is_found = match is_or {
+            true => has(words[0]) || has(words[1]),
+            false => has(words[0]) && has(words[1]),
+        };
+        if is_covered && is_there && is_found {
+            rows.push(format!("l={object} s={subject}"));
+        }
+    }
+    rows.sort();
+    rows
+}
+
+fn query(words: [&str; 2], is_or: bool, graph: Option<&str>, rest: &str) -> String {
+    let [one, other] = words;
+    let both = if is_or { "OR" } else { "AND" };
+    let search = format!(
+        "SERVICE text:search {{ [] text:query \"{one} {both} {other}\" ; text:entity ?s ; text:literal ?l {rest} }}"
+    );
+    match graph {
+        None => format!("SELECT ?s ?l {{ {search} }}"),
+        Some(graph) => format!("SELECT ?s ?l {{ GRAPH <{graph}> {{ {search} }} }}"),
+    }
+}
+
+fn rules() -> impl Strategy<Value = TextRules> {
+    let predicates = prop::sample::select(vec![vec![], vec![0], vec![0, 2, 9]]);
+    let languages = prop::sample::select(vec![vec![], vec!["en"], vec!["", "de"]]);
+    (predicates, languages).prop_map(|(predicates, languages)| TextRules {
+        predicates: predicates
+            .iter()
+            .map(|p| format!("http://e/p{p}"))
+            .collect(),
+        languages: languages.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Commits, a compaction of the changes into files, old states, and readers who see one graph.
+    #[test]
+    fn searches_are_those_of_a_naive_reader(
+        base in prop::collection::btree_set(quad(), 0..12),
+        changes in prop::collection::vec((prop::collection::btree_set(quad(), 0..5), any::<u64>(), any::<bool>()), 1..4),
+        rules in rules(),
+        words in [0..WORDS.len(), 0..WORDS.len()],
+        is_or in any::<bool>(),
+    ) {
+        let words = words.map(|at| WORDS[at]);
+        let store = Store::new(&base, rules.clone());
+        let mut states = BTreeMap::new();
+        let mut now = base;
+        states.insert(store.engine.database().snapshot().commit(), now.clone());
+        for (inserted, seed, checkpoints) in changes {
+            let deleted: Quads = now.iter().enumerate().filter(|(at, _)| seed >> (at % 64) & 3 == 0).map(|(_, quad)| quad.clone()).collect();
+            let commit = store.change(&inserted, &deleted);
+            now = now.difference(&deleted).chain(&inserted).cloned().collect();
+            states.insert(commit, now.clone());
+            if checkpoints {
+                store.writer.checkpoint().unwrap();
+            }
+            for graph in [None, Some("http://e/g1")] {
+                let found = store.ask(&query(words, is_or, graph, ""), &QueryOptions::of_process());
+                prop_assert_eq!(&found, &expected(&now, &rules, words, is_or, graph));
+                // With room for all, a limit changes nothing.
+                let found = store.ask(&query(words, is_or, graph, "; text:limit 1000"), &QueryOptions::of_process());
+                prop_assert_eq!(&found, &expected(&now, &rules, words, is_or, graph));
+                // Of who sees one graph: the same as over a database with nothing else.
+                let mut names = GraphNames::default();
+                names.named.insert(iri("g1".to_owned()));
+                let scope = ReadScope::only(Asker::Process, names);
+                let options = QueryOptions { scope, ..QueryOptions::of_process() };
+                let found = store.ask(&query(words, is_or, graph, "; text:score ?score"), &options);
+                let seen: Quads = now.iter().filter(|quad| quad.3 == Some(iri("g1".to_owned()))).cloned().collect();
+                prop_assert_eq!(&found, &expected(&seen, &rules, words, is_or, graph));
+            }
+        }
+        for (commit, state) in &states {
+            let snapshot = store.engine.database().snapshot_at(At::Commit(*commit)).unwrap();
+            let options = QueryOptions { snapshot: Some(snapshot), ..QueryOptions::of_process() };
+            let found = store.ask(&query(words, is_or, None, ""), &options);
+            prop_assert_eq!(&found, &expected(state, &rules, words, is_or, None), "commit {}", commit);
+        }
+        let directory = store.directory.path().to_path_buf();
+        let Store { engine, writer, directory: kept, .. } = store;
+        drop((engine, writer));
+        let verified = verify(&directory, |_| {}).unwrap();
+        prop_assert!(verified.is_empty(), "{:?}", verified);
+        // After a restart the texts in memory are made anew; an index that is made anew has them in its file.
+        let database = Database::open(&directory).unwrap();
+        let rebuilt = database.set_text_rules(Some(rules.clone()), None).unwrap();
+        let engine = Engine::new(Arc::new(database), EngineOptions::default()).unwrap();
+        prop_assert_eq!(rebuilt.commit(), *states.keys().last().unwrap());
+        let writer = engine.database().open_writer(WriterOptions::default()).unwrap();
+        let store = Store {
+            engine,
+            writer,
+            runtime: tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap(),
+            directory: kept,
+        };
+        let found = store.ask(&query(words, is_or, None, ""), &QueryOptions::of_process());
+        prop_assert_eq!(&found, &expected(&now, &rules, words, is_or, None));
+    }
+}
+
+const WINES: &str =
+    "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :a rdfs:label \"red wine\"@en ; :price 7 .
+    :b rdfs:label \"red red wines of an old cellar\"@en ; :price 9 .
+    :c rdfs:label \"white wine\"@en ; :note \"red wine\" .
+    :d rdfs:label \"vin rouge\"@fr .
+    :g { :e rdfs:label \"red wine\"@en }";
+
+fn wines() -> Fixture {
+    let fixture = Fixture::new(WINES);
+    let database = fixture.engine.database();
+    database
+        .set_text_rules(Some(TextRules::default()), None)
+        .unwrap();
+    fixture
+}
+
+fn rows(fixture: &Fixture, query: &str) -> Vec<String> {
+    match fixture.ask(query).unwrap() {
+        Answer::Solutions(rows) => rows,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_search_joins_with_the_pattern_around_it() {
+    let fixture = wines();
+    let query = "PREFIX : <http://e/> SELECT ?e { SERVICE text:search { [] text:query \"red wine\" ; text:property rdfs:label ; \
+        text:entity ?e } ?e :price ?p FILTER(?p > 8) }";
+    assert_eq!(rows(&fixture, query), ["e=<http://e/b>"]);
+    let query = "PREFIX : <http://e/> SELECT ?p { SERVICE text:search { [] text:query \"red\" ; text:entity :c ; text:property ?p } }";
+    assert_eq!(rows(&fixture, query), ["p=<http://e/note>"]);
+    let query = "SELECT ?g ?e { GRAPH ?g { SERVICE text:search { [] text:query \"red\" ; text:entity ?e } } }";
+    assert_eq!(rows(&fixture, query), ["e=<http://e/e> g=<http://e/g>"]);
+}
+
+#[test]
+fn searches_as_other_stores_write_them_are_understood() {
+    let fixture = wines();
+    let query = "SELECT ?e { ?e rdfs:label ?l . ?l <bif:contains> \"'white wine' or rouge\" }";
+    let mut found = rows(&fixture, query);
+    found.sort();
+    assert_eq!(found, ["e=<http://e/c>", "e=<http://e/d>"]);
+    let query = "PREFIX ql: <http://qlever.cs.uni-freiburg.de/builtin-functions/> \
+        SELECT ?e { ?e rdfs:label ?l . ?l ql:contains-word \"red cell*\" }";
+    assert_eq!(rows(&fixture, query), ["e=<http://e/b>"]);
+    let query = "SELECT ?e { ?e rdfs:label ?l . ?l <bif:contains> ?words }";
+    let error = fixture.ask(query).unwrap_err().to_string();
+    assert!(error.contains("a variable and a string"), "{error}");
+}
+
+#[test]
+fn a_limit_lets_the_best_through_and_highlights_say_what_was_found() {
+    let fixture = wines();
+    let query = "SELECT ?e ?h { SERVICE text:search { [] text:query \"red OR rouge*\" ; text:property rdfs:label ; text:entity ?e ; \
+        text:highlight ?h ; text:limit 1 } }";
+    let found = rows(&fixture, query);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains("<b>"), "{found:?}");
+    let query = "SELECT ?e { SERVICE text:search { [] text:query \"wine\" ; text:entity ?e ; text:score ?s } } ORDER BY DESC(?s) ?e LIMIT 1";
+    assert_eq!(rows(&fixture, query).len(), 1);
+}
+
+#[test]
+fn an_update_finds_what_it_has_written_itself() {
+    let fixture = wines();
+    let writer = fixture.writer();
+    let engine = &fixture.engine;
+    let options = orrery_sparql::UpdateOptions::of_process();
+    let text = "PREFIX : <http://e/> INSERT DATA { :new rdfs:label \"a sparkling wine that nobody knew before\" } ; \
+        INSERT { ?e :found true } WHERE { SERVICE text:search { [] text:query \"sparkl*\" ; text:entity ?e } }";
+    let update = engine.prepare_update(text, &options).unwrap();
+    let mut transaction = writer.begin().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime
+        .block_on(engine.apply(&update, &options, &mut transaction))
+        .unwrap();
+    transaction
+        .commit(CommitOptions::default())
+        .unwrap()
+        .wait()
+        .unwrap();
+    drop(writer);
+    let found = rows(
+        &fixture,
+        "PREFIX : <http://e/> SELECT ?e { ?e :found true }",
+    );
+    assert_eq!(found, ["e=<http://e/new>"]);
+}
+
+#[test]
+fn plans_with_what_was_found_are_not_kept() {
+    let fixture = wines();
+    let query = "SELECT ?e { SERVICE text:search { [] text:query \"white\" ; text:entity ?e } }";
+    assert_eq!(rows(&fixture, query).len(), 1);
+    let writer = fixture.writer();
+    Fixture::commit(
+        &writer,
+        "<http://e/x> <http://e/p> \"a white house on the hill\" .",
+        true,
+    );
+    assert_eq!(rows(&fixture, query).len(), 2);
+}
+
+#[test]
+fn mistakes_get_messages_that_help() {
+    let fixture = wines();
+    for (inner, message) in [
+        ("[] text:entity ?e", "no text:query"),
+        ("[] text:query ?q", "has to be a string"),
+        ("[] text:query \"a\" ; text:querry \"b\"", "no text:querry"),
+        (
+            "[] text:query \"a OR\"",
+            "a word is missing after \"OR\" (character 5)",
+        ),
+        ("[] text:query \"a\" ; text:limit 0", "a number from 1"),
+        (
+            "[] text:query \"a\" ; text:entity ?e ; text:literal ?e",
+            "in two ways",
+        ),
+        (
+            "[] text:query \"a\" . ?s rdfs:label ?l",
+            "different subjects",
+        ),
+        ("[] text:query \"a\" ; rdfs:label ?l", "outside of it"),
+        ("", "it is empty"),
+        (
+            "[] text:query \"a\" FILTER(true)",
+            "something else than triples",
+        ),
+    ] {
+        let query = format!("SELECT * {{ SERVICE text:search {{ {inner} }} }}");
+        let error = fixture.ask(&query).map(|_| inner).unwrap_err().to_string();
+        assert!(error.contains(message), "{inner}: {error}");
+    }
+    let fixture = Fixture::new(WINES);
+    let query = "SELECT * { SERVICE text:search { [] text:query \"a\" ; text:entity ?e } }";
+    let error = fixture.ask(query).unwrap_err().to_string();
+    assert!(error.contains("orrery text create"), "{error}");
+}
