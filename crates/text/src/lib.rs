@@ -12,7 +12,7 @@
 //! changes; a search asks all of them with the same statistics, so that it makes no difference to a score in which part a document
 //! lies. Postings, positions, automata and compression are `tantivy`'s; what is ours are the analysis by languages, the queries, and the statistics.
 //!
-//! Cost: building takes the memory that is given, some 20 MB of text a second and core; a search one pass over the postings of its words. Not done here: files, snapshots, quads,
+//! Cost: building takes the memory that is given; a search one pass over the postings of its words. Not done here: files, snapshots, quads,
 //! and who may see what: `storage` and what stands above it know of these.
 
 mod analysis;
