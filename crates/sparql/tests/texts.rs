@@ -312,6 +312,100 @@ fn searches_as_other_stores_write_them_are_understood() {
 }
 
 #[test]
+fn jenas_searches_are_understood() {
+    let fixture = wines();
+    let label = "<http://www.w3.org/2000/01/rdf-schema#label>";
+    let ask = |pattern: &str| {
+        let query = format!(
+            "PREFIX text: <http://jena.apache.org/text#> PREFIX : <http://e/> SELECT * {{ {pattern} }}"
+        );
+        let mut found = rows(&fixture, &query);
+        found.sort();
+        found
+    };
+    assert_eq!(ask("?s text:query \"white\""), ["s=<http://e/c>"]);
+    assert_eq!(
+        ask(&format!(
+            "?s text:query ({label} \"red\") FILTER EXISTS {{ ?s :price ?p }}"
+        )),
+        ["s=<http://e/a>", "s=<http://e/b>"]
+    );
+    assert_eq!(
+        ask(&format!(
+            "(?s [] ?l [] ?p) text:query ({label} :note \"vin OR white\" 10)"
+        )),
+        [
+            format!("l=\"vin rouge\"@fr p={label} s=<http://e/d>"),
+            format!("l=\"white wine\"@en p={label} s=<http://e/c>"),
+        ]
+    );
+    assert_eq!(
+        ask("?s text:query (\"red OR rouge\" \"lang:fr\")"),
+        ["s=<http://e/d>"]
+    );
+    assert_eq!(
+        ask("?s text:query (\"red\" 1 \"lang:none\")"),
+        ["s=<http://e/c>"]
+    );
+    assert_eq!(
+        ask("(?s ?score ?l ?g) text:query \"red\" FILTER(?score > 0)").len(),
+        1,
+        "in one named graph"
+    );
+    assert_eq!(ask(":c text:query \"red\"").len(), 1);
+    for (pattern, message) in [
+        ("?s text:query ?q", "without a string"),
+        ("?s text:query (\"a\" ?n)", "without a string"),
+        (
+            "?s text:query (\"a\" \"highlight:s:<em>\")",
+            "a limit or a language",
+        ),
+        ("(?a ?b ?c ?d ?e ?f) text:query \"a\"", "more than five"),
+        ("(?a 7) text:query \"a\"", "text:score is a variable"),
+    ] {
+        let query = format!("PREFIX text: <http://jena.apache.org/text#> SELECT * {{ {pattern} }}");
+        let error = fixture
+            .ask(&query)
+            .map(|_| pattern)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(message), "{pattern}: {error}");
+    }
+}
+
+#[test]
+fn a_language_and_properties_restrict_a_search() {
+    let fixture = wines();
+    let ask = |rest: &str| {
+        let query = format!(
+            "PREFIX : <http://e/> SELECT ?e {{ SERVICE text:search {{ [] text:query \"red OR rouge\" ; text:entity ?e ; {rest} }} }}"
+        );
+        let mut found = rows(&fixture, &query);
+        found.sort();
+        found
+    };
+    for limit in ["", " ; text:limit 1000"] {
+        assert_eq!(
+            ask(&format!("text:language \"fr\"{limit}")),
+            ["e=<http://e/d>"]
+        );
+        assert_eq!(
+            ask(&format!("text:language \"\"{limit}")),
+            ["e=<http://e/c>"]
+        );
+        assert_eq!(
+            ask(&format!("text:language \"EN\"{limit}")),
+            ["e=<http://e/a>", "e=<http://e/b>"]
+        );
+        assert_eq!(ask(&format!("text:language \"en-gb\"{limit}")), [""; 0]);
+        assert_eq!(
+            ask(&format!("text:property ?p, :note{limit}")),
+            ["e=<http://e/c>"]
+        );
+    }
+}
+
+#[test]
 fn a_limit_lets_the_best_through_and_highlights_say_what_was_found() {
     let fixture = wines();
     let query = "SELECT ?e ?h { SERVICE text:search { [] text:query \"red OR rouge*\" ; text:property rdfs:label ; text:entity ?e ; \

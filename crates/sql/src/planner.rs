@@ -40,7 +40,7 @@ use crate::facts::SessionFacts;
 use crate::files::{ExternalTable, file_table, is_external, named_files, rename_files};
 use crate::graph::{
     ClassFunction, ClassesFunction, PropertiesFunction, QUADS, SeenGraphs, SparqlFunction,
-    declare_columns, quads,
+    TextSearchFunction, declare_columns, quads,
 };
 use crate::lookup::shown;
 use crate::mapped::is_mapped;
@@ -99,6 +99,8 @@ impl Planner {
             state.register_udtf("classes", Arc::new(ClassesFunction(function.clone())));
             let properties = PropertiesFunction(function.clone());
             state.register_udtf("class_properties", Arc::new(properties));
+            let texts = TextSearchFunction(function.clone());
+            state.register_udtf("text_search", Arc::new(texts));
             state.register_udtf("sparql", Arc::new(function));
         }
         let seen = SeenCatalog {

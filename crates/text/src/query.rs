@@ -28,6 +28,8 @@ const DISTANCE_MAX: u8 = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     pub(crate) root: Node,
+    /// The analyzer whose documents are searched, if not all.
+    pub(crate) only: Option<Analyzer>,
 }
 
 /// A part of a query.
@@ -46,6 +48,14 @@ pub(crate) enum Node {
 }
 
 impl Query {
+    /// Searches only documents whose words are cut as those of a language, in lower case, or of none: of a language with a stemmer just its own, else all
+    /// without a stemmer.
+    #[must_use]
+    pub fn in_language(mut self, tag: Option<&str>) -> Self {
+        self.only = Some(Analyzer::of_language(tag));
+        self
+    }
+
     /// Reads a query.
     ///
     /// # Errors
@@ -66,7 +76,10 @@ impl Query {
             return Err(parser.error("there is no \"(\" for this \")\""));
         }
         match found {
-            Some(Clause { node, is_not: None }) => Ok(Self { root: node }),
+            Some(Clause { node, is_not: None }) => Ok(Self {
+                root: node,
+                only: None,
+            }),
             Some(Clause {
                 is_not: Some(at), ..
             }) => Err(only_not(at)),
@@ -81,7 +94,7 @@ impl Query {
     pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let words = words.into_iter().filter(|word| has_words(word));
         let all: Vec<Node> = words.map(|word| Node::Words(word.to_owned())).collect();
-        all_of(all, Vec::new()).map(|root| Self { root })
+        all_of(all, Vec::new()).map(|root| Self { root, only: None })
     }
 
     /// Calls `each` with every part that documents are found by; not with those that take some away.

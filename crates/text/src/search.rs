@@ -54,6 +54,9 @@ pub fn search<'p>(
 ) -> Result<(), TextError> {
     let fields = Fields::of_all();
     for analyzer in Analyzer::all() {
+        if query.only.is_some_and(|only| only != analyzer) {
+            continue;
+        }
         let has_documents = |part: &OpenPart| part.documents_of(analyzer) > 0;
         if !parts.clone().into_iter().any(has_documents) {
             continue;

@@ -9,6 +9,7 @@ use futures::TryStreamExt;
 use orrery_joint::EngineGraphs;
 use orrery_sparql::{Engine, EngineOptions, UpdateOptions};
 use orrery_sql::{Error, Outcome, Session, SessionOptions};
+use orrery_storage::text::TextRules;
 use orrery_storage::{CommitOptions, Database, Writer, WriterOptions, build_small};
 
 /// A database of both, and who asks.
@@ -22,10 +23,18 @@ pub struct House {
 
 /// A database with these data, and a session over it.
 pub fn house(data: &str) -> House {
+    house_with(data, None)
+}
+
+/// The same with an index of the texts that rules select.
+pub fn house_with(data: &str, rules: Option<TextRules>) -> House {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
     build_small(&path, &[]).unwrap();
     let database = Arc::new(Database::open(&path).unwrap());
+    if rules.is_some() {
+        database.set_text_rules(rules, None).unwrap();
+    }
     let writer = database.open_writer(WriterOptions::default()).unwrap();
     let engine = Arc::new(Engine::new(Arc::clone(&database), EngineOptions::default()).unwrap());
     let graphs = EngineGraphs::new(Arc::clone(&engine));

@@ -43,7 +43,7 @@ pub(super) fn algorithm_name(iri: &str) -> Option<&str> {
 }
 
 /// The service that searches in the index of texts.
-const TEXTS: &str = "https://orrery-db.org/text#search";
+pub(super) const TEXTS: &str = "https://orrery-db.org/text#search";
 
 /// Whether a service searches in the index of texts.
 pub(crate) fn searches_texts(name: &NamedNodePattern) -> bool {

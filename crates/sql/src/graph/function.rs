@@ -1,11 +1,11 @@
-//! `sparql('SELECT ...')` and `sparql('SELECT ...', 'a text, b numeric(10,2)')`; classes of entities, and what there is of them.
+//! `sparql('SELECT ...')` and `sparql('SELECT ...', 'a text, b numeric(10,2)')`; classes of entities, and what there is of them; searches in texts.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::DataFusionError;
+use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::logical_expr::Expr;
 use orrery_storage::table::ColumnType;
 
@@ -119,6 +119,15 @@ pub(crate) struct ClassesFunction(pub(crate) SparqlFunction);
 /// `class_properties('iri')`: what its entities have.
 pub(crate) struct PropertiesFunction(pub(crate) SparqlFunction);
 
+/// `text_search('words', limit, 'iri' ...)`: the quads whose texts match, the best so many.
+pub(crate) struct TextSearchFunction(pub(crate) SparqlFunction);
+
+impl fmt::Debug for TextSearchFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextSearchFunction").finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for ClassFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClassFunction").finish_non_exhaustive()
@@ -140,9 +149,21 @@ impl fmt::Debug for PropertiesFunction {
 impl SparqlFunction {
     /// The solutions of a query of ours.
     fn of(&self, text: &str) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+        self.typed(text, |_| None)
+    }
+
+    /// The same, with the types of some variables.
+    fn typed(
+        &self,
+        text: &str,
+        type_of: impl Fn(&str) -> Option<ColumnType>,
+    ) -> Result<Arc<dyn TableProvider>, DataFusionError> {
         self.is_called.store(true, Ordering::Relaxed);
         let selected = self.graphs.source.columns(text, &self.graphs.snapshot)?;
-        let columns = selected.into_iter().map(|column| said(column, None));
+        let columns = selected.into_iter().map(|column| {
+            let declared = type_of(&column.name);
+            said(column, declared)
+        });
         let table = GraphTable::new(&self.graphs, text.into(), columns.collect());
         Ok(Arc::new(table))
     }
@@ -201,5 +222,70 @@ impl TableFunctionImpl for PropertiesFunction {
             "SELECT ?property (COUNT(DISTINCT ?s) AS ?entities) (COUNT(?o) AS ?values) \
              {{ ?s a <{iri}> ; ?property ?o }} GROUP BY ?property"
         ))
+    }
+}
+
+impl TextSearchFunction {
+    /// The search in SPARQL.
+    fn text(exprs: &[Expr]) -> Result<String> {
+        let wrong = || {
+            Error::new(
+                SqlState::UndefinedFunction,
+                "text_search takes words, how many at most, and perhaps IRIs of properties",
+            )
+            .with_hint(
+                "Write text_search('red wine', 20, 'http://www.w3.org/2000/01/rdf-schema#label').",
+            )
+        };
+        let [
+            Expr::Literal(words, _),
+            Expr::Literal(ScalarValue::Int64(Some(limit)), _),
+            properties @ ..,
+        ] = exprs
+        else {
+            return Err(wrong());
+        };
+        let words = words.try_as_str().flatten().ok_or_else(wrong)?;
+        let mut of = " ; text:property ?property".to_owned();
+        for property in properties {
+            let iri = text_of(property).map_err(|_| wrong())?;
+            require_iri(iri)?;
+            of += &format!(" ; text:property <{iri}>");
+        }
+        let words = quoted(words);
+        Ok(format!(
+            "PREFIX text: <https://orrery-db.org/text#> SELECT ?entity ?property ?literal ?score ?highlight {{ SERVICE text:search {{ \
+             [] text:query {words}{of} ; text:entity ?entity ; text:literal ?literal ; text:score ?score ; text:highlight ?highlight ; \
+             text:limit {limit} }} }}"
+        ))
+    }
+}
+
+/// A string as SPARQL writes it (SPARQL 1.1, 19.7).
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => quoted.extend(['\\', char]),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            char => quoted.push(char),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+impl TableFunctionImpl for TextSearchFunction {
+    fn call_with_args(
+        &self,
+        args: TableFunctionArgs<'_, '_>,
+    ) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+        let text = Self::text(args.exprs())?;
+        self.0.typed(&text, |name| match name {
+            "score" => Some(ColumnType::Double),
+            _ => None,
+        })
     }
 }

@@ -35,7 +35,9 @@ use crate::Result;
 
 pub(crate) use class::{ENTITY, IRI_TYPE};
 pub(crate) use declared::declare_columns;
-pub(crate) use function::{ClassFunction, ClassesFunction, PropertiesFunction, SparqlFunction};
+pub(crate) use function::{
+    ClassFunction, ClassesFunction, PropertiesFunction, SparqlFunction, TextSearchFunction,
+};
 pub(crate) use node::is_of_graphs;
 pub(crate) use quads::{QUADS, quads};
 

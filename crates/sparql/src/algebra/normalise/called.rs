@@ -1,6 +1,8 @@
-//! Which patterns stand for a walk over a list or a container (`lists`).
+//! Which patterns stand for a walk over a list or a container (`lists`), or for a search in texts with what it asks for in lists (`text/foreign`).
 
-use spargebra::term::{NamedNodePattern, TriplePattern};
+use oxrdf::NamedNode;
+use oxrdf::vocab::rdf;
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
 /// Jena's namespace of functions of lists.
 const LIST: &str = "http://jena.apache.org/ARQ/list#";
@@ -9,12 +11,16 @@ pub(super) const RDFS_MEMBER: &str = "http://www.w3.org/2000/01/rdf-schema#membe
 /// What `rdfs:member` is called here; no text can write it as a name of a list's.
 pub(super) const CONTAINER: &str = "a container";
 
-/// Whether some of the patterns stand for a walk.
+/// Jena's search in texts, and what it is called here.
+const JENA_TEXTS: &str = "http://jena.apache.org/text#query";
+pub(super) const TEXTS: &str = "a search in texts";
+
+/// Whether some of the patterns stand for something else.
 pub(super) fn has_calls(patterns: &[TriplePattern]) -> bool {
     patterns.iter().any(|pattern| called(pattern).is_some())
 }
 
-/// Whether some of them stand for a walk over a list.
+/// Whether some of them stand for a walk over a list, or have lists for a search.
 pub(super) fn has_lists(patterns: &[TriplePattern]) -> bool {
     patterns
         .iter()
@@ -25,7 +31,33 @@ pub(super) fn has_lists(patterns: &[TriplePattern]) -> bool {
 pub(super) fn called(pattern: &TriplePattern) -> Option<&str> {
     match &pattern.predicate {
         NamedNodePattern::NamedNode(node) if node.as_str() == RDFS_MEMBER => Some(CONTAINER),
+        NamedNodePattern::NamedNode(node) if node.as_str() == JENA_TEXTS => Some(TEXTS),
         NamedNodePattern::NamedNode(node) => node.as_str().strip_prefix(LIST),
         NamedNodePattern::Variable(_) => None,
     }
+}
+
+/// Takes the triples of a list `(?a ?b ...)` out of the patterns: its members. `None` where it has more than `most`, or the patterns have no such list.
+pub(super) fn taken_list(
+    patterns: &mut Vec<TriplePattern>,
+    list: &TermPattern,
+    most: usize,
+) -> Option<Vec<TermPattern>> {
+    let nil = TermPattern::NamedNode(rdf::NIL.into_owned());
+    let mut members = Vec::new();
+    let mut cell = list.clone();
+    while cell != nil {
+        let mut of_cell = |predicate: NamedNode| {
+            let predicate = NamedNodePattern::from(predicate);
+            let is_it = |it: &TriplePattern| it.subject == cell && it.predicate == predicate;
+            let at = patterns.iter().position(is_it)?;
+            Some(patterns.remove(at).object)
+        };
+        if !matches!(cell, TermPattern::BlankNode(_)) || members.len() == most {
+            return None;
+        }
+        members.push(of_cell(rdf::FIRST.into_owned())?);
+        cell = of_cell(rdf::REST.into_owned())?;
+    }
+    Some(members)
 }

@@ -20,7 +20,8 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 
-use super::called::{CONTAINER, RDFS_MEMBER, called};
+use super::called::{CONTAINER, RDFS_MEMBER, TEXTS, called, taken_list};
+use super::text::jena_search;
 use super::{Normaliser, PatternPlace};
 use crate::algebra::{Group, Var};
 use crate::error::{QueryError, Result};
@@ -35,6 +36,8 @@ struct Call {
 }
 
 enum Asks {
+    /// A search, which has its subject in it.
+    Texts(GraphPattern),
     Member(TermPattern),
     Length(TermPattern),
     Index(TermPattern, TermPattern),
@@ -57,6 +60,7 @@ impl Normaliser<'_> {
             let asks = match called(pattern) {
                 Some("member") => Asks::Member(pattern.object.clone()),
                 Some("length") => Asks::Length(pattern.object.clone()),
+                Some(TEXTS) => Asks::Texts(jena_search(pattern, &mut rest)?),
                 Some(CONTAINER) => Asks::OfContainer(pattern.object.clone()),
                 Some("index") => {
                     let [index, member] = taken_pair(&mut rest, &pattern.object)?;
@@ -84,6 +88,7 @@ impl Normaliser<'_> {
     fn with_call(&mut self, group: Group, call: Call, place: &PatternPlace) -> Result<Group> {
         let Call { of, asks } = call;
         match asks {
+            Asks::Texts(search) => self.joined(group, &search, place),
             Asks::Member(member) => {
                 let first = PropertyPathExpression::NamedNode(rdf::FIRST.into_owned());
                 let path = PropertyPathExpression::Sequence(Box::new(cells()), Box::new(first));
@@ -335,29 +340,10 @@ fn variable_of(term: &TermPattern) -> Variable {
 
 /// Takes the triples of `(?index ?member)` out of the patterns.
 fn taken_pair(patterns: &mut Vec<TriplePattern>, list: &TermPattern) -> Result<[TermPattern; 2]> {
-    let mut pair = Vec::with_capacity(2);
-    let mut cell = list.clone();
-    while matches!(cell, TermPattern::BlankNode(_)) && pair.len() < 2 {
-        let mut of_cell = |predicate: NamedNode| {
-            let is_it = |it: &TriplePattern| {
-                it.subject == cell && it.predicate == NamedNodePattern::from(predicate.clone())
-            };
-            let at = patterns.iter().position(is_it)?;
-            Some(patterns.remove(at).object)
-        };
-        let first = of_cell(rdf::FIRST.into_owned());
-        let rest = of_cell(rdf::REST.into_owned());
-        let (Some(first), Some(rest)) = (first, rest) else {
-            break;
-        };
-        pair.push(first);
-        cell = rest;
-    }
-    let is_ended = cell == TermPattern::NamedNode(rdf::NIL.into_owned());
-    match <[TermPattern; 2]>::try_from(pair) {
-        Ok(pair) if is_ended => Ok(pair),
-        _ => Err(QueryError::unsupported(
+    let pair = taken_list(patterns, list, 2).unwrap_or_default();
+    <[TermPattern; 2]>::try_from(pair).map_err(|_| {
+        QueryError::unsupported(
             "list:index without a pair behind it; write `?list list:index (?index ?member)`",
-        )),
-    }
+        )
+    })
 }

@@ -31,7 +31,8 @@ use spargebra::term::TriplePattern;
 
 use self::best::{Best, Found};
 use self::foreign::ForeignSearch;
-use self::request::{Property, Request};
+pub(super) use self::foreign::jena_search;
+use self::request::Request;
 use super::{Normaliser, PatternPlace};
 use crate::algebra::{Group, Item, Quad, Scope, Slot, Values, Var};
 use crate::error::{QueryError, Result};
@@ -58,6 +59,7 @@ impl Normaliser<'_> {
             view: &view,
             reader: &reader,
             query: &request.query,
+            language: request.language.as_deref().map(language_rules),
             normaliser: self,
         };
         let predicates = search.predicates(&request, &rules)?;
@@ -92,6 +94,7 @@ impl Normaliser<'_> {
             view: &view,
             reader: &reader,
             query: &query,
+            language: None,
             normaliser: self,
         };
         let rows = search.all()?.into_iter().map(|hit| vec![Some(hit.id)]);
@@ -130,9 +133,9 @@ impl Normaliser<'_> {
         }
         let mut group = Group::of(Item::Values(Values { variables, rows }));
         let predicate = match (&request.property, predicates) {
-            (Property::Variable(name), _) => Slot::Variable(self.variable(name)),
-            (_, Some(only)) if only.len() == 1 => Slot::Constant(only[0]),
-            _ => Slot::Variable(self.table.fresh("property")),
+            (Some(name), _) => Slot::Variable(self.variable(name)),
+            (None, Some(only)) if only.len() == 1 => Slot::Constant(only[0]),
+            (None, _) => Slot::Variable(self.table.fresh("property")),
         };
         if let (Slot::Variable(variable), Some(predicates)) =
             (predicate, self.restricting(request)?)
@@ -175,10 +178,7 @@ impl Normaliser<'_> {
             None => None,
             Some(term) => self.slot(term, &mut Vec::new())?.variable(),
         };
-        let property = match &request.property {
-            Property::Variable(name) => Some(self.variable(name)),
-            Property::Any | Property::Each(_) => None,
-        };
+        let property = request.property.as_ref().map(|name| self.variable(name));
         let literal = request.literal.as_ref().map(|name| self.variable(name));
         let score = request.score.as_ref().map(|name| self.variable(name));
         let highlight = request.highlight.as_ref().map(|name| self.variable(name));
@@ -265,6 +265,8 @@ struct Search<'s, 'q> {
     view: &'s Arc<ReadView>,
     reader: &'s TextReader,
     query: &'s Query,
+    /// What takes literals in the language that is asked for.
+    language: Option<TextRules>,
     normaliser: &'s Normaliser<'q>,
 }
 
@@ -300,17 +302,25 @@ impl Search<'_, '_> {
                 "a search that more than {HITS_MAX} literals match, without text:limit"
             )));
         }
-        if self.view.scope().graphs().is_some() {
-            let mut seen = Vec::with_capacity(hits.len());
+        let sees_all = self.view.scope().graphs().is_none();
+        if !sees_all || self.language.is_some() {
+            let mut kept = Vec::with_capacity(hits.len());
             for hit in hits {
                 self.normaliser.context.patience().check()?;
-                if self.stands_in_a_quad(hit.id)? {
-                    seen.push(hit);
+                if (sees_all || self.stands_in_a_quad(hit.id)?) && self.is_in_language(hit.id)? {
+                    kept.push(hit);
                 }
             }
-            hits = seen;
+            hits = kept;
         }
         Ok(hits)
+    }
+
+    fn is_in_language(&self, id: TermId) -> Result<bool> {
+        let Some(rules) = &self.language else {
+            return Ok(true);
+        };
+        Ok(rules.text_of(&self.normaliser.context.term(id)?).is_some())
     }
 
     fn stands_in_a_quad(&self, id: TermId) -> Result<bool> {
@@ -339,6 +349,9 @@ impl Search<'_, '_> {
                     break;
                 }
                 self.normaliser.context.patience().check()?;
+                if !self.is_in_language(hit.id)? {
+                    continue;
+                }
                 self.quads_of(*hit, subject, predicates, scope, limit, &mut rows)?;
             }
             if rows.len() >= limit || !has_more {
@@ -414,8 +427,10 @@ fn predicates(
     request: &Request,
     rules: &TextRules,
 ) -> Result<Option<Vec<TermId>>> {
-    let asked: Vec<&str> = match &request.property {
-        Property::Each(iris) => {
+    let asked: Vec<&str> = match request.properties.as_slice() {
+        [] if rules.predicates.is_empty() => return Ok(None),
+        [] => rules.predicates.iter().map(String::as_str).collect(),
+        iris => {
             let covered = |iri: &str| {
                 rules.predicates.is_empty() || rules.predicates.iter().any(|known| known == iri)
             };
@@ -427,10 +442,6 @@ fn predicates(
             }
             iris.iter().map(String::as_str).collect()
         }
-        Property::Any | Property::Variable(_) if rules.predicates.is_empty() => return Ok(None),
-        Property::Any | Property::Variable(_) => {
-            rules.predicates.iter().map(String::as_str).collect()
-        }
     };
     let mut ids = Vec::with_capacity(asked.len());
     for iri in asked {
@@ -439,6 +450,13 @@ fn predicates(
     ids.sort_unstable();
     ids.dedup();
     Ok(Some(ids))
+}
+
+fn language_rules(language: &str) -> TextRules {
+    TextRules {
+        languages: vec![language.to_owned()],
+        ..TextRules::default()
+    }
 }
 
 fn is_in(scope: &Scope, graph: TermId) -> bool {

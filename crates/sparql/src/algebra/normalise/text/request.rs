@@ -6,31 +6,28 @@ use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use crate::error::{QueryError, Result};
 
-const TEXT: &str = "https://orrery-db.org/text#";
+pub(super) const TEXT: &str = "https://orrery-db.org/text#";
 /// Solutions that a limit may let through.
 const LIMIT_MAX: usize = 100_000;
 const FORM: &str = "SERVICE text:search { [] text:query \"words\" ; text:property rdfs:label ; text:entity ?e ; text:literal ?l ; \
-     text:score ?s ; text:highlight ?h ; text:limit 20 }, of which text:query is needed";
+     text:language \"en\" ; text:score ?s ; text:highlight ?h ; text:limit 20 }, of which text:query is needed";
 
 /// A search.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) query: Query,
-    pub(super) property: Property,
+    /// The language of its literals, in small letters with all its regions; an empty one means none.
+    pub(super) language: Option<String>,
+    /// What stands for the predicate.
+    pub(super) property: Option<Variable>,
+    /// IRIs of predicates that quads may have; without any, all.
+    pub(super) properties: Vec<String>,
     /// A variable, a blank node or an IRI.
     pub(super) entity: Option<TermPattern>,
     pub(super) literal: Option<Variable>,
     pub(super) score: Option<Variable>,
     pub(super) highlight: Option<Variable>,
     pub(super) limit: Option<usize>,
-}
-
-/// Which predicates quads may have.
-#[derive(Debug)]
-pub(super) enum Property {
-    Any,
-    Each(Vec<String>),
-    Variable(Variable),
 }
 
 impl Request {
@@ -61,15 +58,16 @@ impl Request {
         let query = Query::parse(&query).map_err(|error| {
             QueryError::unsupported(format!("the text:query {query:?}: {error}"))
         })?;
-        let property = match (parts.property, parts.properties.is_empty()) {
-            (Some(_), false) => return Err(wrong("text:property is a variable and an IRI")),
-            (Some(variable), true) => Property::Variable(variable),
-            (None, true) => Property::Any,
-            (None, false) => Property::Each(parts.properties),
+        let query = match parts.language.as_deref() {
+            None => query,
+            Some("") => query.in_language(None),
+            language => query.in_language(language),
         };
         Ok(Self {
             query,
-            property,
+            language: parts.language,
+            property: parts.property,
+            properties: parts.properties,
             entity: parts.entity,
             literal: parts.literal,
             score: parts.score,
@@ -82,6 +80,7 @@ impl Request {
 #[derive(Default)]
 struct Parts {
     query: Option<String>,
+    language: Option<String>,
     properties: Vec<String>,
     property: Option<Variable>,
     entity: Option<TermPattern>,
@@ -133,6 +132,14 @@ impl Parts {
                     "text:query has to be a string in the text of the query",
                 )),
             },
+            "language" => match object {
+                TermPattern::Literal(literal) if is_language(literal.value()) => {
+                    once(name, &mut self.language, literal.value().to_lowercase())
+                }
+                _ => Err(wrong(
+                    "text:language is a language as en or en-gb, or \"\" for strings without one",
+                )),
+            },
             "property" => match object {
                 TermPattern::NamedNode(node) => {
                     self.properties.push(node.as_str().to_owned());
@@ -164,6 +171,11 @@ impl Parts {
             other => Err(wrong(&format!("there is no text:{other}"))),
         }
     }
+}
+
+fn is_language(tag: &str) -> bool {
+    tag.chars()
+        .all(|char| char.is_ascii_alphanumeric() || char == '-')
 }
 
 fn variable(name: &str, object: &TermPattern) -> Result<Variable> {
