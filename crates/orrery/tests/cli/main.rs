@@ -30,6 +30,7 @@ mod server_memory;
 mod snb;
 mod soak;
 mod sql;
+mod texts;
 mod tls;
 mod tpch;
 mod vectors;
