@@ -41,3 +41,4 @@ pub use expression::{
 pub use values::{Arithmetic, Value};
 pub use xpath_regex::beginnings::{Beginning, beginnings};
 pub use xpath_regex::fault::{RegexFault, pattern_fault, replacement_fault};
+pub use xpath_regex::grams::regex_grams;

@@ -170,8 +170,8 @@ pub struct Tuning {
     /// Whether aggregation goes below joins, and over complements, wherever it may, though it saves nothing. Default: only where it
     /// pays.
     pub aggregates_early: bool,
-    /// Whether what is joined to rows that are there starts from their values wherever it may, though it is small, and whether the
-    /// keys of a hash join's build side thin out the probe side, likewise. Default: only where it pays.
+    /// Whether what is joined to rows that are there starts from their values wherever it may, though it is small, whether the
+    /// keys of a hash join's build side thin out the probe side, likewise, and whether texts are looked up by trigrams, likewise. Default: only where it pays.
     pub reduces_always: bool,
     /// Whether the order of a join is kept for later queries of the same shape with similar counts, and taken from earlier
     /// ones. Default: yes.
@@ -179,6 +179,9 @@ pub struct Tuning {
     /// Whether the plan of a query is kept for later queries of the same shape with similar counts, and taken from earlier ones. Only
     /// where all other settings are as by default. Default: yes.
     pub keeps_plans: bool,
+    /// Whether tests of texts (`CONTAINS`, `REGEX`) look literals up in an index of trigrams, where the state has one and few have what the
+    /// test needs. Default: yes.
+    pub looks_grams_up: bool,
     /// Partitions of everything that can have several, in place of the planner's choice: each gets every so manyeth
     /// pair of rows, however little that is. Default: none.
     pub partitions: Option<usize>,
@@ -197,6 +200,7 @@ impl Default for Tuning {
             reduces_always: false,
             keeps_orders: true,
             keeps_plans: true,
+            looks_grams_up: true,
             partitions: None,
             graph_branches_max: 64,
         }

@@ -188,6 +188,7 @@ fn rules() -> impl Strategy<Value = TextRules> {
             .map(|p| format!("http://e/p{p}"))
             .collect(),
         languages: languages.into_iter().map(str::to_owned).collect(),
+        grams: false,
     })
 }
 

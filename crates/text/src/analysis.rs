@@ -15,6 +15,8 @@ use tantivy::tokenizer::{
     TextAnalyzer, TokenizerManager,
 };
 
+use crate::grams::{GRAMS, GramTokenizer};
+
 /// Words with more bytes are passed over.
 const WORD_BYTES_MAX: usize = 255;
 
@@ -148,6 +150,8 @@ fn new_tokenizers() -> TokenizerManager {
     let manager = TokenizerManager::new();
     // It asks for one for fields without words too.
     manager.register("default", Analyzer::PLAIN.to_tantivy());
+    let grams = TextAnalyzer::builder(GramTokenizer::default()).build();
+    manager.register(GRAMS, grams);
     for analyzer in Analyzer::all() {
         manager.register(analyzer.name(), analyzer.to_tantivy());
     }

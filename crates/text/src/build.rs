@@ -48,12 +48,15 @@ impl std::fmt::Debug for PartBuilder {
 }
 
 impl PartBuilder {
-    /// Begins one that will take about so much memory.
+    /// Begins one that will take about so much memory, with grams or without.
     ///
     /// # Errors
     /// When there is no such memory.
-    pub fn new(memory_bytes: usize) -> Result<Self, TextError> {
-        let fields = Fields::of_all();
+    pub fn new(memory_bytes: usize, has_grams: bool) -> Result<Self, TextError> {
+        let fields = match has_grams {
+            true => Fields::with_grams(),
+            false => Fields::of_all(),
+        };
         let directory = RamDirectory::create();
         let settings = IndexSettings {
             docstore_compress_dedicated_thread: false,
@@ -89,6 +92,9 @@ impl PartBuilder {
         document.add_text(self.fields.stems(analyzer), text);
         if analyzer.has_stems() {
             document.add_text(self.fields.words(analyzer), text);
+        }
+        if let Some(grams) = self.fields.grams() {
+            document.add_text(grams, text);
         }
         self.writer.add_document(document)?;
         self.documents[analyzer.number()] += 1;

@@ -12,6 +12,8 @@
 //! changes; a search asks all of them with the same statistics, so that it makes no difference to a score in which part a document
 //! lies. Postings, positions, automata and compression are `tantivy`'s; what is ours are the analysis by languages, the queries, and the statistics.
 //!
+//! An index may have the trigrams of its texts too (`grams`): so substrings and regular expressions are answered.
+//!
 //! Cost: building takes the memory that is given; a search one pass over the postings of its words. Not done here: files, snapshots, quads,
 //! and who may see what: `storage` and what stands above it know of these.
 
@@ -19,6 +21,10 @@ mod analysis;
 mod build;
 mod error;
 mod files;
+mod fold;
+mod gram_query;
+mod gram_search;
+mod grams;
 mod highlight;
 mod part;
 mod query;
@@ -29,6 +35,9 @@ pub use analysis::{ANALYZERS, Analyzer};
 pub use build::{Part, PartBuilder};
 pub use error::{QueryError, TextError};
 pub use files::PartFile;
+pub use fold::fold;
+pub use gram_query::GramQuery;
+pub use gram_search::gram_search;
 pub use highlight::{HighlightOptions, Highlighter};
 pub use part::{DocumentCounts, OpenPart};
 pub use query::{QUERY_BYTES_MAX, Query};

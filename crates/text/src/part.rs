@@ -1,9 +1,11 @@
 //! A part, open for searches.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tantivy::{Index, ReloadPolicy, Searcher, SegmentReader, Term};
+use tantivy::schema::Field;
+use tantivy::{Index, InvertedIndexReader, ReloadPolicy, Searcher, SegmentReader, Term};
 
 use crate::analysis::{ANALYZERS, Analyzer, tokenizers};
 use crate::error::TextError;
@@ -57,11 +59,14 @@ impl OpenPart {
     pub fn open(files: Vec<PartFile>, counts: &DocumentCounts) -> Result<Self, TextError> {
         let mut index = Index::open(PartDirectory::new(files))?;
         index.set_tokenizers(tokenizers().clone());
-        let fields = Fields::of_all();
-        if index.schema() != fields.schema {
-            let what = "its fields are not those that this program writes".to_owned();
-            return Err(TextError::Damaged(what));
-        }
+        let known = [Fields::of_all(), Fields::with_grams()];
+        let fields = known
+            .into_iter()
+            .find(|fields| index.schema() == fields.schema);
+        let fields = fields.ok_or_else(|| {
+            let what = "its fields are not those that this program writes";
+            TextError::Damaged(what.to_owned())
+        })?;
         let reader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
@@ -102,6 +107,20 @@ impl OpenPart {
 
     pub(crate) fn segment(&self) -> &SegmentReader {
         self.searcher.segment_reader(0)
+    }
+
+    /// Whether it has the grams of its documents.
+    pub fn has_grams(&self) -> bool {
+        self.fields.grams().is_some()
+    }
+
+    pub(crate) fn gram_field(&self) -> Result<Field, TextError> {
+        let grams = self.fields.grams();
+        grams.ok_or_else(|| TextError::Damaged("it has no grams".to_owned()))
+    }
+
+    pub(crate) fn grams(&self) -> Result<Arc<InvertedIndexReader>, TextError> {
+        Ok(self.segment().inverted_index(self.gram_field()?)?)
     }
 
     /// How many words the documents of an analyzer have.

@@ -14,10 +14,10 @@ type Document = (String, Option<&'static str>);
 /// The parts of an index, cut at random.
 fn index(documents: &[Document], cuts: &[usize]) -> Vec<OpenPart> {
     let mut parts = Vec::new();
-    let mut part = PartBuilder::new(1 << 20).unwrap();
+    let mut part = PartBuilder::new(1 << 20, false).unwrap();
     for (number, (text, tag)) in documents.iter().enumerate() {
         if cuts.contains(&number) && part.documents() > 0 {
-            let full = std::mem::replace(&mut part, PartBuilder::new(1 << 20).unwrap());
+            let full = std::mem::replace(&mut part, PartBuilder::new(1 << 20, false).unwrap());
             parts.push(full.finish().unwrap().open().unwrap());
         }
         part.add(7 * number as u64, text, *tag).unwrap();
@@ -246,14 +246,14 @@ fn parts_know_their_numbers() {
 
 #[test]
 fn numbers_that_do_not_ascend_are_refused() {
-    let mut part = PartBuilder::new(1 << 20).unwrap();
+    let mut part = PartBuilder::new(1 << 20, false).unwrap();
     part.add(3, "a", None).unwrap();
     assert!(part.add(3, "b", None).is_err());
 }
 
 #[test]
 fn a_part_without_the_documents_that_it_should_have_is_damaged() {
-    let mut part = PartBuilder::new(1 << 20).unwrap();
+    let mut part = PartBuilder::new(1 << 20, false).unwrap();
     part.add(3, "a", None).unwrap();
     let part = part.finish().unwrap();
     assert!(OpenPart::open(part.files, &Default::default()).is_err());

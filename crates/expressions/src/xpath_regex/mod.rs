@@ -17,6 +17,7 @@
 pub(crate) mod beginnings;
 mod blocks;
 pub(crate) mod fault;
+pub(crate) mod grams;
 mod required;
 #[cfg(test)]
 mod tests;

@@ -112,6 +112,10 @@ pub(crate) enum TextCommand {
         /// Only literals in this language, with its regions; "" for those without a language; may be given several times
         #[arg(long = "language", value_name = "TAG")]
         languages: Vec<String>,
+        /// With every three characters of each text, so that CONTAINS, REGEX, STRSTARTS and STRENDS look few literals up instead of reading all;
+        /// makes the index larger
+        #[arg(long)]
+        grams: bool,
         /// Memory to use at most
         #[arg(long, value_name = "BYTES", default_value = "512M")]
         memory: Bytes,

@@ -18,6 +18,7 @@ pub(crate) fn run(command: TextCommand) -> Result<(), Failure> {
             database,
             properties,
             languages,
+            grams,
             memory,
         } => {
             for iri in &properties {
@@ -28,6 +29,7 @@ pub(crate) fn run(command: TextCommand) -> Result<(), Failure> {
             let rules = TextRules {
                 predicates: properties,
                 languages: languages.iter().map(|tag| tag.to_lowercase()).collect(),
+                grams,
             };
             make(&database.directory, Some(rules), &memory)?
         }
@@ -86,6 +88,7 @@ fn list(directory: &Path, format: ReportFormat) -> Result<String, Failure> {
         let report = json!({
             "properties": rules.predicates,
             "languages": rules.languages,
+            "grams": rules.grams,
             "texts": in_base,
             "texts_since": in_memory,
             "bytes": bytes,
@@ -103,7 +106,8 @@ fn list(directory: &Path, format: ReportFormat) -> Result<String, Failure> {
         true => "\"\"".to_owned(),
         false => tag.clone(),
     });
-    text += &format!("properties {properties}\nlanguages  {languages}\n");
+    let grams = if rules.grams { "yes" } else { "no" };
+    text += &format!("properties {properties}\nlanguages  {languages}\ngrams      {grams}\n");
     text += &format!(
         "{}, {} on disk; {} since the base was written, {} in memory\n",
         Counted(in_base, "text"),

@@ -23,6 +23,7 @@ use crate::plan::expected_rows::{NodeEstimates, identity};
 use crate::plan::order::order_cache::OrderCache;
 use crate::plan::relation::Relation;
 use crate::plan::rewrite::repeated::RepeatedSubqueries;
+use crate::plan::rewrite::text_tests::GramSearches;
 use crate::statistics::{Counts, Estimator};
 
 /// Nodes of one plan.
@@ -68,6 +69,8 @@ pub(crate) struct Planner<'s> {
     pub(in crate::plan) rows_asked: Option<usize>,
     /// Orders of earlier joins, if they are kept.
     pub(in crate::plan) orders: Option<Arc<OrderCache>>,
+    /// What was looked up in an index of trigrams.
+    pub(in crate::plan) grams: GramSearches,
     /// Look-ups that sampling may still do.
     pub(in crate::plan) lookups_left: Cell<usize>,
 }
@@ -94,6 +97,7 @@ impl<'s> Planner<'s> {
             is_set: false,
             rows_asked: None,
             orders: None,
+            grams: GramSearches::default(),
             lookups_left: Cell::new(SAMPLED_LOOKUPS_MAX),
         }
     }
@@ -109,8 +113,11 @@ impl<'s> Planner<'s> {
         Self { orders, ..self }
     }
 
-    /// What was counted for the plan, if all of it is known by constants.
+    /// What was counted for the plan, if all of it is known by constants, and nothing was looked up by texts.
     pub(crate) fn counts(&self) -> Option<Counts> {
+        if self.grams.are_possible() {
+            return None;
+        }
         let counts = self.estimator.counts()?;
         Some(Counts {
             are_of_commit: counts.are_of_commit || self.context.is_bound_to_commit(),

@@ -235,7 +235,9 @@ impl PartMaker<'_> {
             };
             let begun = match part {
                 Some(part) => part,
-                None => part.insert(PartBuilder::new(self.part_bytes).map_err(error)?),
+                None => {
+                    part.insert(PartBuilder::new(self.part_bytes, self.rules.grams).map_err(error)?)
+                }
             };
             begun.add(id.bits(), text, tag).map_err(error)?;
             if (begun.memory_bytes() >= self.part_bytes || begun.is_full())

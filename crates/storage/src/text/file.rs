@@ -161,7 +161,13 @@ impl TextFile {
                 files.push(PartFile { name, bytes });
             }
             let opened = OpenPart::open(files, &part.documents);
-            parts.push(opened.map_err(|error| self.error(error))?);
+            let opened = opened.map_err(|error| self.error(error))?;
+            if opened.has_grams() != self.rules.grams {
+                return Err(corrupt(
+                    "its rules and its parts do not agree on grams".to_owned(),
+                ));
+            }
+            parts.push(opened);
         }
         Ok(parts)
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use orrery_term::{Term, TermId, TermKind};
-use orrery_text::{Figures, Hit, OpenPart, PartBuilder, Query, search};
+use orrery_text::{Figures, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search};
 
 use super::file::{TextFile, text_error};
 use super::recent::{RECENT_BYTES_MAX, RecentPart, Taken};
@@ -18,6 +18,9 @@ use crate::{Error, Result};
 
 /// Memory that tantivy's tables begin with for a part in memory.
 const PART_BYTES: usize = 1 << 20;
+
+/// Changes since the base that a query which can do without the index waits for.
+const GRAM_CHANGES_MAX: u64 = 200_000;
 
 /// The texts of a state, as somebody sees it.
 #[derive(Debug)]
@@ -83,6 +86,45 @@ impl TextReader {
         let parts = base.iter().chain(self.recent.iter().map(|part| &**part));
         let mut found = |hit: Hit| found(TermId::from_bits(hit.number), hit.score);
         search(parts, query, figures, go_on, &mut found)
+            .map_err(|error| text_error(self.snapshot.directory(), error))
+    }
+}
+
+/// Looking grams up.
+impl TextReader {
+    /// Of what a view shows, where its index has grams and nothing stands against using them: what came since the base is not too much, and all of it is committed. Who asks can do without.
+    ///
+    /// # Errors
+    /// When files cannot be read.
+    pub fn for_grams(view: &ReadView) -> Result<Option<Self>> {
+        let snapshot = view.snapshot();
+        let has_grams = snapshot.text_rules().is_some_and(|rules| rules.grams);
+        if !has_grams || snapshot.is_of_transaction() || snapshot.change_count() > GRAM_CHANGES_MAX
+        {
+            return Ok(None);
+        }
+        match Self::new(view) {
+            Err(Error::TextsBehind { .. }) => Ok(None),
+            reader => reader,
+        }
+    }
+
+    /// Gives the ids of literals to `found`, in no order: of all that the rules select, those whose text can be what is asked for, and others. Or does
+    /// nothing and says `false`, where more than so many postings would have to be read. From time to time `go_on` is asked.
+    ///
+    /// # Errors
+    /// When files cannot be read, or the rules have no grams; [`Error::SearchStopped`] when `go_on` says no.
+    pub fn with_grams(
+        &self,
+        query: &GramQuery,
+        postings_max: u64,
+        go_on: &mut dyn FnMut() -> bool,
+        found: &mut dyn FnMut(TermId),
+    ) -> Result<bool> {
+        let parts = self.base_parts()?.iter();
+        let parts = parts.chain(self.recent.iter().map(|part| &**part));
+        let mut found = |number| found(TermId::from_bits(number));
+        gram_search(parts, query, postings_max, go_on, &mut found)
             .map_err(|error| text_error(self.snapshot.directory(), error))
     }
 }
@@ -283,7 +325,8 @@ impl<'s> Selected<'s> {
             };
             let begun = match &mut part {
                 Some(part) => part,
-                None => part.insert(PartBuilder::new(PART_BYTES).map_err(error)?),
+                None => part
+                    .insert(PartBuilder::new(PART_BYTES, self.file.rules().grams).map_err(error)?),
             };
             begun.add(id.bits(), text, tag).map_err(error)?;
         }

@@ -16,6 +16,9 @@ pub struct TextRules {
     /// Languages, in lower case: `en` takes `en-gb` too, an empty one strings without a tag. Without any, all.
     #[serde(default)]
     pub languages: Vec<String>,
+    /// Whether the index has the trigrams of its texts too, for substrings and regular expressions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub grams: bool,
 }
 
 /// An index of the texts of a base.
@@ -40,6 +43,11 @@ impl TextRules {
                     !language.is_empty() && (rest.is_empty() || rest.starts_with('-'))
                 }),
             })
+    }
+
+    /// Whether quads with a predicate are looked at.
+    pub fn takes_predicate(&self, iri: &str) -> bool {
+        self.predicates.is_empty() || self.predicates.iter().any(|known| known == iri)
     }
 
     /// The text of a term and its language tag, if it is indexed.

@@ -368,6 +368,7 @@ impl Store {
                 reduces_always: variant.vector_rows.is_some(),
                 keeps_orders: true,
                 keeps_plans: true,
+                looks_grams_up: true,
                 partitions: variant.partitions,
                 graph_branches_max: match variant.vector_rows {
                     Some(_) => 0,

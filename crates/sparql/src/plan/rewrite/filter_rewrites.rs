@@ -9,6 +9,7 @@
 //! * `FILTER(?o < 5)` or `FILTER(STRSTARTS(?o, "abc"))` on the object of a pattern with constant predicate: the ids that
 //!   can pass are a few ranges of POSG ([`id_ranges`](crate::plan::estimate::id_ranges), [`text_prefixes`](crate::plan::estimate::text_prefixes)). The filter stays; the ranges bound what is read, and their
 //!   exact length is the estimate.
+//! * `FILTER(CONTAINS(?o, "abc"))` and `REGEX` are joins with literals where an index of trigrams finds few ([`gram_filters`](super::gram_filters)).
 //! * `FILTER(?a IN (<x>, <y>))`, or the same written with `||`, is a join with these IRIs, where the group would have much more to
 //!   read without.
 //!
@@ -102,6 +103,14 @@ impl Planner<'_> {
                 && let Item::Quad(quad) = &mut with_filters_rewritten.to_mut().items[at]
             {
                 quad.object_ranges = ranges;
+            }
+        }
+        // Last: ranges of ids may leave so little that nothing has to be looked up.
+        if self.has_grams() {
+            let values = self.gram_values(&with_filters_rewritten, outside)?;
+            if !values.is_empty() {
+                let items = &mut with_filters_rewritten.to_mut().items;
+                items.extend(values.into_iter().map(Item::Values));
             }
         }
         Ok(with_filters_rewritten)

@@ -3,6 +3,7 @@
 //! | file | rewrite |
 //! | --- | --- |
 //! | [`filter_rewrites`] | filters become joins, constants and ranges of ids |
+//! | [`gram_filters`], [`text_tests`] | tests of texts become joins with the literals that an index of trigrams finds |
 //! | [`semi_join`] | the right side of a join starts from the values of the left |
 //! | [`correlation`] | a group that is started from outer rows gives its inner groups their values |
 //! | [`eager_aggregation`], [`parts`], [`totals`] | what hangs on the rest by some variables is aggregated below the join |
@@ -21,6 +22,7 @@ pub(super) mod distinct_skip_scan;
 mod eager_aggregation;
 mod existence;
 mod filter_rewrites;
+mod gram_filters;
 pub(super) mod parts;
 mod path_chains;
 pub(super) mod repeated;
@@ -28,4 +30,5 @@ mod semi_join;
 mod shared_matching;
 mod shared_subqueries;
 mod subquery_text;
+pub(super) mod text_tests;
 mod totals;

@@ -1,0 +1,296 @@
+//! `CONTAINS`, `STRSTARTS`, `STRENDS` and `REGEX` through the trigrams of an index of texts.
+//!
+//! ```text
+//! ?s rdfs:label ?l   FILTER(REGEX(?l, "ing.*ed s"))
+//!     filter -> AND and OR of trigrams -> the index -> literals that have them -> VALUES ?l { ... }   beside the pattern, and the filter
+//! ```
+//!
+//! The filter stays and decides, so what is added takes nothing away as long as every literal is in it that can pass. Which ones are those:
+//!
+//! * The variable is the object of a pattern in the same group, so it has a value that stands in a quad; with a predicate that the index
+//!   covers, or the index covers all. If the index is of some languages, another filter has to say which language it is.
+//! * Of a term that is no string these functions are errors, but of its `STR`. There the objects of the predicate that are no strings come in too, if they are few.
+//!
+//! What is found is used where it is few: literals for [`ROWS_PER_CANDIDATE`] rows of the smallest pattern each, [`CANDIDATES_MAX`] at most. Before anything is read it is known how many
+//! postings that takes. A plan for such a filter is not kept: what was found is of one state, and one needle is rare where another is not.
+//!
+//! Of who does not see all graphs, literals that stand in no quad of the predicate that they see are left out before they are counted.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use orrery_storage::text::{TextReader, TextRules};
+use orrery_storage::{COLUMNS, Permutation};
+use orrery_term::{Term, TermId, TermKind};
+use orrery_text::GramQuery;
+
+use crate::algebra::{Group, Item, Quad, Slot, Values, Var, VarSet};
+use crate::error::Result;
+use crate::plan::planner::Planner;
+use crate::plan::rewrite::text_tests::{TextTest, language};
+
+/// Literals at most.
+const CANDIDATES_MAX: usize = 50_000;
+/// Rows of the smallest pattern for each literal, from which on to look these up is better than to filter.
+const ROWS_PER_CANDIDATE: f64 = 16.0;
+/// Of fewer rows nothing is looked up.
+const ROWS_MIN: f64 = 1_000.0;
+/// Postings that are read for each row that would be filtered: they are a few nanoseconds each.
+const POSTINGS_PER_ROW: f64 = 2.0;
+/// Literals that are looked at for who does not see all graphs, of hidden quads and of others.
+const LITERALS_UNSEEN_MAX: usize = 4 * CANDIDATES_MAX;
+/// Postings that are read for them, whatever they see.
+const POSTINGS_UNSEEN_MAX: u64 = 1 << 20;
+/// Quads of a predicate whose objects are no strings, or may be none.
+const OTHER_ROWS_MAX: u64 = 4_096;
+
+impl Planner<'_> {
+    /// Whether the state has an index of trigrams that may be used.
+    pub(super) fn has_grams(&self) -> bool {
+        let rules = self.context.snapshot().text_rules();
+        self.tuning.looks_grams_up && rules.is_some_and(|rules| rules.grams)
+    }
+
+    /// The literals that filters on texts leave for variables of the group's patterns, where they are few. `outside` are variables that have values already.
+    pub(super) fn gram_values(&self, group: &Group, outside: &VarSet) -> Result<Vec<Values>> {
+        let mut asked: Vec<(Var, TextTest<'_>)> = Vec::new();
+        for filter in &group.filters {
+            let Some(more) = TextTest::of(filter) else {
+                continue;
+            };
+            let Some(var) = self.table.get(more.variable) else {
+                continue;
+            };
+            match asked.iter_mut().find(|(known, _)| *known == var) {
+                Some((_, known)) => {
+                    let grams = std::mem::replace(&mut known.grams, GramQuery::anything());
+                    known.grams = grams.and(more.grams);
+                    known.is_of_any_term &= more.is_of_any_term;
+                }
+                None => asked.push((var, more)),
+            }
+        }
+        asked.retain(|(var, _)| !outside.contains(*var));
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.grams.note_possible();
+        let Some(rules) = self.context.snapshot().text_rules() else {
+            return Ok(Vec::new());
+        };
+        let mut all = Vec::new();
+        for (var, mut asked) in asked {
+            let language = language(&group.filters, asked.variable);
+            // What has a language is a string.
+            asked.is_of_any_term &= language.as_deref().is_none_or(str::is_empty);
+            let is_of_rules = match &language {
+                Some(tag) => rules.takes_language(Some(tag.as_str()).filter(|tag| !tag.is_empty())),
+                None => rules.languages.is_empty(),
+            };
+            if asked.grams.is_anything() || !is_of_rules {
+                continue;
+            }
+            if let Some(found) = self.candidates(group, var, &asked, rules)? {
+                let rows = found.iter().map(|id| vec![Some(*id)]);
+                all.push(Values {
+                    variables: vec![var],
+                    rows: rows.collect(),
+                });
+            }
+        }
+        Ok(all)
+    }
+
+    /// The literals that a variable of the group can be, if they are few.
+    fn candidates(
+        &self,
+        group: &Group,
+        var: Var,
+        asked: &TextTest<'_>,
+        rules: &TextRules,
+    ) -> Result<Option<Arc<[TermId]>>> {
+        let mut fewest: Option<f64> = None;
+        for item in &group.items {
+            if let Item::Quad(_) = item {
+                let rows = self.estimate(item)?.rows;
+                fewest = Some(fewest.map_or(rows, |fewest| fewest.min(rows)));
+            }
+        }
+        let is_forced = self.tuning.reduces_always;
+        let Some(rows) = fewest.filter(|rows| is_forced || *rows >= ROWS_MIN) else {
+            return Ok(None);
+        };
+        let mut covered = None;
+        for item in &group.items {
+            if let Item::Quad(quad) = item
+                && quad.object == Slot::Variable(var)
+                && self.is_covered(quad, rules)?
+            {
+                covered = Some(quad.predicate);
+                break;
+            }
+        }
+        let predicate = match covered {
+            Some(Slot::Constant(predicate)) => Some(predicate),
+            Some(Slot::Variable(_)) if !asked.is_of_any_term => None,
+            Some(Slot::Variable(_) | Slot::Absent) | None => return Ok(None),
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an estimate, bounded"
+        )]
+        let (most, postings_max) = match is_forced {
+            true => (CANDIDATES_MAX, POSTINGS_UNSEEN_MAX),
+            false => (
+                ((rows / ROWS_PER_CANDIDATE) as usize).min(CANDIDATES_MAX),
+                (rows * POSTINGS_PER_ROW) as u64,
+            ),
+        };
+        let key = (asked.grams.clone(), predicate, asked.is_of_any_term, most);
+        if let Some(known) = self.grams.known(&key) {
+            return Ok(known);
+        }
+        let others = match predicate.filter(|_| asked.is_of_any_term) {
+            None => Some(Vec::new()),
+            Some(predicate) => self.others(predicate)?,
+        };
+        let found = match others {
+            None => None,
+            Some(others) => self
+                .literals_with(&asked.grams, predicate, (most, postings_max))?
+                .map(|mut found| {
+                    found.extend(others);
+                    found.sort_unstable();
+                    found.dedup();
+                    found
+                })
+                .filter(|found| found.len() <= most),
+        };
+        self.context
+            .note_touches(found.as_ref().map_or(0, |found| found.len() as u64));
+        let found: Option<Arc<[TermId]>> = found.map(Arc::from);
+        self.grams.note(key, found.clone());
+        Ok(found)
+    }
+
+    /// Whether the index has all strings that stand in the pattern's quads.
+    fn is_covered(&self, quad: &Quad, rules: &TextRules) -> Result<bool> {
+        if rules.predicates.is_empty() {
+            return Ok(true);
+        }
+        let Slot::Constant(predicate) = quad.predicate else {
+            return Ok(false);
+        };
+        match self.context.term(predicate)? {
+            Term::Iri(iri) => Ok(rules.takes_predicate(&iri)),
+            _ => Ok(false),
+        }
+    }
+
+    /// The literals that have the grams, if they are not more than so many, and no more than so many postings have to be read.
+    fn literals_with(
+        &self,
+        grams: &GramQuery,
+        predicate: Option<TermId>,
+        (most, postings_max): (usize, u64),
+    ) -> Result<Option<Vec<TermId>>> {
+        let view = self.context.view();
+        let Some(reader) = TextReader::for_grams(view)? else {
+            return Ok(None);
+        };
+        // What hidden texts there are must not decide whether the index is used, as far as it can be afforded.
+        let sees_all = view.scope().graphs().is_none();
+        let (raw_most, postings_max) = match sees_all {
+            true => (most, postings_max),
+            false => (LITERALS_UNSEEN_MAX, POSTINGS_UNSEEN_MAX),
+        };
+        let mut found = Vec::new();
+        let mut count = 0;
+        let patience = self.context.patience();
+        let searched = reader.with_grams(
+            grams,
+            postings_max,
+            &mut || patience.check().is_ok(),
+            &mut |id| {
+                count += 1;
+                if count <= raw_most {
+                    found.push(id);
+                }
+            },
+        );
+        patience.check()?;
+        if !searched? || count > raw_most {
+            return Ok(None);
+        }
+        if sees_all {
+            return Ok(Some(found));
+        }
+        let (permutation, before) = match predicate {
+            Some(_) => (Permutation::Posg, predicate.as_slice()),
+            None => (Permutation::Ospg, [].as_slice()),
+        };
+        let Some(index) = view.index(permutation) else {
+            return Ok(None);
+        };
+        let mut seen = Vec::new();
+        for id in found {
+            patience.check()?;
+            if !index.range(&[before, &[id]].concat())?.is_empty() {
+                seen.push(id);
+            }
+        }
+        Ok(Some(seen))
+    }
+
+    /// The objects of a predicate that are no strings, or may be none; `None` if there are many.
+    fn others(&self, predicate: TermId) -> Result<Option<Vec<TermId>>> {
+        const OBJECT: usize = 1;
+        let dictionary = self.context.snapshot().dictionary();
+        let literal =
+            |rank: u64| TermId::from_bits(TermId::first_of(TermKind::Literal).bits() + rank);
+        let before = |id: TermId| TermId::from_bits(id.bits() - 1);
+        let behind = |id: TermId| TermId::from_bits(id.bits() + 1);
+        // Of the dictionary: strings with a language, and without.
+        let (tagged, behind_tagged) =
+            (dictionary.lower_bound(b"L")?, dictionary.lower_bound(b"M")?);
+        let (plain, behind_plain) = (dictionary.lower_bound(b"S")?, dictionary.lower_bound(b"T")?);
+        let intervals = [
+            (TermId::from_bits(0), before(literal(tagged))),
+            (literal(behind_tagged), before(literal(plain))),
+            (
+                literal(behind_plain),
+                before(TermId::first_of(TermKind::ShortString)),
+            ),
+            (
+                behind(TermId::last_of(TermKind::ShortString)),
+                TermId::from_bits(u64::MAX),
+            ),
+        ];
+        let Some(index) = self.context.view().index(Permutation::Posg) else {
+            return Ok(None);
+        };
+        let mut others = Vec::new();
+        let mut rows = 0;
+        for (low, high) in intervals.into_iter().filter(|(low, high)| low <= high) {
+            let range = index.cursor().seek_between(
+                &[predicate],
+                Bound::Included(low),
+                Bound::Included(high),
+            )?;
+            rows += range.len();
+            if rows > OTHER_ROWS_MAX {
+                return Ok(None);
+            }
+            let mut wanted = [false; COLUMNS];
+            wanted[OBJECT] = true;
+            let mut scan = index.scan(range, wanted);
+            while let Some(vector) = scan.next_vector()? {
+                others.extend(vector.column(OBJECT).iter().copied().map(TermId::from_bits));
+            }
+        }
+        self.context.note_touches(rows);
+        others.dedup();
+        Ok(Some(others))
+    }
+}

@@ -1,0 +1,214 @@
+//! Looking grams up.
+//!
+//! What a query reads is known before it is read: of an AND the postings of the rarest gram, or of the OR that has the fewest; all others only say which
+//! of these documents stay, and are skipped through. So a needle of twenty characters costs what its rarest gram costs.
+
+use tantivy::postings::{SegmentPostings, TermInfo};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocId, DocSet, InvertedIndexReader, TERMINATED, Term};
+
+use crate::error::TextError;
+use crate::gram_query::GramQuery;
+use crate::part::OpenPart;
+use crate::schema::NUMBER;
+
+/// So few documents are looked at by who asks sooner than other grams are looked up.
+const FEW_DOCUMENTS: usize = 16;
+/// Postings between two looks at whether to go on.
+const BETWEEN_LOOKS: usize = 64 * 1024;
+
+/// Gives the number of every document that has the grams to `found`, and says so; or does nothing and says `false`, where more than so many postings would have to be read. From time
+/// to time `go_on` is asked.
+///
+/// # Errors
+/// When a part is damaged or has no grams, or `go_on` says no.
+pub fn gram_search<'p>(
+    parts: impl IntoIterator<Item = &'p OpenPart>,
+    query: &GramQuery,
+    postings_max: u64,
+    go_on: &mut dyn FnMut() -> bool,
+    found: &mut dyn FnMut(u64),
+) -> Result<bool, TextError> {
+    let mut looked_up = Vec::new();
+    let mut cost = 0_u64;
+    for part in parts {
+        let index = part.grams()?;
+        let tree = Node::of(&index, part, query)?;
+        cost = cost.saturating_add(tree.cost());
+        if cost > postings_max {
+            return Ok(false);
+        }
+        looked_up.push((part, index, tree));
+    }
+    for (part, index, tree) in looked_up {
+        let mut search = PartSearch {
+            index: &index,
+            go_on,
+            seen: 0,
+        };
+        let documents = search.read(&tree)?;
+        let numbers = part.segment().fast_fields().u64(NUMBER)?.values;
+        for document in documents {
+            found(numbers.get_val(document));
+        }
+    }
+    Ok(true)
+}
+
+/// A query, looked up in the terms of a part.
+enum Node {
+    /// None: no document has it.
+    Gram(Option<TermInfo>),
+    /// By cost; not empty.
+    All(Vec<Node>),
+    Any(Vec<Node>),
+    /// Every document, of which there are so many.
+    Every(DocId),
+}
+
+impl Node {
+    fn of(
+        index: &InvertedIndexReader,
+        part: &OpenPart,
+        query: &GramQuery,
+    ) -> Result<Self, TextError> {
+        let of_each = |queries: &[GramQuery]| -> Result<Vec<Self>, TextError> {
+            let nodes = queries.iter().map(|query| Self::of(index, part, query));
+            nodes.collect()
+        };
+        Ok(match query {
+            GramQuery::Gram(gram) => {
+                let term = Term::from_field_text(part.gram_field()?, gram);
+                let info = index.get_term_info(&term);
+                Self::Gram(info.map_err(tantivy::TantivyError::from)?)
+            }
+            GramQuery::All(all) if all.is_empty() => Self::Every(part.segment().max_doc()),
+            GramQuery::All(all) => {
+                let mut nodes = of_each(all)?;
+                nodes.sort_by_key(Self::cost);
+                Self::All(nodes)
+            }
+            GramQuery::Any(any) => Self::Any(of_each(any)?),
+        })
+    }
+
+    /// Postings that are read.
+    fn cost(&self) -> u64 {
+        match self {
+            Self::Gram(info) => info.as_ref().map_or(0, |info| u64::from(info.doc_freq)),
+            Self::All(all) => all.first().map_or(0, Self::cost),
+            Self::Any(any) => any.iter().map(Self::cost).sum(),
+            Self::Every(documents) => u64::from(*documents),
+        }
+    }
+}
+
+/// The search in one part.
+struct PartSearch<'s> {
+    index: &'s InvertedIndexReader,
+    go_on: &'s mut dyn FnMut() -> bool,
+    seen: usize,
+}
+
+impl PartSearch<'_> {
+    /// The documents of a query, ascending.
+    fn read(&mut self, node: &Node) -> Result<Vec<DocId>, TextError> {
+        match node {
+            Node::Gram(None) => Ok(Vec::new()),
+            Node::Gram(Some(info)) => {
+                let mut postings = self.postings(info)?;
+                let mut documents = Vec::with_capacity(info.doc_freq as usize);
+                let mut document = postings.doc();
+                while document != TERMINATED {
+                    documents.push(document);
+                    document = postings.advance();
+                }
+                self.note(documents.len())?;
+                Ok(documents)
+            }
+            Node::All(all) => {
+                let Some((first, others)) = all.split_first() else {
+                    return Ok(Vec::new());
+                };
+                let documents = self.read(first)?;
+                self.keep_all(documents, others)
+            }
+            Node::Any(any) => {
+                let mut documents = Vec::new();
+                for one in any {
+                    documents.extend(self.read(one)?);
+                }
+                Ok(each_once(documents))
+            }
+            Node::Every(count) => Ok((0..*count).collect()),
+        }
+    }
+
+    /// Those of some documents that a query has, too.
+    fn keep(&mut self, documents: &[DocId], node: &Node) -> Result<Vec<DocId>, TextError> {
+        match node {
+            Node::Gram(None) => Ok(Vec::new()),
+            Node::Gram(Some(info)) => {
+                let mut postings = self.postings(info)?;
+                let mut kept = Vec::new();
+                let mut at = postings.doc();
+                for &document in documents {
+                    if at < document {
+                        at = postings.seek(document);
+                    }
+                    if at == document {
+                        kept.push(document);
+                    }
+                }
+                self.note(documents.len())?;
+                Ok(kept)
+            }
+            Node::All(all) => self.keep_all(documents.to_vec(), all),
+            Node::Any(any) => {
+                let mut kept = Vec::new();
+                for one in any {
+                    kept.extend(self.keep(documents, one)?);
+                }
+                Ok(each_once(kept))
+            }
+            Node::Every(_) => Ok(documents.to_vec()),
+        }
+    }
+
+    fn keep_all(
+        &mut self,
+        mut documents: Vec<DocId>,
+        all: &[Node],
+    ) -> Result<Vec<DocId>, TextError> {
+        for one in all {
+            if documents.len() <= FEW_DOCUMENTS {
+                break;
+            }
+            documents = self.keep(&documents, one)?;
+        }
+        Ok(documents)
+    }
+
+    fn postings(&self, info: &TermInfo) -> Result<SegmentPostings, TextError> {
+        let index = self.index;
+        let postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic);
+        Ok(postings.map_err(tantivy::TantivyError::from)?)
+    }
+
+    fn note(&mut self, postings: usize) -> Result<(), TextError> {
+        self.seen += postings;
+        if self.seen >= BETWEEN_LOOKS {
+            self.seen = 0;
+            if !(self.go_on)() {
+                return Err(TextError::Stopped);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn each_once(mut documents: Vec<DocId>) -> Vec<DocId> {
+    documents.sort_unstable();
+    documents.dedup();
+    documents
+}
