@@ -7,17 +7,21 @@ use proptest::prelude::*;
 use crate::analysis::Analyzer;
 use crate::highlight::is_near;
 use crate::query::Node;
-use crate::{Figures, Hit, OpenPart, PartBuilder, Query, search};
+use crate::{Figures, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search};
 
 type Document = (String, Option<&'static str>);
 
 /// The parts of an index, cut at random.
 fn index(documents: &[Document], cuts: &[usize]) -> Vec<OpenPart> {
+    index_of(documents, cuts, false)
+}
+
+fn index_of(documents: &[Document], cuts: &[usize], has_grams: bool) -> Vec<OpenPart> {
     let mut parts = Vec::new();
-    let mut part = PartBuilder::new(1 << 20, false).unwrap();
+    let mut part = PartBuilder::new(1 << 20, has_grams).unwrap();
     for (number, (text, tag)) in documents.iter().enumerate() {
         if cuts.contains(&number) && part.documents() > 0 {
-            let full = std::mem::replace(&mut part, PartBuilder::new(1 << 20, false).unwrap());
+            let full = std::mem::replace(&mut part, PartBuilder::new(1 << 20, has_grams).unwrap());
             parts.push(full.finish().unwrap().open().unwrap());
         }
         part.add(7 * number as u64, text, *tag).unwrap();
@@ -272,4 +276,52 @@ fn a_search_stops_when_it_is_told_to() {
         &mut |_| {},
     );
     assert!(matches!(stopped, Err(crate::TextError::Stopped)));
+}
+
+fn gram_query() -> impl Strategy<Value = GramQuery> {
+    let leaf = "[abß]{2,5}".prop_map(|text| GramQuery::of_text(&text));
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(one, other)| one.and(other)),
+            prop::collection::vec(inner, 1..4).prop_map(GramQuery::any),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// No document that has the grams is missed, none comes twice; where few are left, others may come.
+    #[test]
+    fn grams_find_what_the_model_finds(
+        texts in prop::collection::vec("[abAßS]{0,7}", 1..200),
+        cut in 0..200_usize,
+        query in gram_query(),
+    ) {
+        let documents: Vec<Document> = texts.into_iter().map(|text| (text, None)).collect();
+        let parts = index_of(&documents, &[cut], true);
+        let mut found = Vec::new();
+        let search = |postings_max, found: &mut Vec<u64>| {
+            gram_search(&parts, &query, postings_max, &mut || true, &mut |number| found.push(number)).unwrap()
+        };
+        prop_assert!(search(u64::MAX, &mut found));
+        found.sort_unstable();
+        let expected: Vec<u64> = (0..).zip(&documents).filter(|(_, (text, _))| query.finds(text)).map(|(number, _)| 7 * number).collect();
+        for number in &expected {
+            prop_assert!(found.contains(number), "{:?} misses {:?}", query, documents[*number as usize / 7]);
+        }
+        prop_assert!(found.is_sorted_by(|one, other| one < other));
+        prop_assert!(found.len() <= expected.len() + 2 * 32, "{} for {}", found.len(), expected.len());
+        let mut none = Vec::new();
+        prop_assert!(expected.is_empty() || !search(0, &mut none));
+        prop_assert!(none.is_empty() || expected.is_empty());
+    }
+}
+
+#[test]
+fn a_part_without_grams_says_so() {
+    let parts = index(&[("abc".to_owned(), None)], &[]);
+    let query = GramQuery::of_text("abc");
+    assert!(!parts[0].has_grams());
+    assert!(gram_search(&parts, &query, 1, &mut || true, &mut |_| {}).is_err());
 }

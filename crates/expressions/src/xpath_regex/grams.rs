@@ -336,6 +336,7 @@ mod tests {
         }
         assert_eq!(regex_grams("(", ""), None);
         assert_eq!(regex_grams("a", "?"), None);
+        assert_eq!(regex_grams(&"abc".repeat(10_000), ""), None);
     }
 
     #[test]
@@ -344,7 +345,7 @@ mod tests {
             "[ab][cd][ef][gh][ij][kl][mn][op]".repeat(200),
             "(abc|def|ghi|jkl)".repeat(200),
             "a{1,1000}b{500}".to_owned(),
-            "abcdefghij.".repeat(2_000),
+            "abcdefghij.".repeat(1_000),
             (0..500)
                 .map(|n| format!("word{n}"))
                 .collect::<Vec<_>>()
