@@ -10,6 +10,7 @@ use orrery_sparql::{
     Destination, Engine, EngineOptions, PreparedQuery, QueryError, QueryOptions, QueryResults,
     Tuning, term_to_oxrdf,
 };
+use orrery_storage::text::TextRules;
 use orrery_storage::{
     Asker, At, CommitOptions, Database, Durability, GraphNames, ReadScope, SmallQuad, Snapshot,
     Transaction, Writer, WriterOptions, build_small,
@@ -515,11 +516,21 @@ fn term(of: &oxrdf::Term) -> Result<Term<'static>, Error> {
     })
 }
 
+/// With an index of the trigrams of all texts, which tests of texts may look up.
+fn with_grams(database: Database) -> Result<Arc<Database>, Error> {
+    let rules = TextRules {
+        grams: true,
+        ..TextRules::default()
+    };
+    database.set_text_rules(Some(rules), Some(1 << 20))?;
+    Ok(Arc::new(database))
+}
+
 /// A database of the quads, of which every second comes by an update.
 fn updated(directory: &Path, quads: &[SmallQuad]) -> Result<Writer, Error> {
     let wrong = wrong_quads(quads);
     let first = quads.iter().step_by(2).chain(&wrong);
-    let database = Arc::new(build_small(directory, &first.cloned().collect::<Vec<_>>())?);
+    let database = with_grams(build_small(directory, &first.cloned().collect::<Vec<_>>())?)?;
     let writer = database.open_writer(WriterOptions::default())?;
     let mut transaction = writer.begin()?;
     let mut gone = ids(
@@ -547,7 +558,7 @@ fn updated_beside(
     let first: Vec<SmallQuad> = quads.iter().step_by(2).cloned().collect();
     let hidden = rules.hidden_quads((&first, &wrong), secrets);
     let base = [&first[..], &wrong, &hidden].concat();
-    let database = Arc::new(build_small(directory, &base)?);
+    let database = with_grams(build_small(directory, &base)?)?;
     let writer = database.open_writer(WriterOptions::default())?;
     let mut transaction = writer.begin()?;
     let gone = wrong.iter().chain(quads.iter().step_by(6));
