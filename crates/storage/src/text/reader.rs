@@ -231,14 +231,14 @@ impl<'s> Selected<'s> {
         Ok(())
     }
 
-    fn add(&self, taken: &mut Taken, new: &mut Vec<TermId>) -> Result<()> {
+    fn add(&self, taken: &mut Taken, new: &mut [TermId]) -> Result<()> {
         new.sort_unstable();
         if taken.bytes() > RECENT_BYTES_MAX && !new.is_empty() {
             return Err(Error::TextsBehind {
                 path: self.snapshot.directory().to_path_buf(),
             });
         }
-        let Some(part) = self.part(new.clone())? else {
+        let Some(part) = self.part(new.to_vec())? else {
             return Ok(());
         };
         let others = taken.take_mergeable(part.part.documents());
