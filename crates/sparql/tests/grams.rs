@@ -320,8 +320,10 @@ fn the_index_is_used_where_it_has_all_that_can_pass() {
 fn who_sees_some_graphs_is_told_of_no_other_literals() {
     let labels = fixture(LABELS, rules(&["label"], &[]));
     let query = "PREFIX : <http://e/> SELECT * { ?s :label ?l FILTER(CONTAINS(?l, \"singing\")) }";
-    let mut names = GraphNames::default();
-    names.has_default = true;
+    let names = GraphNames {
+        has_default: true,
+        ..GraphNames::default()
+    };
     let options = QueryOptions {
         scope: ReadScope::only(Asker::Process, names),
         ..QueryOptions::of_process()
