@@ -6,7 +6,9 @@
 
 pub mod bsbm;
 pub mod drivers;
+pub mod files;
 pub mod http_client;
+pub mod literals;
 pub mod report;
 pub mod snb;
 pub mod tpch;

@@ -24,6 +24,7 @@ mod snb;
 mod soak;
 mod soak_updates;
 mod store;
+mod target;
 mod tpch;
 mod update;
 mod vectors;
@@ -55,12 +56,13 @@ pub use peer::Peer;
 pub use pool::parameter_pool;
 pub use relational::{RelationalOptions, RelationalReport, RelationalTimes, relational};
 pub use snb::{
-    Difference, KindReport, KindTimes, SnbOptions, SnbReport, SnbRun, SnbTarget, ValidationReport,
-    snb, validate,
+    Difference, KindReport, KindTimes, SnbOptions, SnbReport, SnbRun, ValidationReport, snb,
+    validate,
 };
 pub use soak::{Figure, MemoryReport, SoakCount, SoakOptions, SoakReport, soak};
 pub use soak_updates::{SoakUpdatesOptions, SoakUpdatesReport, soak_updates};
 pub use store::{Bar, StoreOptions, StoreReport, store};
+pub use target::Target;
 pub use tpch::{
     TpchCompareReport, TpchOptions, TpchPair, TpchQueryTimes, TpchReport, compare_duckdb, tpch,
 };
@@ -159,9 +161,9 @@ pub enum BenchError {
         /// Why.
         message: String,
     },
-    /// The Social Network Benchmark: its files, or an operation.
+    /// A workload of LDBC: its files, or an operation.
     #[error("{what}: {message}")]
-    Snb {
+    Workload {
         /// Which file, or which operation.
         what: String,
         /// Why.

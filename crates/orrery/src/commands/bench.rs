@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
     Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions,
-    GuardOptions, Peer, RelationalOptions, ServerProcess, SnbOptions, SnbTarget, SoakOptions,
-    SoakUpdatesOptions, StoreOptions, TpchOptions, UpdateBenchOptions, VectorsOptions, cold,
-    compare, compare_duckdb, estimates, explore, floor, guard, relational, snb, soak, soak_updates,
-    store, tpch, update, validate, vectors,
+    GuardOptions, Peer, RelationalOptions, ServerProcess, SnbOptions, SoakOptions,
+    SoakUpdatesOptions, StoreOptions, Target, TpchOptions, UpdateBenchOptions, VectorsOptions,
+    cold, compare, compare_duckdb, estimates, explore, floor, guard, relational, snb, soak,
+    soak_updates, store, tpch, update, validate, vectors,
 };
 use orrery_bench::report::with_section;
 use orrery_bench::snb::generator::{self, SnbGenerateOptions};
@@ -116,7 +116,7 @@ fn run_snb(arguments: SnbArguments) -> Result<(), Failure> {
             Ok(())
         }
         Some(SnbCommand::Validate(arguments)) => {
-            let target = snb_target(arguments.directory, arguments.endpoint)?;
+            let target = target(arguments.directory, arguments.endpoint)?;
             let report = validate(&target, &arguments.file)?;
             show(&report, arguments.report)?;
             match report.operations - report.agree {
@@ -130,13 +130,13 @@ fn run_snb(arguments: SnbArguments) -> Result<(), Failure> {
     }
 }
 
-fn snb_target(directory: Option<PathBuf>, endpoint: Option<String>) -> Result<SnbTarget, Failure> {
+fn target(directory: Option<PathBuf>, endpoint: Option<String>) -> Result<Target, Failure> {
     match (directory, endpoint) {
-        (Some(directory), _) => Ok(SnbTarget::Database {
+        (Some(directory), _) => Ok(Target::Database {
             binary: Binary::current()?,
             directory,
         }),
-        (None, Some(endpoint)) => Ok(SnbTarget::Endpoint(endpoint)),
+        (None, Some(endpoint)) => Ok(Target::Endpoint(endpoint)),
         (None, None) => Err(Failure::Other("--db or --endpoint is needed".to_owned())),
     }
 }

@@ -14,8 +14,8 @@ use serde::Serialize;
 use super::clients::{self, Pace, Run};
 use super::schedule::{DataSet, Scheduled};
 use super::walk::{Remembered, Walk};
-use super::{SnbTarget, failed};
 use crate::bsbm::Random;
+use crate::drivers::target::{Target, failed};
 use crate::drivers::{BenchError, Binary};
 use crate::report::{Table, Times, quantile_ms};
 use crate::snb::operation::{Kind, Operation};
@@ -108,7 +108,7 @@ pub fn snb(
         source,
     })?;
     let (target, load_seconds) = match &options.endpoint {
-        Some(endpoint) => (SnbTarget::Endpoint(endpoint.clone()), None),
+        Some(endpoint) => (Target::Endpoint(endpoint.clone()), None),
         None => {
             progress("load");
             let directory = folder.path().join("db");
@@ -116,14 +116,14 @@ pub fn snb(
             arguments.extend(data.triples()?);
             let start = Instant::now();
             binary.run(&arguments)?;
-            let target = SnbTarget::Database {
+            let target = Target::Database {
                 binary: binary.clone(),
                 directory,
             };
             (target, Some(start.elapsed().as_secs_f64()))
         }
     };
-    let serving = target.serve()?;
+    let serving = target.serve(&[])?;
     let opened = |source: SessionError| failed("the catalog", source);
     let first = Session::open(serving.endpoint()).map_err(opened)?;
     let others = (1..options.clients).map(|_| first.another(serving.endpoint()));

@@ -7,9 +7,9 @@ use std::fs;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use super::failed;
-use super::validate::open;
 use crate::drivers::BenchError;
+use crate::drivers::target::failed;
+use crate::files::open;
 use crate::snb::operation::Operation;
 use crate::snb::parameters::{self, COMPLEX_READS};
 use crate::snb::update_stream;
@@ -118,7 +118,11 @@ impl DataSet {
     fn updates(&self) -> Result<Vec<Scheduled>, BenchError> {
         let mut updates = Vec::new();
         for path in self.named("updateStream_", &[".csv"])? {
-            for (number, line) in open(&path)?.lines().enumerate() {
+            let input = open(&path).map_err(|source| BenchError::File {
+                path: path.clone(),
+                source,
+            })?;
+            for (number, line) in input.lines().enumerate() {
                 let line = line.map_err(|source| BenchError::File {
                     path: path.clone(),
                     source,

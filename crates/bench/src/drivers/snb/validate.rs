@@ -4,16 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{SnbTarget, failed};
 use crate::drivers::BenchError;
+use crate::drivers::target::{Target, failed};
+use crate::files::open;
 use crate::report::Table;
 use crate::snb::operation::Kind;
 use crate::snb::session::Session;
@@ -64,10 +62,13 @@ pub struct ValidationReport {
 ///
 /// # Errors
 /// When the file is not one of validation (then nothing is run), or an operation fails.
-pub fn validate(target: &SnbTarget, file: &Path) -> Result<ValidationReport, BenchError> {
-    let input = open(file)?;
+pub fn validate(target: &Target, file: &Path) -> Result<ValidationReport, BenchError> {
+    let input = open(file).map_err(|source| BenchError::File {
+        path: file.to_owned(),
+        source,
+    })?;
     let expectations = validation::read(input).map_err(|source| failed(file.display(), source))?;
-    let server = target.serve()?;
+    let server = target.serve(&[])?;
     let mut session =
         Session::open(server.endpoint()).map_err(|source| failed("the catalog", source))?;
     let mut kinds: BTreeMap<Kind, KindReport> = BTreeMap::new();
@@ -101,20 +102,6 @@ pub fn validate(target: &SnbTarget, file: &Path) -> Result<ValidationReport, Ben
         kinds,
         differences,
     })
-}
-
-/// A file, through gzip if its name ends so.
-pub(super) fn open(path: &Path) -> Result<BufReader<Box<dyn Read + Send>>, BenchError> {
-    let file = File::open(path).map_err(|source| BenchError::File {
-        path: path.to_owned(),
-        source,
-    })?;
-    let is_compressed = path.extension().is_some_and(|extension| extension == "gz");
-    let input: Box<dyn Read + Send> = match is_compressed {
-        true => Box::new(MultiGzDecoder::new(BufReader::new(file))),
-        false => Box::new(file),
-    };
-    Ok(BufReader::new(input))
 }
 
 impl fmt::Display for ValidationReport {
