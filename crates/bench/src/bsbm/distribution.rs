@@ -33,6 +33,9 @@ pub(crate) enum Stream {
     SnbFriends = 17,
     SnbForum = 18,
     SnbParameters = 19,
+    SpbWork = 20,
+    SpbWorld = 21,
+    SpbEvents = 22,
 }
 
 /// A deterministic stream of random numbers.

@@ -23,6 +23,7 @@ mod relational;
 mod snb;
 mod soak;
 mod soak_updates;
+mod spb;
 mod store;
 mod target;
 mod tpch;
@@ -61,6 +62,10 @@ pub use snb::{
 };
 pub use soak::{Figure, MemoryReport, SoakCount, SoakOptions, SoakReport, soak};
 pub use soak_updates::{SoakUpdatesOptions, SoakUpdatesReport, soak_updates};
+pub use spb::{
+    SpbDifference, SpbKindReport, SpbOptions, SpbReport, SpbValidateOptions, SpbValidated,
+    SpbValidationReport, spb, validate_spb,
+};
 pub use store::{Bar, StoreOptions, StoreReport, store};
 pub use target::Target;
 pub use tpch::{

@@ -37,6 +37,8 @@ pub(crate) enum BenchSuite {
     Tpch(TpchArguments),
     /// LDBC Social Network Benchmark, Interactive v1
     Snb(SnbArguments),
+    /// LDBC Semantic Publishing Benchmark 2.0, basic set: editors and readers side by side
+    Spb(SpbArguments),
     /// The lab of physical designs: TPC-H Q9 on five layouts of the data, as columns and as rows, with vectors of three sizes
     Vectors(VectorsArguments),
 }
@@ -111,6 +113,90 @@ pub(crate) struct SnbValidateArguments {
     /// An endpoint instead, for queries and updates
     #[arg(long, value_name = "URL", conflicts_with = "directory")]
     pub(crate) endpoint: Option<String>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct SpbArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<SpbCommand>,
+    /// Files and directories with .nq, .nt and .ttl (.gz too); they are loaded and served. May be repeated
+    #[arg(long, value_name = "PATH", required_unless_present = "endpoint")]
+    pub(crate) data: Vec<PathBuf>,
+    /// An endpoint instead, for queries and updates, that has data; its default graph has to be the union of all graphs. The
+    /// editors change it
+    #[arg(long, value_name = "URL", conflicts_with = "data")]
+    pub(crate) endpoint: Option<String>,
+    /// Length of the measurement
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub(crate) seconds: u32,
+    /// What runs so many seconds before it does not count
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=3_600))]
+    pub(crate) warm_up: u32,
+    /// Agents that insert, update and delete works
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=256))]
+    pub(crate) editors: u32,
+    /// Agents that run the aggregation queries
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=256))]
+    pub(crate) aggregators: u32,
+    /// The same seed draws the same operations
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Make no index of texts of what is loaded: query 8 then reads all of them
+    #[arg(long)]
+    pub(crate) no_text_index: bool,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum SpbCommand {
+    /// Compare the answers of each query with an evaluation of our own over the same data, and what editing does
+    Validate(SpbValidateArguments),
+    /// Write data of the benchmark's schema, as N-Quads
+    Generate(SpbGenerateArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct SpbGenerateArguments {
+    /// Quads in all, to the end of the last work
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000_000))]
+    pub(crate) quads: u64,
+    /// The same seed gives the same data
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The file to write, compressed if its name ends in .gz
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Reference data that works are about, in place of stand-ins: load it beside. May be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) reference: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct SpbValidateArguments {
+    /// The data, in files and directories. May be repeated
+    #[arg(long, value_name = "PATH", required = true)]
+    pub(crate) data: Vec<PathBuf>,
+    /// The database's directory, with the same data in it; without one they are loaded
+    #[arg(long = "db", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// An endpoint instead, for queries and updates, whose default graph is the union of all graphs
+    #[arg(long, value_name = "URL", conflicts_with = "directory")]
+    pub(crate) endpoint: Option<String>,
+    /// Parameters of each query
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) rounds: u32,
+    /// The same seed draws the same operations
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Make no index of texts of what is loaded
+    #[arg(long)]
+    pub(crate) no_text_index: bool,
     /// How to report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,

@@ -24,8 +24,8 @@ pub(crate) use access::{
 pub(crate) use bench::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
     FloorArguments, GenerateArguments, GuardArguments, RelationalArguments, SnbArguments,
-    SnbCommand, SoakArguments, SoakUpdatesArguments, StoreBenchArguments, TpchArguments,
-    UpdateBenchArguments, VectorsArguments,
+    SnbCommand, SoakArguments, SoakUpdatesArguments, SpbArguments, SpbCommand, StoreBenchArguments,
+    TpchArguments, UpdateBenchArguments, VectorsArguments,
 };
 pub(crate) use common::{DatabaseArgument, ReportFormat};
 pub(crate) use database::{

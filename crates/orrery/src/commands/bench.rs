@@ -7,12 +7,14 @@ use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
     Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions,
     GuardOptions, Peer, RelationalOptions, ServerProcess, SnbOptions, SoakOptions,
-    SoakUpdatesOptions, StoreOptions, Target, TpchOptions, UpdateBenchOptions, VectorsOptions,
-    cold, compare, compare_duckdb, estimates, explore, floor, guard, relational, snb, soak,
-    soak_updates, store, tpch, update, validate, vectors,
+    SoakUpdatesOptions, SpbOptions, SpbValidateOptions, StoreOptions, Target, TpchOptions,
+    UpdateBenchOptions, VectorsOptions, cold, compare, compare_duckdb, estimates, explore, floor,
+    guard, relational, snb, soak, soak_updates, spb, store, tpch, update, validate, validate_spb,
+    vectors,
 };
 use orrery_bench::report::with_section;
 use orrery_bench::snb::generator::{self, SnbGenerateOptions};
+use orrery_bench::spb::generator::{self as spb_generator, SpbGenerateOptions};
 use orrery_bench::tpch::streams;
 use orrery_storage::ByteCount;
 
@@ -20,8 +22,8 @@ use super::output::Output;
 use crate::arguments::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
     FloorArguments, GenerateArguments, GuardArguments, RelationalArguments, ReportFormat,
-    SnbArguments, SnbCommand, SoakArguments, SoakUpdatesArguments, StoreBenchArguments,
-    TpchArguments, UpdateBenchArguments, VectorsArguments,
+    SnbArguments, SnbCommand, SoakArguments, SoakUpdatesArguments, SpbArguments, SpbCommand,
+    StoreBenchArguments, TpchArguments, UpdateBenchArguments, VectorsArguments,
 };
 use crate::failure::Failure;
 use crate::units::ShowCount;
@@ -45,6 +47,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Estimates(arguments) => run_estimates(arguments),
         BenchSuite::Tpch(arguments) => run_tpch(arguments),
         BenchSuite::Snb(arguments) => run_snb(arguments),
+        BenchSuite::Spb(arguments) => run_spb(arguments),
         BenchSuite::Vectors(arguments) => run_vectors(arguments),
     }
 }
@@ -118,6 +121,71 @@ fn run_snb(arguments: SnbArguments) -> Result<(), Failure> {
         Some(SnbCommand::Validate(arguments)) => {
             let target = target(arguments.directory, arguments.endpoint)?;
             let report = validate(&target, &arguments.file)?;
+            show(&report, arguments.report)?;
+            match report.operations - report.agree {
+                0 => Ok(()),
+                wrong => Err(Failure::Other(format!(
+                    "{wrong} of {} results differ; see above",
+                    report.operations
+                ))),
+            }
+        }
+    }
+}
+
+fn run_spb(arguments: SpbArguments) -> Result<(), Failure> {
+    let mut progress = |next: &str| eprintln!("{next} ...");
+    match arguments.command {
+        None => {
+            let options = SpbOptions {
+                data: arguments.data,
+                endpoint: arguments.endpoint,
+                has_text_index: !arguments.no_text_index,
+                editors: arguments.editors,
+                aggregators: arguments.aggregators,
+                warm_up_seconds: arguments.warm_up,
+                seconds: arguments.seconds,
+                seed: arguments.seed,
+            };
+            let report = spb(&Binary::current()?, &options, &mut progress)?;
+            show(&report, arguments.report)?;
+            match report.failures {
+                0 => Ok(()),
+                failures => Err(Failure::Other(format!(
+                    "{failures} operations failed; see above"
+                ))),
+            }
+        }
+        Some(SpbCommand::Generate(arguments)) => {
+            let options = SpbGenerateOptions {
+                quads: arguments.quads,
+                seed: arguments.seed,
+                reference: arguments.reference,
+            };
+            let report = spb_generator::generate(&options, &arguments.out)
+                .map_err(|error| Failure::Other(error.to_string()))?;
+            eprintln!(
+                "{} quads, {} works, {} entities and places in {:.1} s",
+                ShowCount(report.quads),
+                ShowCount(report.works),
+                ShowCount(report.entities as u64),
+                report.seconds
+            );
+            Ok(())
+        }
+        Some(SpbCommand::Validate(arguments)) => {
+            let target = match (&arguments.directory, &arguments.endpoint) {
+                (None, None) => None,
+                _ => Some(target(arguments.directory, arguments.endpoint)?),
+            };
+            let options = SpbValidateOptions {
+                data: arguments.data,
+                target,
+                has_text_index: !arguments.no_text_index,
+                rounds: arguments.rounds,
+                seed: arguments.seed,
+            };
+            let report = validate_spb(&Binary::current()?, &options, &mut progress)?;
             show(&report, arguments.report)?;
             match report.operations - report.agree {
                 0 => Ok(()),

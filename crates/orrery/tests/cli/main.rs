@@ -29,6 +29,7 @@ mod serve;
 mod server_memory;
 mod snb;
 mod soak;
+mod spb;
 mod sql;
 mod texts;
 mod tls;
