@@ -57,6 +57,8 @@ pub struct Pool {
     entities: Entities,
     /// Numbers of works.
     works: Vec<u64>,
+    /// The highest number of a work.
+    last_work: u64,
     words: Vec<String>,
     points: Vec<Point>,
     /// Places in a province, or all if there is no province.
@@ -79,6 +81,11 @@ const TOPICS: &str = "SELECT ?entity ?label ?type {
 const PLACES: &str =
     "SELECT DISTINCT ?entity { ?work cwork:mentions ?entity } ORDER BY ?entity LIMIT 100000";
 const WORKS: &str = "SELECT ?graph { GRAPH ?graph { ?work cwork:dateModified ?modified } } ORDER BY ?graph LIMIT 200000";
+/// The numbers of works can be any, so that the highest is looked for among all.
+const LAST: &str = "SELECT (MAX(?number) AS ?last) {
+  GRAPH ?graph { ?work cwork:dateModified ?modified }
+  BIND(<http://www.w3.org/2001/XMLSchema#integer>(STRBEFORE(STRAFTER(STR(?graph), \"/context/\"), \"#\")) AS ?number)
+}";
 const TEXTS: &str = "SELECT ?text { ?work cwork:description ?text } ORDER BY ?work LIMIT 2000";
 const TIMES: &str =
     "SELECT ?created ?modified { ?work cwork:dateCreated ?created ; cwork:dateModified ?modified }
@@ -169,6 +176,11 @@ impl Pool {
         let graphs = select(WORKS)?;
         let graphs = graphs.iter().filter_map(|row| value(row, "graph"));
         pool.works = graphs.filter_map(number_of_graph).collect();
+        let last = select(LAST)?;
+        let last = last
+            .first()
+            .and_then(|row| value(row, "last")?.parse().ok());
+        pool.last_work = last.unwrap_or_default();
         pool.words = words(&select(TEXTS)?);
         for row in select(TIMES)? {
             let time = |name: &str| milliseconds(value(&row, name)?);
@@ -201,6 +213,11 @@ impl Pool {
     /// The numbers of works that are there, at most 200,000.
     pub fn works(&self) -> &[u64] {
         &self.works
+    }
+
+    /// A number above those of all works.
+    pub fn next_work(&self) -> u64 {
+        self.last_work + 1
     }
 
     /// How the endpoint finds words.

@@ -87,7 +87,7 @@ pub(super) fn run(
         pool,
         maker: Maker::new(options.seed),
         works: Mutex::new(pool.works().to_vec()),
-        next_work: AtomicU64::new(pool.works().iter().max().map_or(1, |last| last + 1)),
+        next_work: AtomicU64::new(pool.next_work()),
         is_over: AtomicBool::new(false),
         begins,
         ends: begins + measured,

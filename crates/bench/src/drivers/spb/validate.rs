@@ -254,7 +254,7 @@ impl Validation {
 
     fn edit(&mut self, options: &SpbValidateOptions) -> Result<(), BenchError> {
         let maker = Maker::new(options.seed);
-        let first = self.pool.works().iter().max().map_or(1, |last| last + 1);
+        let first = self.pool.next_work();
         let works: Vec<u64> = (first..first + EDITED_WORKS).collect();
         let make = |validation: &mut Self, number: u64| {
             let preset = Preset {
