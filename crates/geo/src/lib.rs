@@ -36,7 +36,7 @@ mod units;
 pub use crs::{CRS84, Crs};
 pub use functions::{Answer, Argument, Function, JENA, NAMESPACE, Parameter, function};
 pub use literal::{from_text, text_of};
-pub use measures::{EARTH_RADIUS_M, distance_m, metres_of, surroundings};
+pub use measures::{EARTH_RADIUS_M, covering, distance_m, metres_of, surroundings};
 pub use notation::{GEO_JSON_LITERAL, Notation, WKT_LITERAL};
 pub use relations::Relation;
 pub use shape::Shape;

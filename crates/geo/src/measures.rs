@@ -95,6 +95,44 @@ pub fn surroundings(shape: &Shape, metres: f64) -> Option<Rect> {
     Some(Rect::new(corner(west, south), corner(east, north)))
 }
 
+/// Longitudes within so many degrees are looked up as they are written; what goes beyond them is anywhere.
+const LONGITUDE_MAX: f64 = 540.0;
+
+/// A rectangle of degrees, as they are written, that has a shape of the earth both as a figure of the plane and with great circles for edges; none of what is empty, and of shapes
+/// of a plane.
+///
+/// It has no bounds where the shape has an edge that goes the other way round, longitudes beyond 540 degrees, or latitudes that there are not.
+pub fn covering(shape: &Shape) -> Option<Rect> {
+    if !shape.crs.is_on_earth() {
+        return None;
+    }
+    let bounds = shape.bounds()?;
+    let (mut south, mut north) = (bounds.min().y, bounds.max().y);
+    let is_odd = south < -90.0
+        || north > 90.0
+        || bounds.min().x < -LONGITUDE_MAX
+        || bounds.max().x > LONGITUDE_MAX;
+    let mut is_anywhere = is_odd;
+    if !(is_odd || matches!(shape.geometry, Geometry::Point(_) | Geometry::MultiPoint(_))) {
+        for arc in arcs(&shape.geometry) {
+            is_anywhere |= arc.is_round;
+            if let Some(latitude) = arc.turning_latitude() {
+                // A little more than it is, for what is rounded on the way.
+                south = south.min(latitude - 1e-9);
+                north = north.max(latitude + 1e-9);
+            }
+        }
+    }
+    let corner = |x, y| Coord { x, y };
+    Some(match is_anywhere {
+        true => Rect::new(
+            corner(f64::NEG_INFINITY, f64::NEG_INFINITY),
+            corner(f64::INFINITY, f64::INFINITY),
+        ),
+        false => Rect::new(corner(bounds.min().x, south), corner(bounds.max().x, north)),
+    })
+}
+
 type Vector = [f64; 3];
 
 /// A piece of a great circle, of which both ends are on the sphere of radius 1.

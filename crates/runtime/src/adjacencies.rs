@@ -11,6 +11,8 @@
 //! queries that look up little never pay for it, and none pays much more than twice. One that was given up has to be missed twice as often to
 //! come back, so that predicates that do not fit into the memory together do not drive each other out for ever.
 //!
+//! What else is made of files, can be made again and is worth keeping ([`Remade`]: the index of places) is kept in the same memory, and goes by the same rule.
+//!
 //! The adjacencies themselves are kept beside the files that they are made of ([`AdjacencySlot`]) and go with them. An
 //! [`Adjacencies`] is the sum of all of one engine: their memory is at most what it was given, and the one that was not used for
 //! longest goes first. At most one thread builds in the background.
@@ -80,15 +82,63 @@ pub struct Adjacencies {
 struct KeptAdjacencies {
     /// With those that are being built.
     bytes: u64,
-    slots: Vec<KeptAdjacency>,
+    slots: Vec<Kept>,
 }
 
 #[derive(Debug)]
-struct KeptAdjacency {
-    slot: Weak<AdjacencySlot>,
-    permutation: Permutation,
-    predicate: TermId,
+struct Kept {
+    what: KeptThing,
     bytes: u64,
+}
+
+#[derive(Debug)]
+enum KeptThing {
+    Adjacency {
+        slot: Weak<AdjacencySlot>,
+        permutation: Permutation,
+        predicate: TermId,
+    },
+    Other(Weak<dyn Remade>),
+}
+
+impl KeptThing {
+    fn is_there(&self) -> bool {
+        match self {
+            Self::Adjacency { slot, .. } => slot.strong_count() > 0,
+            Self::Other(other) => other.strong_count() > 0,
+        }
+    }
+
+    /// When it was used last.
+    fn used(&self) -> u64 {
+        match self {
+            Self::Adjacency { slot, .. } => slot.upgrade().map_or(0, |slot| slot.used()),
+            Self::Other(other) => other.upgrade().map_or(0, |other| other.used()),
+        }
+    }
+
+    fn give_up(&self) {
+        match self {
+            Self::Adjacency { slot, .. } => {
+                if let Some(slot) = slot.upgrade() {
+                    slot.drop_built();
+                }
+            }
+            Self::Other(other) => {
+                if let Some(other) = other.upgrade() {
+                    other.give_up();
+                }
+            }
+        }
+    }
+}
+
+/// Something else that is kept in the memory of adjacencies, and can be made again.
+pub trait Remade: std::fmt::Debug + Send + Sync {
+    /// When it was used last, by [`Adjacencies::now`].
+    fn used(&self) -> u64;
+    /// Lets it go. Nothing of [`Adjacencies`] may be called meanwhile.
+    fn give_up(&self);
 }
 
 /// How many adjacencies there are.
@@ -127,10 +177,63 @@ impl Adjacencies {
     pub fn counts(&self) -> AdjacencyCounts {
         let mut kept = self.kept.lock();
         kept.forget_gone();
+        let adjacencies = kept.slots.iter();
+        let adjacencies =
+            adjacencies.filter(|kept| matches!(kept.what, KeptThing::Adjacency { .. }));
         AdjacencyCounts {
-            adjacencies: kept.slots.len(),
+            adjacencies: adjacencies.count(),
             bytes: kept.bytes,
         }
+    }
+
+    /// The time of a use that begins now: larger than those before.
+    pub fn now(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Makes something, if there is room for `bytes` while it is made, and keeps as much as `make` says that it takes. Whether it was made.
+    pub fn keep<T: Remade + 'static>(
+        &self,
+        kept: &Arc<T>,
+        bytes: u64,
+        make: impl FnOnce() -> Option<u64>,
+    ) -> bool {
+        if !self.make_room(bytes) {
+            return false;
+        }
+        let made = make();
+        let mut all = self.kept.lock();
+        all.bytes -= bytes;
+        let Some(bytes) = made else {
+            return false;
+        };
+        all.bytes += bytes;
+        let other: Arc<dyn Remade> = Arc::<T>::clone(kept);
+        all.slots.push(Kept {
+            what: KeptThing::Other(Arc::downgrade(&other)),
+            bytes,
+        });
+        true
+    }
+
+    /// Does some work on the one thread in the background, if it has none. Whether it has begun.
+    pub fn in_background(
+        self: &Arc<Self>,
+        workers: &Arc<Workers>,
+        work: impl FnOnce() + Send + 'static,
+    ) -> bool {
+        if self.is_building.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        let (ended, workers) = (Ended(Arc::clone(self)), Arc::clone(workers));
+        let work = move || {
+            let _ended = ended;
+            let _busy = workers.begin_query();
+            work();
+        };
+        // Where there is no thread to be had, somebody tries again.
+        let thread = std::thread::Builder::new().name("adjacency".to_owned());
+        thread.spawn(work).is_ok()
     }
 
     /// The adjacency of a slot, which is that of the index and the predicate, for so many look-ups; built now if it is time to and there are
@@ -169,22 +272,12 @@ impl Adjacencies {
         (index, predicate): (&IndexView, TermId),
         workers: &Arc<Workers>,
     ) {
-        if self.is_building.swap(true, Ordering::Acquire) {
-            return;
-        }
-        let ended = Ended(Arc::clone(self));
-        let Some(build) = slot.begin() else {
-            return;
-        };
-        let (index, workers) = (index.clone(), Arc::clone(workers));
-        let work = move || {
-            let _busy = workers.begin_query();
-            ended.0.build(build, &index, predicate);
-        };
-        // Where there is no thread to be had, somebody tries again after as many keys.
-        _ = std::thread::Builder::new()
-            .name("adjacency".to_owned())
-            .spawn(work);
+        let (of, slot, index) = (Arc::clone(self), Arc::clone(slot), index.clone());
+        self.in_background(workers, move || {
+            if let Some(build) = slot.begin() {
+                of.build(build, &index, predicate);
+            }
+        });
     }
 
     /// Builds it, if there is room. Damage is not reported here: the query finds it where it reads the rows itself.
@@ -207,10 +300,12 @@ impl Adjacencies {
                 // Both at once: one that is used is one that can be given up, and counted.
                 let mut kept = self.kept.lock();
                 build.finish(Arc::new(adjacency));
-                kept.slots.push(KeptAdjacency {
-                    slot,
-                    permutation: index.permutation(),
-                    predicate,
+                kept.slots.push(Kept {
+                    what: KeptThing::Adjacency {
+                        slot,
+                        permutation: index.permutation(),
+                        predicate,
+                    },
                     bytes,
                 });
             }
@@ -244,7 +339,15 @@ impl DerivedIndex for Adjacencies {
             let kept = self.kept.lock();
             let slots = kept.slots.iter();
             slots
-                .filter_map(|kept| Some((kept.slot.upgrade()?, kept.permutation, kept.predicate)))
+                .filter_map(|kept| match &kept.what {
+                    KeptThing::Adjacency {
+                        slot,
+                        permutation,
+                        predicate,
+                    } => Some((slot.upgrade()?, *permutation, *predicate)),
+                    // Whoever looks for something next makes it again.
+                    KeptThing::Other(_) => None,
+                })
                 .collect()
         };
         for (slot, permutation, predicate) in kept {
@@ -283,7 +386,7 @@ impl KeptAdjacencies {
     fn forget_gone(&mut self) {
         let bytes = &mut self.bytes;
         self.slots.retain(|kept| {
-            let is_there = kept.slot.strong_count() > 0;
+            let is_there = kept.what.is_there();
             if !is_there {
                 *bytes -= kept.bytes;
             }
@@ -294,15 +397,12 @@ impl KeptAdjacencies {
     /// Gives up the one that was not used for longest. Whether there was one. They are looked through for it: a use is one relaxed store
     /// without a lock, which no list in the order of uses can have, and this comes once for each that is built.
     fn give_up_oldest(&mut self) -> bool {
-        let used = |slot: &Weak<AdjacencySlot>| slot.upgrade().map_or(0, |slot| slot.used());
         let slots = self.slots.iter().enumerate();
-        let Some((oldest, _)) = slots.min_by_key(|(_, kept)| used(&kept.slot)) else {
+        let Some((oldest, _)) = slots.min_by_key(|(_, kept)| kept.what.used()) else {
             return false;
         };
         let kept = self.slots.swap_remove(oldest);
-        if let Some(slot) = kept.slot.upgrade() {
-            slot.drop_built();
-        }
+        kept.what.give_up();
         self.bytes -= kept.bytes;
         true
     }

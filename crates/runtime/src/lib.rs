@@ -27,7 +27,7 @@ mod spending;
 mod workers;
 
 pub use account::{AccountShare, WithinShares};
-pub use adjacencies::{Adjacencies, AdjacencyCounts, BuildThresholds};
+pub use adjacencies::{Adjacencies, AdjacencyCounts, BuildThresholds, Remade};
 pub use error::{Error, Result};
 pub use exhausted::{is_of_account as is_refused_by_account, words as words_of_refusal};
 pub use memory::{HeldMemory, Memory, MemoryFigures, PoolFigures};

@@ -188,6 +188,8 @@ pub struct Tuning {
     /// Named graphs that a `GRAPH ?g` with a `LIMIT` inside is taken apart into, so that each is read no further than
     /// its limit; where there are more, all are read together. Default: 64.
     pub graph_branches_max: usize,
+    /// Whether filters and orders by a place that is given are looked up in the index of places. Default: yes.
+    pub uses_places_index: bool,
 }
 
 impl Default for Tuning {
@@ -203,6 +205,7 @@ impl Default for Tuning {
             looks_grams_up: true,
             partitions: None,
             graph_branches_max: 64,
+            uses_places_index: true,
         }
     }
 }

@@ -419,7 +419,8 @@ impl Source<'_> {
         context.patience().end_planning();
         let has_own_task = is_parallel || has_shared;
         // What a search has found is of one state, and of who asks.
-        let may_be_kept = self.is_kept && !has_own_task && !has_texts;
+        let has_found = has_texts || planner.asked_places.get();
+        let may_be_kept = self.is_kept && !has_own_task && !has_found;
         let planned = Planned {
             counts: may_be_kept.then(|| planner.counts()).flatten(),
             is_parallel,

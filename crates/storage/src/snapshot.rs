@@ -160,7 +160,7 @@ impl Snapshot {
     }
 
     /// Whether it has what no commit has, yet or ever: its ids may get to stand for other terms.
-    pub(crate) fn is_of_transaction(&self) -> bool {
+    pub fn is_of_transaction(&self) -> bool {
         self.is_of_transaction
     }
 

@@ -23,7 +23,8 @@ use crate::count::CountExec;
 use crate::graph_names::GraphNamesExec;
 use crate::join::{JoinSpecification, KeysExec, SolutionJoinExec};
 use crate::nodes::{
-    AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, NumberedExec, SharedExec,
+    AppendExec, CandidatesExec, DistinctExec, FirstEnoughExec, LimitOfEachExec, NumberedExec,
+    SharedExec,
 };
 use crate::path::{PathExec, PathSpecification};
 use crate::pattern::PatternExec;
@@ -114,6 +115,9 @@ pub(super) enum OwnNode {
         variable: String,
         place: u32,
         keys_max: usize,
+    },
+    FirstEnough {
+        rows: usize,
     },
     LimitOfEach {
         columns: Vec<usize>,
@@ -313,6 +317,12 @@ impl OwnNode {
                 KeysExec::try_new(input, found, *keys_max)?
             }
             Self::Distinct => Arc::new(DistinctExec::new(one(inputs)?)),
+            Self::FirstEnough { rows } => {
+                let mut inputs = inputs;
+                same_columns(&inputs)?;
+                let last = inputs.pop().ok_or_else(wrong_inputs)?;
+                Arc::new(FirstEnoughExec::new(inputs, last, *rows))
+            }
             Self::LimitOfEach {
                 columns,
                 offset,
@@ -501,6 +511,9 @@ fn of_plain(plan: &dyn ExecutionPlan) -> Option<OwnNode> {
             place: keys.found().number(),
             keys_max: keys.keys_max(),
         });
+    }
+    if let Some(ways) = plan.downcast_ref::<FirstEnoughExec>() {
+        return Some(OwnNode::FirstEnough { rows: ways.rows });
     }
     if let Some(limit) = plan.downcast_ref::<LimitOfEachExec>() {
         return Some(OwnNode::LimitOfEach {

@@ -34,7 +34,8 @@ use crate::graph_names::GraphNamesExec;
 use crate::join::{JoinMode, JoinSpecification, KeysExec, SolutionJoinExec};
 use crate::kept::KeptPlan;
 use crate::nodes::{
-    AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, NumberedExec, OrderExec, SharedExec,
+    AppendExec, CandidatesExec, DistinctExec, FirstEnoughExec, LimitOfEachExec, NumberedExec,
+    OrderExec, SharedExec,
 };
 use crate::path::{PathExec, PathSpecification};
 use crate::pattern::ordered::{FirstRows, OrderedExec};
@@ -328,6 +329,7 @@ fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> V
         Arc::new(CandidatesExec::new(rows(), 1, true, 3)),
         KeysExec::try_new(rows(), FoundIds::new(Arc::from("s"), 0), 9).unwrap(),
         Arc::new(DistinctExec::new(rows())),
+        Arc::new(FirstEnoughExec::new([rows()], rows(), 3)),
         Arc::new(LimitOfEachExec::new(rows(), vec![1], 1, Some(2))),
         Arc::new(NumberedExec::new(rows(), "n")),
         Arc::new(SharedExec::new(rows())),
@@ -529,6 +531,7 @@ fn a_node_that_can_be_kept_is_the_same_for_another_query() {
             "AppendExec",
             "CandidatesExec",
             "DistinctExec",
+            "FirstEnoughExec",
             "LimitOfEachExec",
             "PatternExec",
             "RowsExec",

@@ -10,9 +10,12 @@
 //! kept in memory, counted; where it does not fit, the query ends with the memory's refusal.
 //!
 //! What comes out is what the filter would let through: the tree says only what cannot be.
+//!
+//! Where one of the places is given, there is nothing to join: [`PlacesIndex`] tells which literals can pass the filter, and the planner joins these (`index`).
 
 mod compiled;
 mod condition;
+mod index;
 mod kept;
 mod plan;
 mod stream;
@@ -20,4 +23,5 @@ mod stream;
 mod tests;
 
 pub use condition::{Nearness, PlacesCondition};
+pub use index::{NearestPlaces, PlaceSearch, PlacesIndex};
 pub use plan::PlacesJoinExec;

@@ -21,6 +21,7 @@ mod compile;
 mod estimate;
 mod expected_rows;
 mod kept;
+mod nearness;
 mod order;
 mod parallel;
 mod planner;

@@ -73,6 +73,8 @@ pub(crate) struct Planner<'s> {
     pub(in crate::plan) grams: GramSearches,
     /// Look-ups that sampling may still do.
     pub(in crate::plan) lookups_left: Cell<usize>,
+    /// Whether what the index of places has found, or has not yet, decided something: that is of one state, and of who asks.
+    pub(crate) asked_places: Cell<bool>,
 }
 
 impl<'s> Planner<'s> {
@@ -99,6 +101,7 @@ impl<'s> Planner<'s> {
             orders: None,
             grams: GramSearches::default(),
             lookups_left: Cell::new(SAMPLED_LOOKUPS_MAX),
+            asked_places: Cell::new(false),
         }
     }
 

@@ -375,6 +375,7 @@ impl Store {
                     Some(_) => 0,
                     None => Tuning::default().graph_branches_max,
                 },
+                uses_places_index: true,
             },
             ..QueryOptions::of_process()
         };

@@ -1,6 +1,6 @@
 //! From groups to nodes: [`group`] plans the [`items`] of a group, then its steps on top of them, one after the other.
 //!
-//! Joins, those by place, optional groups, `EXISTS`, aggregates, modifiers and `SERVICE` have a file each; unions, paths and computed
+//! Joins, those by place, what is nearest, optional groups, `EXISTS`, aggregates, modifiers and `SERVICE` have a file each; unions, paths and computed
 //! columns are in [`operators`]. [`reference`] is the plan without rewrites, with which a test compares all others.
 
 mod aggregate;
@@ -11,6 +11,7 @@ mod join;
 mod lateral;
 mod mapped;
 mod modifiers;
+mod nearest;
 mod operators;
 mod optional;
 mod places;

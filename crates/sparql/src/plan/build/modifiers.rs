@@ -93,8 +93,22 @@ impl Planner<'_> {
         }
     }
 
-    /// A group in an order. Of values that the order does not read, only those of rows that are asked for are computed.
+    /// A group in an order.
     fn ordered(
+        &mut self,
+        inner: &Group,
+        keys: &[OrderKey],
+        needed: &VarSet,
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
+        match self.nearest_first(inner, keys, needed, fetch)? {
+            Some(nearest) => Ok(nearest),
+            None => self.ordered_of_all(inner, keys, needed, fetch),
+        }
+    }
+
+    /// The same by a look at all of its solutions. Of values that the order does not read, only those of rows that are asked for are computed.
+    pub(in crate::plan) fn ordered_of_all(
         &mut self,
         inner: &Group,
         keys: &[OrderKey],

@@ -10,6 +10,7 @@
 //!   can pass are a few ranges of POSG ([`id_ranges`](crate::plan::estimate::id_ranges), [`text_prefixes`](crate::plan::estimate::text_prefixes)). The filter stays; the ranges bound what is read, and their
 //!   exact length is the estimate.
 //! * `FILTER(CONTAINS(?o, "abc"))` and `REGEX` are joins with literals where an index of trigrams finds few ([`gram_filters`](super::gram_filters)).
+//! * `FILTER(geof:sfWithin(?place, "..."))` is a join with the literals that the index of places has ([`near_places`](super::near_places)); the filter stays.
 //! * `FILTER(?a IN (<x>, <y>))`, or the same written with `||`, is a join with these IRIs, where the group would have much more to
 //!   read without.
 //!
@@ -79,6 +80,15 @@ impl Planner<'_> {
                 with_filters_rewritten.items.push(Item::Values(values));
             }
         }
+        for at in 0..with_filters_rewritten.filters.len() {
+            let filter = &with_filters_rewritten.filters[at];
+            if let Some(values) = self.near_values(&with_filters_rewritten, filter, outside)? {
+                with_filters_rewritten
+                    .to_mut()
+                    .items
+                    .push(Item::Values(values));
+            }
+        }
         for at in 0..with_filters_rewritten.items.len() {
             let Item::Quad(quad) = &with_filters_rewritten.items[at] else {
                 continue;
@@ -90,7 +100,7 @@ impl Planner<'_> {
             let name = self.table.name(object);
             let snapshot = self.context.snapshot();
             let mut texts = |prefix: &TextPrefix| prefix.passing_ids(snapshot);
-            let mut ranges: Option<ObjectRanges> = None;
+            let mut ranges: Option<ObjectRanges> = quad.object_ranges.clone();
             for filter in &with_filters_rewritten.filters {
                 if let Some(passing) = passing_ids(filter, name, &mut texts)? {
                     ranges = Some(match ranges {

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`filter_rewrites`] | filters become joins, constants and ranges of ids |
 //! | [`gram_filters`], [`text_tests`] | tests of texts become joins with the literals that an index of trigrams finds |
+//! | [`near_places`] | filters by a place that is given become joins with what the index of places has |
 //! | [`semi_join`] | the right side of a join starts from the values of the left |
 //! | [`correlation`] | a group that is started from outer rows gives its inner groups their values |
 //! | [`eager_aggregation`], [`parts`], [`totals`] | what hangs on the rest by some variables is aggregated below the join |
@@ -23,6 +24,7 @@ mod eager_aggregation;
 mod existence;
 mod filter_rewrites;
 mod gram_filters;
+mod near_places;
 pub(super) mod parts;
 mod path_chains;
 pub(super) mod repeated;

@@ -1,0 +1,457 @@
+//! The index of places: the same answers with it and without, in every state and for every asker; and that it is used.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may fail on the spot"
+)]
+
+use std::sync::Arc;
+
+use orrery_sparql::{Engine, EngineOptions, QueryOptions, QueryResults, Tuning, UpdateOptions};
+use orrery_storage::{
+    Asker, At, CommitOptions, GraphNames, ReadScope, SmallQuad, Transaction, Writer, WriterOptions,
+    build_small,
+};
+use orrery_term::{Term, TermId};
+
+#[path = "common/random.rs"]
+mod random;
+
+use random::Random;
+
+const WKT: &str = "http://www.opengis.net/ont/geosparql#wktLiteral";
+const GEO_JSON: &str = "http://www.opengis.net/ont/geosparql#geoJSONLiteral";
+
+fn iri(name: &str) -> Term<'static> {
+    Term::iri(format!("http://e/{name}"))
+}
+
+/// A coordinate with two digits behind the point.
+fn number(random: &mut Random, low: i32, high: i32) -> f64 {
+    let steps = usize::try_from((high - low) * 100).unwrap();
+    f64::from(low) + random.below(steps + 1) as f64 / 100.0
+}
+
+/// The text of a geometry, with the longitude first.
+fn geometry(random: &mut Random) -> String {
+    let (x, y) = match random.below(4) {
+        // Most are near to Paris, some at the date line and at the poles.
+        0 => (number(random, -180, 180), number(random, -90, 90)),
+        1 => (number(random, 175, 185), number(random, -20, 20)),
+        _ => (number(random, 1, 4), number(random, 47, 50)),
+    };
+    match random.below(8) {
+        0 => {
+            let (right, top) = (x + number(random, 0, 3) + 0.1, (y + 1.5).min(90.0));
+            let y = y.min(top - 0.5);
+            format!("POLYGON(({x} {y}, {right} {y}, {right} {top}, {x} {top}, {x} {y}))")
+        }
+        1 => format!(
+            "LINESTRING({x} {y}, {} {})",
+            x + number(random, -5, 5),
+            number(random, -90, 90)
+        ),
+        2 => format!("MULTIPOINT(({x} {y}), ({} {y}))", x + 0.5),
+        _ => format!("POINT({x} {y})"),
+    }
+}
+
+fn object(random: &mut Random) -> Term<'static> {
+    let wkt = |text: String| Term::typed(text, WKT);
+    let crs = "<http://www.opengis.net/def/crs/EPSG/0/";
+    match random.below(24) {
+        0 => wkt(format!(
+            "{crs}4326> POINT({} {})",
+            number(random, 47, 50),
+            number(random, 1, 4)
+        )),
+        1 => wkt(format!(
+            "{crs}3857> POINT({} {})",
+            number(random, 1, 4) * 111_000.0,
+            number(random, 60, 64) * 100_000.0
+        )),
+        2 => wkt("<http://example.com/plan> POINT(2 48)".to_owned()),
+        3 => wkt([
+            "POINT EMPTY",
+            "no geometry",
+            "POINT(2.1 100)",
+            "POINT(722.1 48.1)",
+            "LINESTRING(-170 48, 170 48)",
+        ][random.below(5)]
+        .to_owned()),
+        4 => Term::typed(
+            format!(
+                "{{\"type\": \"Point\", \"coordinates\": [{}, {}]}}",
+                number(random, 1, 4),
+                number(random, 47, 50)
+            ),
+            GEO_JSON,
+        ),
+        5 => [
+            Term::string("a text that is no place at all"),
+            iri("place"),
+            Term::string("short"),
+        ][random.below(3)]
+        .clone(),
+        _ => wkt(geometry(random)),
+    }
+}
+
+fn quad(random: &mut Random) -> SmallQuad {
+    let graph = (random.below(3) == 0).then(|| iri("g"));
+    let subject = iri(&format!("s{}", random.below(100_000)));
+    (subject, iri("at"), object(random), graph)
+}
+
+fn condition(random: &mut Random) -> String {
+    let place = match random.below(12) {
+        0 => "<http://example.com/plan> POINT(2 48)".to_owned(),
+        1 => "POINT EMPTY".to_owned(),
+        2 => "POINT(0 90)".to_owned(),
+        3 => "POLYGON((1 47, 3 47, 3 49, 1 49, 1 47))".to_owned(),
+        4 => "POINT(179.9 0)".to_owned(),
+        _ => geometry(random),
+    };
+    let place = format!("\"{place}\"^^geo:wktLiteral");
+    match random.below(4) {
+        0 => {
+            let relation = random.pick(&[
+                "sfWithin",
+                "sfIntersects",
+                "sfContains",
+                "sfTouches",
+                "sfEquals",
+                "ehCoveredBy",
+                "rcc8ntpp",
+                "sfDisjoint",
+            ]);
+            match random.below(2) {
+                0 => format!("geof:{relation}(?w, {place})"),
+                _ => format!("geof:{relation}({place}, ?w)"),
+            }
+        }
+        1 => format!(
+            "geof:distance({place}, ?w, uom:kilometre) <= {}",
+            random.below(400)
+        ),
+        2 => format!(
+            "geof:metricDistance(?w, {place}) < {}e3",
+            random.below(3_000)
+        ),
+        _ => format!(
+            "{} > geof:distance(?w, {place}, uom:degree)",
+            number(random, 0, 3)
+        ),
+    }
+}
+
+struct Store {
+    engine: Engine,
+    writer: Writer,
+    runtime: tokio::runtime::Runtime,
+    _directory: tempfile::TempDir,
+}
+
+impl Store {
+    fn new(quads: &[SmallQuad]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Arc::new(build_small(directory.path(), quads).unwrap());
+        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        Self {
+            engine: Engine::new(database, EngineOptions::default()).unwrap(),
+            writer,
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()
+                .unwrap(),
+            _directory: directory,
+        }
+    }
+
+    fn change(&self, inserted: &[SmallQuad], deleted: &[SmallQuad]) -> u64 {
+        let mut transaction = self.writer.begin().unwrap();
+        let ids = |transaction: &mut Transaction, quads: &[SmallQuad]| -> Vec<[TermId; 4]> {
+            let mut rows = Vec::new();
+            for (subject, predicate, object, graph) in quads {
+                let mut id = |term: &Term<'_>| transaction.intern(term).unwrap();
+                let graph = graph.as_ref().map_or(TermId::DEFAULT_GRAPH, &mut id);
+                rows.push([id(subject), id(predicate), id(object), graph]);
+            }
+            rows
+        };
+        let mut rows = ids(&mut transaction, deleted);
+        transaction.delete(&mut rows).unwrap();
+        let mut rows = ids(&mut transaction, inserted);
+        transaction.insert(&mut rows).unwrap();
+        let pending = transaction.commit(CommitOptions::default()).unwrap();
+        pending.wait().unwrap()
+    }
+
+    /// The rows in their order.
+    fn rows(&self, query: &str, options: &QueryOptions) -> Vec<String> {
+        let prepared = self.engine.prepare(query, options).unwrap();
+        self.runtime.block_on(async {
+            let QueryResults::Solutions(mut stream) = prepared.execute().await.unwrap() else {
+                panic!("a SELECT");
+            };
+            let columns = stream.variables().len();
+            let mut rows = Vec::new();
+            while let Some(batch) = stream.next().await {
+                let batch = batch.unwrap();
+                for row in 0..batch.rows() {
+                    let values = (0..columns).map(|at| {
+                        batch
+                            .term(row, at)
+                            .map_or("-".to_owned(), |term| term.to_string())
+                    });
+                    rows.push(values.collect::<Vec<_>>().join(" "));
+                }
+            }
+            rows
+        })
+    }
+
+    /// The rows, which are the same without the index; sorted if their order is not asked for.
+    fn same(&self, query: &str, options: &QueryOptions, is_ordered: bool) -> Vec<String> {
+        let without = QueryOptions {
+            tuning: Tuning {
+                uses_places_index: false,
+                ..Tuning::default()
+            },
+            ..options.clone()
+        };
+        let (mut found, mut expected) = (self.rows(query, options), self.rows(query, &without));
+        if !is_ordered {
+            found.sort_unstable();
+            expected.sort_unstable();
+        }
+        assert_eq!(found, expected, "{query}");
+        found
+    }
+}
+
+fn asked(random: &mut Random) -> String {
+    let condition = condition(random);
+    match random.below(3) {
+        0 => format!("SELECT ?s ?w {{ ?s <http://e/at> ?w FILTER({condition}) }}"),
+        1 => {
+            format!("SELECT ?s ?w ?g {{ GRAPH ?g {{ ?s <http://e/at> ?w }} FILTER({condition}) }}")
+        }
+        _ => format!(
+            "SELECT ?s ?o {{ ?s <http://e/at> ?w OPTIONAL {{ ?s <http://e/at> ?o FILTER(isIRI(?o)) }} FILTER({condition} && isLiteral(?w)) }}"
+        ),
+    }
+}
+
+/// Commits, a checkpoint, a compaction of nothing, old states, and readers who see one graph.
+#[test]
+fn answers_are_those_without_the_index() {
+    let mut found = 0;
+    for seed in 0..25 {
+        let random = &mut Random(seed);
+        let base: Vec<SmallQuad> = (0..[0, 30, 120][random.below(3)])
+            .map(|_| quad(random))
+            .collect();
+        let store = Store::new(&base);
+        let mut all = base;
+        let mut states = vec![store.engine.database().snapshot().commit()];
+        let mut names = GraphNames::default();
+        names.named.insert(iri("g"));
+        let scope = ReadScope::only(Asker::Process, names);
+        let of_graph = QueryOptions {
+            scope,
+            union_default_graph: true,
+            ..QueryOptions::of_process()
+        };
+        for _ in 0..3 {
+            for _ in 0..8 {
+                let query = asked(random);
+                found += store.same(&query, &QueryOptions::of_process(), false).len();
+                store.same(&query, &of_graph, false);
+                let at = At::Commit(states[random.below(states.len())]);
+                let snapshot = store.engine.database().snapshot_at(at).unwrap();
+                let old = QueryOptions {
+                    snapshot: Some(snapshot),
+                    ..QueryOptions::of_process()
+                };
+                store.same(&query, &old, false);
+            }
+            let inserted: Vec<SmallQuad> = (0..40).map(|_| quad(random)).collect();
+            let deleted: Vec<SmallQuad> = all
+                .iter()
+                .filter(|_| random.below(5) == 0)
+                .cloned()
+                .collect();
+            states.push(store.change(&inserted, &deleted));
+            all.extend(inserted);
+            if random.below(3) == 0 {
+                store.writer.checkpoint().unwrap();
+            }
+        }
+    }
+    assert!(found > 2_000, "{found}");
+}
+
+/// Points on a grid around Paris, a few of other kinds, and names of all.
+fn grid(random: &mut Random) -> Vec<SmallQuad> {
+    let mut quads = Vec::new();
+    for place in 0..3_000_u32 {
+        let (x, y) = (
+            f64::from(place % 60) / 20.0,
+            47.0 + f64::from(place / 60) / 20.0,
+        );
+        let subject = iri(&format!("s{place}"));
+        let text = format!("POINT({x} {y})");
+        quads.push((subject.clone(), iri("at"), Term::typed(text, WKT), None));
+        if place % 2 == 0 {
+            quads.push((
+                subject,
+                iri("name"),
+                Term::string(format!("the name of place {place}")),
+                None,
+            ));
+        }
+    }
+    quads.extend((0..300).map(|_| {
+        let (subject, predicate, object, _) = quad(random);
+        (subject, predicate, object, None)
+    }));
+    quads
+}
+
+fn plan(store: &Store, query: &str) -> String {
+    let prepared = store
+        .engine
+        .prepare(query, &QueryOptions::of_process())
+        .unwrap();
+    prepared.explain()
+}
+
+const FIRST: &str = "?s <http://e/at> ?w";
+const NAMED: &str = "?s <http://e/at> ?w ; <http://e/name> ?n";
+
+#[test]
+fn what_is_near_is_looked_up() {
+    let store = Store::new(&grid(&mut Random(1)));
+    let paris = "\"POINT(1.501 48.002)\"^^geo:wktLiteral";
+    for (condition, is_looked_up) in [
+        (format!("geof:distance(?w, {paris}, uom:kilometre) < 20"), true),
+        (format!("geof:distance(?w, {paris}, uom:kilometre) < 20000"), false),
+        ("geof:sfWithin(?w, \"POLYGON((1 48, 1.2 48, 1.2 48.2, 1 48.2, 1 48))\"^^geo:wktLiteral)".to_owned(), true),
+        (format!("geof:sfDisjoint(?w, {paris})"), false),
+        ("geof:sfEquals(?w, \"POINT EMPTY\"^^geo:wktLiteral)".to_owned(), false),
+    ] {
+        for pattern in [FIRST, NAMED] {
+            let query = format!("SELECT ?s {{ {pattern} FILTER({condition}) }}");
+            store.same(&query, &QueryOptions::of_process(), false);
+            let plan = plan(&store, &query);
+            assert_eq!(plan.contains("RowsExec"), is_looked_up, "{query}\n{plan}");
+        }
+    }
+}
+
+#[test]
+fn the_nearest_are_those_of_a_sort_of_all() {
+    let mut random = Random(2);
+    let store = Store::new(&grid(&mut random));
+    let options = QueryOptions::of_process();
+    for place in [
+        "POINT(1.501 48.002)",
+        "POINT(-120 -40)",
+        "POINT(179.99 1)",
+        "LINESTRING(1 48, 1.1 48.3)",
+        "POINT(2 89.9)",
+    ] {
+        let call = format!("geof:distance(?w, \"{place}\"^^geo:wktLiteral, uom:metre)");
+        for query in [
+            format!("SELECT ?s {{ {NAMED} FILTER(BOUND(?w)) }} ORDER BY {call} ?s LIMIT 10"),
+            format!(
+                "SELECT ?s ?d {{ {NAMED} BIND({call} AS ?d) }} ORDER BY ?d ?s LIMIT 7 OFFSET 3"
+            ),
+            format!(
+                "SELECT ?s ({call} AS ?d) {{ {FIRST} OPTIONAL {{ ?s <http://e/name> ?n }} FILTER(!BOUND(?n)) FILTER({call} > 1000) }} ORDER BY ?d ?s LIMIT 20"
+            ),
+            // What has no distance comes first.
+            format!("SELECT ?s {{ {FIRST} }} ORDER BY {call} ?s LIMIT 60"),
+            format!(
+                "SELECT DISTINCT ?s {{ {FIRST} FILTER({call} < 1e5) }} ORDER BY {call} ?s LIMIT 5"
+            ),
+            // Fewer than are asked for, within any distance.
+            format!(
+                "SELECT ?s {{ {NAMED} FILTER(?n = \"the name of place 40\") }} ORDER BY {call} ?s LIMIT 3"
+            ),
+        ] {
+            store.same(&query, &options, true);
+        }
+    }
+    let call = "geof:distance(?w, \"POINT(1.501 48.002)\"^^geo:wktLiteral, uom:metre)";
+    let nearest =
+        format!("SELECT ?s {{ {NAMED} FILTER({call} >= 0) }} ORDER BY {call} ?s LIMIT 10");
+    let explained = plan(&store, &nearest);
+    assert!(explained.contains("FirstEnoughExec"), "{explained}");
+    // What came since is found, what went is not, and old states are as they were.
+    let before = store.same(&nearest, &options, true);
+    let old = store.engine.database().snapshot();
+    let found =
+        format!("SELECT ?s ?w {{ {NAMED} FILTER({call} >= 0) }} ORDER BY {call} ?s LIMIT 1");
+    assert_eq!(store.same(&found, &options, true).len(), 1);
+    let new = iri("new");
+    let place = Term::typed("POINT(1.501 48.0021)", WKT);
+    let quads = vec![
+        (new.clone(), iri("at"), place, None),
+        (new, iri("name"), Term::string("a new one"), None),
+    ];
+    store.change(&quads, &[]);
+    let after = store.same(&nearest, &options, true);
+    assert_eq!(after[0], "<http://e/new>");
+    assert_eq!(after[1..], before[..9]);
+    let old = QueryOptions {
+        snapshot: Some(old),
+        ..options
+    };
+    assert_eq!(store.same(&nearest, &old, true), before);
+}
+
+#[test]
+fn an_update_sees_its_own_places_and_none_of_those_that_were_taken_back() {
+    let store = Store::new(&grid(&mut Random(3)));
+    let options = UpdateOptions::of_process();
+    let near = "geof:distance(?w, \"POINT(-50 -50)\"^^geo:wktLiteral, uom:kilometre) < 1";
+    let add = |x: &str| {
+        format!(
+            "INSERT DATA {{ <http://e/{x}> <http://e/at> \"POINT({x} -50)\"^^geo:wktLiteral }} ;
+            INSERT {{ ?s <http://e/found> true }} WHERE {{ ?s <http://e/at> ?w FILTER({near}) }}"
+        )
+    };
+    let apply = |text: &str, is_kept: bool| {
+        let update = store.engine.prepare_update(text, &options).unwrap();
+        let mut transaction = store.writer.begin().unwrap();
+        let applied = store.engine.apply(&update, &options, &mut transaction);
+        store.runtime.block_on(applied).unwrap();
+        if is_kept {
+            transaction
+                .commit(CommitOptions::default())
+                .unwrap()
+                .wait()
+                .unwrap();
+        }
+    };
+    let found = "SELECT ?s { ?s <http://e/found> true }";
+    let none: [&str; 0] = [];
+    apply(&add("-50.001"), false);
+    assert_eq!(store.rows(found, &QueryOptions::of_process()), none);
+    // Another place has its number now.
+    apply(&add("-49"), true);
+    assert_eq!(store.rows(found, &QueryOptions::of_process()), none);
+    apply(&add("-50.002"), true);
+    assert_eq!(
+        store.rows(found, &QueryOptions::of_process()),
+        ["<http://e/-50.002>"]
+    );
+    let query = format!("SELECT ?s {{ ?s <http://e/at> ?w FILTER({near}) }}");
+    assert_eq!(
+        store.same(&query, &QueryOptions::of_process(), false),
+        ["<http://e/-50.002>"]
+    );
+}
