@@ -1,7 +1,7 @@
 //! GeoSPARQL's functions by their names (GeoSPARQL 1.1, 8.3 to 8.7), over shapes, numbers and texts. Terms are for those who call them.
 
 use crate::crs::Crs;
-use crate::literal::text_of;
+use crate::literal::literal_of;
 use crate::notation::Notation;
 use crate::relations::{Relation, dimension, matches};
 use crate::shape::Shape;
@@ -320,11 +320,8 @@ fn made(shape: Shape) -> Option<Answer> {
     if !shape.is_finite() {
         return None;
     }
-    let notation = match shape.crs {
-        Crs::Crs84 => shape.notation,
-        _ => Notation::Wkt,
-    };
-    Some(Answer::Literal(text_of(&shape, notation)?, notation))
+    let (text, notation) = literal_of(&shape)?;
+    Some(Answer::Literal(text, notation))
 }
 
 fn of_both(given: &[Argument<'_>], make: fn(&Shape, &Shape) -> Option<Shape>) -> Option<Answer> {

@@ -16,6 +16,7 @@
 //! | `measures` | distances, lengths and areas on the earth |
 //! | `shapes` | shapes made of others: hulls, buffers, intersections |
 //! | `functions` | all of that by GeoSPARQL's names |
+//! | `aggregates` | one shape made of many |
 //!
 //! The geometry itself is the `geo` crate's, in two dimensions: a height is kept as far as it is asked for (`geof:maxZ`), and plays no part in relations and measures, as in simple
 //! features. Nothing here knows terms, plans or files.
@@ -23,6 +24,7 @@
 //! On the earth, distances and lengths are along great circles of a sphere with the mean radius of 6,371,008.8 m, areas those of the ellipsoid of WGS 84; relations, hulls and
 //! intersections take degrees as if they were a plane, as GeoSPARQL has it. What crosses the antimeridian has to be split there (RFC 7946, 3.1.9).
 
+mod aggregates;
 mod crs;
 mod functions;
 mod literal;
@@ -33,9 +35,10 @@ mod shape;
 mod shapes;
 mod units;
 
+pub use aggregates::PlacesAggregate;
 pub use crs::{CRS84, Crs};
 pub use functions::{Answer, Argument, Function, JENA, NAMESPACE, Parameter, function};
-pub use literal::{from_text, text_of};
+pub use literal::{from_text, literal_of, text_of};
 pub use measures::{EARTH_RADIUS_M, covering, distance_m, metres_of, surroundings};
 pub use notation::{GEO_JSON_LITERAL, Notation, WKT_LITERAL};
 pub use relations::Relation;

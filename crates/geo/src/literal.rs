@@ -194,6 +194,15 @@ fn from_geo_json(text: &str) -> Option<Shape> {
     })
 }
 
+/// A shape as text in the notation of what it was made of; in Well-Known Text where its system is not that of GeoJSON.
+pub fn literal_of(shape: &Shape) -> Option<(String, Notation)> {
+    let notation = match shape.crs {
+        Crs::Crs84 => shape.notation,
+        _ => Notation::Wkt,
+    };
+    Some((text_of(shape, notation)?, notation))
+}
+
 /// A shape as text in a notation; none of one that cannot be written in it: GeoJSON is of the earth.
 ///
 /// Well-Known Text of the system that a literal means which names none does not name it.

@@ -2,7 +2,7 @@
 //!
 //! They take columns of term ids and give term ids. Errors are SPARQL's: `COUNT` and `SAMPLE` pass
 //! over them, in all others one error (an unbound variable too) makes the group's result unbound. An
-//! empty group gives 0 for `COUNT`, `SUM` and `AVG`, `""` for `GROUP_CONCAT`, and nothing for the others.
+//! empty group gives 0 for `COUNT`, `SUM` and `AVG`, `""` for `GROUP_CONCAT`, and nothing for the others. Those of GeoSPARQL go by their IRIs.
 //!
 //! `DISTINCT` is part of the function here, not the engine's flag: it means distinct terms.
 
@@ -14,6 +14,7 @@ mod group_keys;
 mod groups;
 mod id_table;
 mod min_max;
+mod places;
 mod sample;
 mod sum;
 
@@ -34,6 +35,7 @@ use datafusion_physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctio
 use datafusion_physical_expr::expressions::{Column, Literal};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use orrery_expressions::{Sparql, TermExpression};
+use orrery_geo::PlacesAggregate;
 use spargebra::algebra::{AggregateExpression, AggregateFunction};
 
 use self::count::{Count, CountDistinctSolutions};
@@ -43,6 +45,7 @@ use self::group_concat::GroupConcat;
 use self::groups::{Aggregate, Groups, Single};
 pub use self::id_table::IdTable;
 use self::min_max::{Extreme, MinMax};
+use self::places::Places;
 use self::sample::Sample;
 use self::sum::{Sum, Total};
 use crate::context::QueryContext;
@@ -72,7 +75,8 @@ pub fn is_order_free(function: &AggregateFunctionExpr) -> bool {
             | FunctionKind::Average
             | FunctionKind::Least
             | FunctionKind::Greatest => true,
-            FunctionKind::Sample | FunctionKind::GroupConcat(_) => false,
+            // Where a ring begins may depend on the order.
+            FunctionKind::Sample | FunctionKind::GroupConcat(_) | FunctionKind::Places(_) => false,
         },
         None => false,
     }
@@ -85,7 +89,9 @@ pub fn has_small_states(function: &AggregateFunctionExpr) -> bool {
         Some((kind, is_distinct)) => match kind {
             FunctionKind::Count | FunctionKind::Sum | FunctionKind::Average => !is_distinct,
             FunctionKind::Least | FunctionKind::Greatest | FunctionKind::Sample => true,
-            FunctionKind::CountSolutions(_) | FunctionKind::GroupConcat(_) => false,
+            FunctionKind::CountSolutions(_)
+            | FunctionKind::GroupConcat(_)
+            | FunctionKind::Places(_) => false,
         },
         None => false,
     }
@@ -189,6 +195,8 @@ pub(crate) enum FunctionKind {
     Greatest,
     Sample,
     GroupConcat(Arc<str>),
+    /// One of GeoSPARQL's.
+    Places(PlacesAggregate),
 }
 
 impl FunctionKind {
@@ -203,11 +211,14 @@ impl FunctionKind {
             AggregateFunction::GroupConcat { separator } => {
                 Self::GroupConcat(separator.as_deref().unwrap_or(" ").into())
             }
-            AggregateFunction::Custom(iri) => {
-                return Err(Error::UnknownAggregate {
-                    iri: iri.as_str().to_owned(),
-                });
-            }
+            AggregateFunction::Custom(iri) => match PlacesAggregate::of_iri(iri.as_str()) {
+                Some(aggregate) => Self::Places(aggregate),
+                None => {
+                    return Err(Error::UnknownAggregate {
+                        iri: iri.as_str().to_owned(),
+                    });
+                }
+            },
         })
     }
 
@@ -220,6 +231,7 @@ impl FunctionKind {
             Self::Greatest => "MAX",
             Self::Sample => "SAMPLE",
             Self::GroupConcat(_) => "GROUP_CONCAT",
+            Self::Places(aggregate) => aggregate.name(),
         }
     }
 }
@@ -302,6 +314,10 @@ impl SparqlAggregate {
             FunctionKind::Sample => F::make(Sample),
             FunctionKind::GroupConcat(separator) => self.distinct_or_not::<F, _>(GroupConcat {
                 separator: Arc::clone(separator),
+                context,
+            }),
+            FunctionKind::Places(aggregate) => self.distinct_or_not::<F, _>(Places {
+                aggregate: *aggregate,
                 context,
             }),
         }

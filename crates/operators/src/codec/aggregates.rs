@@ -7,6 +7,7 @@ use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion_physical_plan::{ExecutionPlan, PhysicalExpr};
 use orrery_expressions::codec::PhysicalText;
+use orrery_geo::PlacesAggregate;
 use serde::{Deserialize, Serialize};
 
 use super::error::{CodecError, Result};
@@ -56,6 +57,8 @@ enum KindText {
     Greatest,
     Sample,
     GroupConcat(String),
+    /// By its name within GeoSPARQL's functions.
+    Places(String),
 }
 
 impl AggregationText {
@@ -170,6 +173,7 @@ impl FunctionText {
                 FunctionKind::GroupConcat(separator) => {
                     KindText::GroupConcat(separator.to_string())
                 }
+                FunctionKind::Places(aggregate) => KindText::Places(aggregate.name().to_owned()),
             },
             is_distinct,
             arguments: arguments.collect::<std::result::Result<_, _>>()?,
@@ -197,6 +201,12 @@ impl FunctionText {
             KindText::GroupConcat(separator) => {
                 FunctionKind::GroupConcat(Arc::from(separator.as_str()))
             }
+            KindText::Places(name) => match PlacesAggregate::of_name(name) {
+                Some(aggregate) => FunctionKind::Places(aggregate),
+                None => {
+                    return Err(CodecError::damaged(format!("there is no aggregate {name}")));
+                }
+            },
         };
         let takes_numbers =
             matches!(kind, FunctionKind::Sum | FunctionKind::Average) && !self.is_distinct;

@@ -142,3 +142,61 @@ fn names_of_functions_are_known_without_a_prefix() {
     let query = "SELECT ?t { ?t geo:asWKT ?place FILTER(geof:dimension(?place) = 2) }";
     assert_eq!(rows(&fixture, query), ["t=<north>", "t=<south>"]);
 }
+
+#[test]
+fn aggregates_make_one_shape_of_those_of_a_group() {
+    let fixture = Fixture::new(PLACES);
+    let good = "?t a :Town ; geo:asWKT ?place ; :people ?n .";
+    let value = |query: &str| {
+        let found = rows(&fixture, query);
+        assert_eq!(found.len(), 1, "{query}: {found:?}");
+        found[0].clone()
+    };
+    // What a union of points is, told by the functions of two.
+    let union = value(&format!(
+        "SELECT (geof:numGeometries(geof:aggUnion(?place)) AS ?n) {{ {good} }}"
+    ));
+    assert!(union.contains("\"5\""), "{union}");
+    let box_of_all = value(&format!(
+        "SELECT (geof:minX(?b) AS ?w) (geof:maxY(?b) AS ?h) {{ {{ SELECT (geof:aggBoundingBox(?place) AS ?b) {{ {good} FILTER(?n > 80000 && ?n < 3000000 && ?t != :fiji) }} }} }}"
+    ));
+    assert!(
+        box_of_all.contains("2.1301") && box_of_all.contains("48.8566"),
+        "{box_of_all}"
+    );
+    // By groups, each its own; of a group with what is no geometry, none.
+    let query = "SELECT ?a (geof:aggConvexHull(?place) AS ?hull) { ?t a :Town ; geo:asWKT ?place BIND(?t = :broken AS ?a) } GROUP BY ?a ORDER BY ?a";
+    let found = rows(&fixture, query);
+    assert_eq!(found.len(), 2);
+    assert!(
+        found
+            .iter()
+            .any(|row| row.contains("POLYGON") && row.contains("false")),
+        "{found:?}"
+    );
+    assert!(
+        found
+            .iter()
+            .any(|row| row.contains("true") && !row.contains("hull")),
+        "{found:?}"
+    );
+    // All that follow of the same: the hull's circle, distinct values, HAVING and ORDER BY, and states in parts.
+    for (query, expected) in [
+        (format!("SELECT (geof:aggCentroid(DISTINCT ?place) AS ?c) {{ {good} VALUES ?twice {{ 1 2 }} FILTER(?t IN (:lyon)) }}"), "POINT(4.8357 45.764)"),
+        (format!("SELECT (COUNT(*) AS ?c) {{ {good} }} HAVING (geof:dimension(geof:aggBoundingCircle(?place)) = 2)"), "\"5\""),
+        (format!("SELECT (geof:aggUnion(?place) AS ?c) {{ {good} FILTER(?n > 1e9) }}"), ""),
+        ("SELECT (geof:area(geof:aggUnion(?area), uom:square_kilometre) > 0 AS ?c) { ?a a :Area ; geo:asWKT ?area }".to_owned(), "true"),
+    ] {
+        let found = value(&query);
+        assert!(found.contains(expected), "{query}: {found}");
+    }
+    let misplaced = fixture.ask(&format!(
+        "{PREFIXES}SELECT ?t {{ {good} FILTER(geof:aggUnion(?place) = ?place) }}"
+    ));
+    let message = misplaced.map(|_| ()).unwrap_err().to_string();
+    assert!(message.contains("aggregate"), "{message}");
+    let unknown = fixture.ask(&format!(
+        "{PREFIXES}SELECT (geof:aggNothing(?place) AS ?x) {{ {good} }}"
+    ));
+    assert!(unknown.is_err());
+}

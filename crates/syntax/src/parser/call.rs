@@ -1,11 +1,19 @@
 //! Calls of built-in functions and aggregates.
 
-use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function};
+use spargebra::term::NamedNode;
 
 use super::{Aggregates, Parsed, Parser};
 use crate::error::{ErrorKind, Hint};
 use crate::token::{Token, TokenKind};
 use crate::word::{BuiltIn, Call, Keyword};
+
+/// GeoSPARQL's functions whose names begin so are its aggregates: nothing else tells a call of an aggregate by IRI from that of a function (SPARQL 1.1, 19.8, note 11).
+const PLACES_AGGREGATES: &str = "http://www.opengis.net/def/function/geosparql/agg";
+
+fn is_aggregate(iri: &str) -> bool {
+    iri.starts_with(PLACES_AGGREGATES)
+}
 
 impl Parser<'_, '_> {
     /// A call of this function, whose name is here.
@@ -81,8 +89,44 @@ impl Parser<'_, '_> {
         Ok(Expression::Bound(variable))
     }
 
+    /// A call of a function that has no name but an IRI, which stands before the bracket at a token.
+    pub(super) fn called_by_iri(&mut self, iri: NamedNode, name: Token) -> Parsed<Expression> {
+        if !is_aggregate(iri.as_str()) {
+            let arguments = self.expressions()?;
+            return Ok(Expression::FunctionCall(Function::Custom(iri), arguments));
+        }
+        let depth = self.opened.len();
+        let found = self.aggregate_of(name, |parser| {
+            parser.open(TokenKind::LeftParen, "(")?;
+            let distinct = parser.eat_keyword(Keyword::Distinct);
+            let expr = parser.expression()?;
+            parser.close(TokenKind::RightParen)?;
+            Ok(AggregateExpression::FunctionCall {
+                name: AggregateFunction::Custom(iri),
+                expr,
+                distinct,
+            })
+        });
+        match found {
+            Ok(expression) => Ok(expression),
+            Err(failure) => {
+                self.recover_behind_bracket(failure, depth)?;
+                Ok(self.fresh_variable().into())
+            }
+        }
+    }
+
     /// An aggregate: a variable in its place, and itself kept for the group.
     fn aggregate(&mut self, function: BuiltIn, name: Token) -> Parsed<Expression> {
+        self.aggregate_of(name, |parser| parser.aggregated(function))
+    }
+
+    /// The same, read in this way.
+    fn aggregate_of(
+        &mut self,
+        name: Token,
+        read: impl FnOnce(&mut Self) -> Parsed<AggregateExpression>,
+    ) -> Parsed<Expression> {
         match self.aggregates {
             Aggregates::Allowed => {}
             Aggregates::Inside => {
@@ -99,8 +143,7 @@ impl Parser<'_, '_> {
             }
         }
         let free = self.free.len();
-        let aggregate =
-            self.with_aggregates(Aggregates::Inside, |parser| parser.aggregated(function))?;
+        let aggregate = self.with_aggregates(Aggregates::Inside, read)?;
         self.free.truncate(free);
         let text = self.text;
         let fresh = &mut self.fresh;

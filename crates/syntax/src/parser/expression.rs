@@ -183,12 +183,12 @@ impl Parser<'_, '_> {
             TokenKind::BuiltIn(function) => self.built_in(function),
             TokenKind::Keyword(Keyword::Exists | Keyword::Not) => self.exists(),
             kind if is_iri(kind) => {
+                let name = self.token;
                 let iri = self.iri()?;
                 if !self.at(TokenKind::LeftParen) {
                     return Ok(iri.into());
                 }
-                let arguments = self.expressions()?;
-                Ok(Expression::FunctionCall(Function::Custom(iri), arguments))
+                self.called_by_iri(iri, name)
             }
             kind if is_literal(kind) => Ok(self.literal()?.into()),
             // Behind another sign: `- -1`.
@@ -350,8 +350,7 @@ impl Parser<'_, '_> {
                 if !self.at(TokenKind::LeftParen) {
                     return Err(self.unexpected());
                 }
-                let arguments = self.expressions()?;
-                Expression::FunctionCall(Function::Custom(iri), arguments)
+                self.called_by_iri(iri, call)?
             }
             _ => return Err(self.no_constraint(after)),
         };
