@@ -455,3 +455,62 @@ fn an_update_sees_its_own_places_and_none_of_those_that_were_taken_back() {
         ["<http://e/-50.002>"]
     );
 }
+
+#[test]
+fn pairs_of_numbers_are_looked_up_by_ranges() {
+    let random = &mut Random(4);
+    let mut quads = Vec::new();
+    let value = |low, high, random: &mut Random| {
+        let text = format!("{}", number(random, low, high));
+        match random.below(8) {
+            0 => Term::typed(text, "http://www.w3.org/2001/XMLSchema#double"),
+            1 => Term::typed(text, "http://www.w3.org/2001/XMLSchema#float"),
+            2 => Term::string(text),
+            3 => Term::typed(
+                format!("{}", random.below(90)),
+                "http://www.w3.org/2001/XMLSchema#integer",
+            ),
+            _ => Term::typed(text, "http://www.w3.org/2001/XMLSchema#decimal"),
+        }
+    };
+    for town in 0..800 {
+        let subject = iri(&format!("s{town}"));
+        quads.push((subject.clone(), iri("lat"), value(-92, 92, random), None));
+        quads.push((subject, iri("long"), value(-182, 182, random), None));
+    }
+    let store = Store::new(&quads);
+    let options = QueryOptions::of_process();
+    let point = "<http://jena.apache.org/function/spatial#convertLatLon>(?lat, ?long)";
+    let mut found = 0;
+    for place in [
+        "POINT(0 40)",
+        "POINT(179.5 -10)",
+        "POINT(20 89)",
+        "POLYGON((-20 -20, 30 -20, 30 41.5, -20 41.5, -20 -20))",
+    ] {
+        let place = format!("\"{place}\"^^geo:wktLiteral");
+        for condition in [
+            format!(
+                "<http://jena.apache.org/function/spatial#nearby>({point}, {place}, 1500, uom:kilometre)"
+            ),
+            format!("geof:distance({place}, {point}, uom:kilometre) < 900"),
+            format!("geof:sfWithin({point}, {place})"),
+            format!("geof:sfEquals({place}, {point})"),
+        ] {
+            let query = format!(
+                "SELECT ?s {{ ?s <http://e/lat> ?lat ; <http://e/long> ?long FILTER({condition}) }}"
+            );
+            found += store.same(&query, &options, false).len();
+        }
+    }
+    assert!(found > 100, "{found}");
+    let near = format!("geof:metricDistance({point}, \"POINT(0 40)\"^^geo:wktLiteral) < 1e5");
+    let plan = plan(
+        &store,
+        &format!("SELECT ?s {{ ?s <http://e/lat> ?lat ; <http://e/long> ?long FILTER({near}) }}"),
+    );
+    assert!(
+        plan.contains("filter (?lat >= \"39.1") && plan.contains("Posg"),
+        "{plan}"
+    );
+}

@@ -81,6 +81,33 @@ fn number_of(expression: &Expression) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
+/// The latitude and the longitude that one of the first two arguments makes a point of by Jena's function, and the place that the other one says.
+pub(super) fn given_place_and_pair(arguments: &[Expression]) -> Option<([&str; 2], Shape)> {
+    let [one, other, ..] = arguments else {
+        return None;
+    };
+    let ((Expression::FunctionCall(Function::Custom(iri), pair), Expression::Literal(place))
+    | (Expression::Literal(place), Expression::FunctionCall(Function::Custom(iri), pair))) =
+        (one, other)
+    else {
+        return None;
+    };
+    let name = iri.as_str().strip_prefix(orrery_geo::JENA)?;
+    let (
+        "convertLatLon",
+        [
+            Expression::Variable(latitude),
+            Expression::Variable(longitude),
+        ],
+    ) = (name, pair.as_slice())
+    else {
+        return None;
+    };
+    let notation = Notation::of_datatype(place.datatype().as_str())?;
+    let place = from_text(place.value(), notation)?;
+    Some(([latitude.as_str(), longitude.as_str()], place))
+}
+
 /// The variable among the first two arguments of a function about two places, and the place that the other one says.
 pub(super) fn given_place(arguments: &[Expression]) -> Option<(&str, Shape)> {
     let [one, other, ..] = arguments else {

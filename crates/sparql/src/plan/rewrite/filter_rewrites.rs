@@ -83,11 +83,16 @@ impl Planner<'_> {
         for at in 0..with_filters_rewritten.filters.len() {
             let filter = &with_filters_rewritten.filters[at];
             if let Some(values) = self.near_values(&with_filters_rewritten, filter, outside)? {
-                with_filters_rewritten
-                    .to_mut()
-                    .items
-                    .push(Item::Values(values));
+                let with_filters_rewritten = with_filters_rewritten.to_mut();
+                with_filters_rewritten.items.push(Item::Values(values));
             }
+        }
+        let filters = with_filters_rewritten.filters.iter();
+        let ranges = filters.flat_map(|it| self.near_ranges(&with_filters_rewritten, it, outside));
+        let ranges: Vec<Expression> = ranges.collect();
+        if !ranges.is_empty() {
+            // They are asked first: a comparison costs less than a place.
+            with_filters_rewritten.to_mut().filters.splice(0..0, ranges);
         }
         for at in 0..with_filters_rewritten.items.len() {
             let Item::Quad(quad) = &with_filters_rewritten.items[at] else {
