@@ -10,6 +10,7 @@ mod ground;
 mod lateral;
 mod lists;
 mod mapped;
+mod nearby;
 mod optional;
 mod plain;
 mod search;
@@ -27,7 +28,7 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use self::called::{has_calls, has_lists};
+use self::called::{has_calls, has_lists, has_places};
 use self::ground::{Ground, ground, ground_term};
 use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
@@ -271,6 +272,9 @@ impl<'q> Normaliser<'q> {
     }
 
     fn basic(&mut self, patterns: &[TriplePattern], place: &PatternPlace) -> Result<Group> {
+        if has_places(patterns) {
+            return self.with_places(patterns, place);
+        }
         // A list is a walk over what its graphs say together; where one of them is mapped, that is refused as other walks are.
         if has_lists(patterns) {
             return self.with_calls(patterns, place);

@@ -200,3 +200,78 @@ fn aggregates_make_one_shape_of_those_of_a_group() {
     ));
     assert!(unknown.is_err());
 }
+
+const JENA: &str = r#"
+    @prefix : <http://example.org/> .
+    @prefix geo: <http://www.opengis.net/ont/geosparql#> .
+    @prefix wgs: <http://www.w3.org/2003/01/geo/wgs84_pos#> .
+    :paris geo:hasGeometry :g . :g geo:asWKT "POINT(2.3522 48.8566)"^^geo:wktLiteral .
+    :versailles geo:hasDefaultGeometry [ geo:asGeoJSON '{"type":"Point","coordinates":[2.1301,48.8014]}'^^geo:geoJSONLiteral ] .
+    :orly wgs:lat 48.7262 ; wgs:long 2.3652 ; a :Airport .
+    :lyon a :Town ; geo:asWKT "POINT(4.8357 45.7640)"^^geo:wktLiteral .
+    :fiji wgs:lat -17.0 ; wgs:long 179.9 .
+    :taveuni geo:asWKT "POINT(-179.9 -17)"^^geo:wktLiteral .
+"#;
+
+#[test]
+fn places_as_users_of_jena_ask_for_them() {
+    let fixture = Fixture::new(JENA);
+    let ask = |pattern: &str| {
+        let query =
+            format!("PREFIX spatial: <http://jena.apache.org/spatial#> SELECT ?s {{ {pattern} }}");
+        let mut found = rows_both_ways(&fixture, &query);
+        found.retain(|row| row.contains("s=<"));
+        found.sort_unstable();
+        found.join(" ").replace("s=", "")
+    };
+    let near = "<g> <orly> <paris> <versailles>";
+    for (pattern, expected) in [
+        ("?s spatial:nearby (48.85 2.35 30)", near),
+        ("?s spatial:withinCircle (48.85 2.35 30000 uom:metre)", near),
+        (
+            "?s spatial:nearbyGeom ('POINT(2.35 48.85)'^^geo:wktLiteral 30 uom:kilometre -1)",
+            near,
+        ),
+        ("?s spatial:nearby (48.85 2.35 30) ; a :Airport", "<orly>"),
+        ("?s spatial:withinBox (45 4 46 5)", "<lyon>"),
+        // Over the date line.
+        (
+            "?s spatial:intersectBox (-20 179 -10 -179)",
+            "<fiji> <taveuni>",
+        ),
+        ("?s spatial:nearby (-17 180 30)", "<fiji> <taveuni>"),
+        (
+            "?s spatial:intersectBoxGeom ('LINESTRING(4.8357 45, 5 45.7640)'^^geo:wktLiteral)",
+            "<lyon>",
+        ),
+        (
+            "?s spatial:withinBoxGeom ('LINESTRING(4.8357 45, 5 45.7640)'^^geo:wktLiteral)",
+            "",
+        ),
+        (
+            ":orly spatial:nearby (48.85 2.35 30) . ?s a :Town",
+            "<lyon>",
+        ),
+        (":orly spatial:nearby (48.85 2.35 1) . ?s a :Town", ""),
+    ] {
+        assert_eq!(ask(pattern), expected, "{pattern}");
+    }
+    let query = "PREFIX spatial: <http://jena.apache.org/spatial#> SELECT ?s { ?s spatial:nearby (48.85 2.35 30 uom:kilometre 2) }";
+    assert_eq!(rows(&fixture, query).len(), 2);
+    for (pattern, message) in [
+        (
+            "?s spatial:nearby (?lat 2.35 30)",
+            "latitude longitude radius",
+        ),
+        ("?s spatial:nearby (1 2)", "latitude longitude radius"),
+        ("?s spatial:withinBox (1 2 3)", "the least first"),
+        ("?s spatial:equals (1)", "there are spatial:nearby"),
+        ("?s spatial:nearby ?x", "a list of constants"),
+    ] {
+        let query = format!(
+            "{PREFIXES}PREFIX spatial: <http://jena.apache.org/spatial#> SELECT ?s {{ {pattern} }}"
+        );
+        let error = fixture.ask(&query).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(message), "{pattern}: {error}");
+    }
+}

@@ -1,9 +1,12 @@
 //! Which patterns stand for a walk over a list or a container (`lists`), or for a search in texts with what it asks for in lists (`text/foreign`).
+//! Which patterns stand for something else than triples: a walk over a list or a container (`lists`), places (`nearby`).
 
 use oxrdf::NamedNode;
 use oxrdf::vocab::rdf;
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
+/// Jena's namespace of predicates that ask for places.
+const SPATIAL: &str = "http://jena.apache.org/spatial#";
 /// Jena's namespace of functions of lists.
 const LIST: &str = "http://jena.apache.org/ARQ/list#";
 pub(super) const RDFS_MEMBER: &str = "http://www.w3.org/2000/01/rdf-schema#member";
@@ -16,6 +19,20 @@ const JENA_TEXTS: &str = "http://jena.apache.org/text#query";
 pub(super) const TEXTS: &str = "a search in texts";
 
 /// Whether some of the patterns stand for something else.
+/// Whether some of the patterns ask for places.
+pub(super) fn has_places(patterns: &[TriplePattern]) -> bool {
+    patterns.iter().any(|it| place_called(it).is_some())
+}
+
+/// The name by which a pattern asks for places.
+pub(super) fn place_called(pattern: &TriplePattern) -> Option<&str> {
+    match &pattern.predicate {
+        NamedNodePattern::NamedNode(node) => node.as_str().strip_prefix(SPATIAL),
+        NamedNodePattern::Variable(_) => None,
+    }
+}
+
+/// Whether some of the patterns stand for a walk.
 pub(super) fn has_calls(patterns: &[TriplePattern]) -> bool {
     patterns.iter().any(|pattern| called(pattern).is_some())
 }
