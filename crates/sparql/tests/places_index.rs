@@ -514,3 +514,74 @@ fn pairs_of_numbers_are_looked_up_by_ranges() {
         "{plan}"
     );
 }
+
+/// What a million points cost with the index and without: `cargo test --release --test places_index -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn a_million_points() {
+    use std::time::{Duration, Instant};
+    let random = &mut Random(5);
+    let quads: Vec<SmallQuad> = (0..1_000_000)
+        .map(|place| {
+            let (x, y) = (number(random, -180, 180), number(random, -70, 75));
+            let text = format!("POINT({x:.2}{:03} {y})", random.below(1_000));
+            let subject = iri(&format!("s{place}"));
+            (subject, iri("at"), Term::typed(text, WKT), None)
+        })
+        .collect();
+    let store = Store::new(&quads);
+    let call = "geof:distance(?w, \"POINT(2.35 48.85)\"^^geo:wktLiteral, uom:kilometre)";
+    let area = "\"POLYGON((2 48, 3 48, 3 49, 2.5 48.5, 2 48))\"^^geo:wktLiteral";
+    let queries = [
+        (
+            "within 20 km",
+            format!("SELECT ?s {{ {FIRST} FILTER({call} < 20) }}"),
+        ),
+        (
+            "within an area",
+            format!("SELECT ?s {{ {FIRST} FILTER(geof:sfWithin(?w, {area})) }}"),
+        ),
+        (
+            "the nearest 10",
+            format!("SELECT ?s {{ {FIRST} }} ORDER BY {call} LIMIT 10"),
+        ),
+    ];
+    let with = QueryOptions::of_process();
+    let without = QueryOptions {
+        tuning: Tuning {
+            uses_places_index: false,
+            ..Tuning::default()
+        },
+        ..QueryOptions::of_process()
+    };
+    let time = |query: &str, options: &QueryOptions, runs: usize| -> (Duration, Vec<String>) {
+        let mut times = Vec::new();
+        let mut found = Vec::new();
+        for _ in 0..runs {
+            let start = Instant::now();
+            found = store.rows(query, options);
+            times.push(start.elapsed());
+        }
+        found.sort_unstable();
+        times.sort_unstable();
+        (times[runs / 2], found)
+    };
+    let before: Vec<_> = queries
+        .iter()
+        .map(|(_, query)| time(query, &without, 3))
+        .collect();
+    let start = Instant::now();
+    while !plan(&store, &queries[0].1).contains("RowsExec") {
+        std::thread::yield_now();
+    }
+    println!("made in {:?}", start.elapsed());
+    for ((name, query), (slow, expected)) in queries.iter().zip(before) {
+        let (quick, found) = time(query, &with, 21);
+        assert_eq!(found, expected, "{name}");
+        let ratio = slow.as_secs_f64() / quick.as_secs_f64();
+        println!(
+            "{name}: {} rows, {slow:?} without, {quick:?} with: {ratio:.0} times",
+            found.len()
+        );
+    }
+}

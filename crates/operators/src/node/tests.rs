@@ -531,7 +531,6 @@ fn a_node_that_can_be_kept_is_the_same_for_another_query() {
             "AppendExec",
             "CandidatesExec",
             "DistinctExec",
-            "FirstEnoughExec",
             "LimitOfEachExec",
             "PatternExec",
             "RowsExec",
