@@ -116,7 +116,7 @@ fn asked_by(name: &str, members: &[TermPattern]) -> Option<Asked> {
     };
     Some(Asked {
         function: NamedNode::new_unchecked(format!("{}{relation}", orrery_geo::NAMESPACE)),
-        arguments: vec![Expression::Literal(wkt(&text).into())],
+        arguments: vec![Expression::Literal(wkt(&text))],
         limit,
     })
 }
@@ -133,8 +133,8 @@ fn nearby(place: Literal, radius: &TermPattern, rest: &[TermPattern]) -> Option<
     Some(Asked {
         function: NamedNode::new_unchecked(format!("{}nearby", orrery_geo::JENA)),
         arguments: vec![
-            Expression::Literal(place.into()),
-            Expression::Literal(radius.into()),
+            Expression::Literal(place),
+            Expression::Literal(radius),
             Expression::NamedNode(unit),
         ],
         limit: limit_of(rest)?,

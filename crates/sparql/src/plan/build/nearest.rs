@@ -140,9 +140,9 @@ fn within(inner: &Group, order: &ByDistance<'_>, nearest: &NearestPlaces) -> Opt
     let most = Literal::from(nearest.metres * SURE / order.unit_m);
     let is_near = Expression::LessOrEqual(
         Box::new(order.call.clone()),
-        Box::new(Expression::Literal(most.into())),
+        Box::new(Expression::Literal(most)),
     );
-    let has_none = Expression::Literal(Literal::from(true).into());
+    let has_none = Expression::Literal(Literal::from(true));
     group
         .filters
         .push(Expression::Coalesce(vec![is_near, has_none]));

@@ -120,7 +120,7 @@ impl Planner<'_> {
         let mut ranges = Vec::with_capacity(4);
         let mut between = |variable: &str, least: f64, most: f64| {
             let value = || Box::new(Variable::new_unchecked(variable).into());
-            let number = |number: f64| Box::new(Expression::Literal(decimal(number).into()));
+            let number = |number: f64| Box::new(Expression::Literal(decimal(number)));
             let from = number(least - ROUNDED);
             ranges.push(Expression::GreaterOrEqual(value(), from));
             let to = number(most + ROUNDED);
