@@ -1,5 +1,4 @@
-//! Which patterns stand for a walk over a list or a container (`lists`), or for a search in texts with what it asks for in lists (`text/foreign`).
-//! Which patterns stand for something else than triples: a walk over a list or a container (`lists`), places (`nearby`).
+//! Which patterns stand for something else than triples: a walk over a list or a container (`lists`), a search in texts (`text/foreign`), places (`nearby`).
 
 use oxrdf::NamedNode;
 use oxrdf::vocab::rdf;
@@ -18,7 +17,6 @@ pub(super) const CONTAINER: &str = "a container";
 const JENA_TEXTS: &str = "http://jena.apache.org/text#query";
 pub(super) const TEXTS: &str = "a search in texts";
 
-/// Whether some of the patterns stand for something else.
 /// Whether some of the patterns ask for places.
 pub(super) fn has_places(patterns: &[TriplePattern]) -> bool {
     patterns.iter().any(|it| place_called(it).is_some())
@@ -32,7 +30,7 @@ pub(super) fn place_called(pattern: &TriplePattern) -> Option<&str> {
     }
 }
 
-/// Whether some of the patterns stand for a walk.
+/// Whether some of the patterns stand for a walk or a search.
 pub(super) fn has_calls(patterns: &[TriplePattern]) -> bool {
     patterns.iter().any(|pattern| called(pattern).is_some())
 }

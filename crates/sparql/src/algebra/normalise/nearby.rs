@@ -11,12 +11,12 @@
 //! filters, so it reads what these read, and finds by the index of places what they find.
 
 use orrery_geo::{Notation, from_text};
-use oxrdf::vocab::{rdf, xsd};
+use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::algebra::{Expression, Function, GraphPattern};
-use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::term::{TermPattern, TriplePattern};
 
-use super::called::place_called;
+use super::called::{place_called, taken_list};
 use super::{Normaliser, PatternPlace};
 use crate::algebra::Group;
 use crate::error::{QueryError, Result};
@@ -48,7 +48,7 @@ impl Normaliser<'_> {
         let mut asked = Vec::with_capacity(calls.len());
         for call in calls {
             let name = place_called(call).unwrap_or_default();
-            let members = taken_list(&mut rest, &call.object);
+            let members = taken_list(&mut rest, &call.object, MEMBERS_MAX);
             let found = members
                 .as_deref()
                 .and_then(|members| asked_by(name, members));
@@ -257,25 +257,4 @@ fn places(subject: &TermPattern, asked: &Asked) -> GraphPattern {
             length: Some(limit),
         },
     }
-}
-
-/// Takes the triples of a list out of the patterns; none where it has too many members, or is none.
-fn taken_list(patterns: &mut Vec<TriplePattern>, list: &TermPattern) -> Option<Vec<TermPattern>> {
-    let mut members = Vec::new();
-    let mut cell = list.clone();
-    while matches!(cell, TermPattern::BlankNode(_)) {
-        let mut of_cell = |predicate: NamedNode| {
-            let predicate = NamedNodePattern::from(predicate);
-            let is_it = |it: &TriplePattern| it.subject == cell && it.predicate == predicate;
-            let at = patterns.iter().position(is_it)?;
-            Some(patterns.remove(at).object)
-        };
-        members.push(of_cell(rdf::FIRST.into_owned())?);
-        let rest = of_cell(rdf::REST.into_owned())?;
-        if members.len() > MEMBERS_MAX {
-            return None;
-        }
-        cell = rest;
-    }
-    (cell == TermPattern::NamedNode(rdf::NIL.into_owned())).then_some(members)
 }
