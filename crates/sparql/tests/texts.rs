@@ -261,6 +261,45 @@ proptest! {
     }
 }
 
+#[test]
+fn texts_of_later_states_are_none_of_an_older_one() {
+    let store = Store::new(&Quads::new(), TextRules::default());
+    let of = |number: u8| -> Quads {
+        let text = format!("a wine that is no short string, number {number}");
+        let subject = iri(format!("s{number}"));
+        [(
+            subject,
+            iri("p0".to_owned()),
+            Term::language(text, "en"),
+            None,
+        )]
+        .into()
+    };
+    let first = store.change(&of(1), &Quads::new());
+    store.change(&of(2), &Quads::new());
+    for rest in [
+        "",
+        "; text:language \"en\"",
+        "; text:limit 5",
+        "; text:limit 5 ; text:language \"en\" ; text:highlight ?h",
+    ] {
+        let query = format!(
+            "SELECT ?s ?l {{ SERVICE text:search {{ [] text:query \"wine\" ; text:entity ?s ; text:literal ?l {rest} }} FILTER(STRLEN(?l) > 3) }}"
+        );
+        assert_eq!(store.ask(&query, &QueryOptions::of_process()).len(), 2);
+        let snapshot = store
+            .engine
+            .database()
+            .snapshot_at(At::Commit(first))
+            .unwrap();
+        let options = QueryOptions {
+            snapshot: Some(snapshot),
+            ..QueryOptions::of_process()
+        };
+        assert_eq!(store.ask(&query, &options).len(), 1, "{rest}");
+    }
+}
+
 const WINES: &str =
     "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :a rdfs:label \"red wine\"@en ; :price 7 .

@@ -15,7 +15,7 @@ use crate::world::{DIRECTORY, QUADS, Random, content, open};
 /// A database with segment, flushed delta and logs, all of them with something in them; not in use.
 fn example() -> (RecordingFileSystem, Workload) {
     let disk = RecordingFileSystem::new();
-    let mut workload = Workload::create(Arc::new(disk.clone()), 5).unwrap();
+    let mut workload = Workload::create(Arc::new(disk.clone()), 5, true).unwrap();
     for last in [Step::Load, Step::Compact, Step::Checkpoint] {
         for step in [
             Step::Commit,

@@ -61,7 +61,8 @@ fn check_ranges(snapshot: &Arc<Snapshot>, state: &State, random: &mut Random) {
 
 fn run(seed: u64) {
     let disk = RecordingFileSystem::new();
-    let mut workload = Workload::create(Arc::new(disk.clone()), seed).unwrap();
+    let mut workload =
+        Workload::create(Arc::new(disk.clone()), seed, seed.is_multiple_of(8)).unwrap();
     let mut random = Random(seed ^ 0xABCD);
     let mut held: BTreeMap<u64, Arc<Snapshot>> = BTreeMap::new();
     for number in 0..STEPS {

@@ -30,7 +30,7 @@ struct Recorded {
 
 fn record(seed: u64) -> Recorded {
     let disk = RecordingFileSystem::new();
-    let mut workload = Workload::create(Arc::new(disk.clone()), seed).unwrap();
+    let mut workload = Workload::create(Arc::new(disk.clone()), seed, seed % 8 == 2).unwrap();
     let created = disk.operations();
     let mut acknowledged = vec![(created, workload.acknowledged)];
     workload.disk = Some(disk.clone());

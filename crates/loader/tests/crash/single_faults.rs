@@ -30,6 +30,9 @@ const STEPS: [Step; 17] = [
     Step::Commit,
 ];
 
+/// Of so many calls one fails with an index of texts, too.
+const WITH_TEXTS: u64 = 11;
+
 /// Goes on after an error as a server would: while commits are possible nothing is done about it, else the database is
 /// opened anew.
 fn persist(workload: &mut Workload, step: Step) -> Result<()> {
@@ -51,10 +54,10 @@ fn persist(workload: &mut Workload, step: Step) -> Result<()> {
 }
 
 /// Runs the steps with one call failing; whether there was such a call.
-fn run_with(number: u64, fault: Fault) -> bool {
+fn run_with(number: u64, fault: Fault, has_texts: bool) -> bool {
     let disk = RecordingFileSystem::new();
     let failing = FailingFileSystem::over(&disk);
-    let mut workload = Workload::create(Arc::new(failing.clone()), 7).unwrap();
+    let mut workload = Workload::create(Arc::new(failing.clone()), 7, has_texts).unwrap();
     failing.fail_call(failing.calls() + number, fault);
     let last_call = failing.calls() + number;
     for step in STEPS {
@@ -93,26 +96,30 @@ fn check(workload: &Workload, disk: Arc<dyn FileSystem>, place: &str) {
 fn an_error_of_any_single_call_loses_nothing_that_was_acknowledged() {
     let runs_max = setting("ORRERY_FAULT_RUNS", 600) as u64;
     let mut calls = 0;
-    while run_with(calls, Fault::Io) {
+    while run_with(calls, Fault::Io, false) {
         calls += 50;
     }
     // All calls where the limit allows it, else evenly spread ones.
     let stride = (calls * 4).div_ceil(runs_max).max(1);
     for (offset, fault) in Fault::ALL.into_iter().enumerate() {
         let mut number = offset as u64 % stride;
-        while run_with(number, fault) {
+        while run_with(number, fault, false) {
             number += stride;
         }
+    }
+    let mut number = 0;
+    while run_with(number, Fault::Io, true) {
+        number += stride * WITH_TEXTS;
     }
     println!("about {calls} calls, every {stride}. of them failed in four ways");
 }
 
 /// Kills the process before a call, opens the database anew, commits; then the power goes. Whether there was such a call.
-fn kill_at(number: u64) -> bool {
+fn kill_at(number: u64, has_texts: bool) -> bool {
     let disk = RecordingFileSystem::new();
     // Not told of failed syncs: what the killed process wrote is in the system's memory, and a later sync saves it.
     let failing = FailingFileSystem::new(Arc::new(disk.clone()));
-    let mut workload = Workload::create(Arc::new(failing.clone()), 13).unwrap();
+    let mut workload = Workload::create(Arc::new(failing.clone()), 13, has_texts).unwrap();
     let last_call = failing.calls() + number;
     failing.fail_from(last_call, Fault::Io);
     let is_killed = STEPS.iter().any(|&step| workload.run(step).is_err());
@@ -134,23 +141,28 @@ fn kill_at(number: u64) -> bool {
 fn what_was_acknowledged_after_a_kill_survives_a_power_cut() {
     let runs_max = setting("ORRERY_FAULT_RUNS", 600) as u64;
     let mut calls = 0;
-    while kill_at(calls) {
+    while kill_at(calls, false) {
         calls += 50;
     }
     let stride = calls.div_ceil(runs_max).max(1);
     let mut number = 0;
-    while kill_at(number) {
+    while kill_at(number, false) {
         number += stride;
+    }
+    let mut number = 0;
+    while kill_at(number, true) {
+        number += stride * WITH_TEXTS;
     }
     println!("killed at every {stride}. of about {calls} calls");
 }
 
 #[test]
 fn a_disk_that_is_full_for_a_while_stops_writers_but_not_readers_and_then_all_goes_on() {
-    for start in 0..120 {
+    for start in 0..120_u64 {
         let disk = RecordingFileSystem::new();
         let failing = FailingFileSystem::over(&disk);
-        let mut workload = Workload::create(Arc::new(failing.clone()), 11).unwrap();
+        let mut workload =
+            Workload::create(Arc::new(failing.clone()), 11, start.is_multiple_of(8)).unwrap();
         workload.run(Step::Commit).unwrap();
         failing.fail_from(failing.calls() + start, Fault::NoSpace);
         let mut refused = 0;

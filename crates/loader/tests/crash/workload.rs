@@ -135,12 +135,18 @@ impl Session {
 }
 
 impl Workload {
-    /// Creates an empty database and begins to write.
-    pub(crate) fn create(file_system: Arc<dyn FileSystem>, seed: u64) -> Result<Self> {
+    /// Creates an empty database and begins to write. One with an index of texts takes some ten times as long, so most are without.
+    pub(crate) fn create(
+        file_system: Arc<dyn FileSystem>,
+        seed: u64,
+        has_texts: bool,
+    ) -> Result<Self> {
         let database =
             Database::create_or_open_with(Arc::clone(&file_system), Path::new(DIRECTORY))?;
-        let texts = database.set_text_rules(Some(TextRules::default()), Some(1 << 20))?;
-        assert!(texts.text_rules().is_some());
+        if has_texts {
+            let texts = database.set_text_rules(Some(TextRules::default()), Some(1 << 20))?;
+            assert!(texts.text_rules().is_some());
+        }
         let mut workload = Self {
             file_system,
             random: Random(seed),

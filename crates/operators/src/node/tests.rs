@@ -329,7 +329,8 @@ fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> V
         Arc::new(CandidatesExec::new(rows(), 1, true, 3)),
         KeysExec::try_new(rows(), FoundIds::new(Arc::from("s"), 0), 9).unwrap(),
         Arc::new(DistinctExec::new(rows())),
-        Arc::new(FirstEnoughExec::new([rows()], rows(), 3)),
+        // None but the last one decides: the first has too few for that.
+        Arc::new(FirstEnoughExec::new([rows()], rows(), 1_000)),
         Arc::new(LimitOfEachExec::new(rows(), vec![1], 1, Some(2))),
         Arc::new(NumberedExec::new(rows(), "n")),
         Arc::new(SharedExec::new(rows())),
@@ -419,6 +420,9 @@ fn every_node_reads_the_children_that_it_is_given() {
             }
             let rebuilt = rebuilt.unwrap();
             assert!(is_same(&rebuilt, &others), "{}", plan.name());
+            if plan.is::<FirstEnoughExec>() && number == 0 {
+                continue;
+            }
             assert_ne!(run(&rebuilt), run(&plan), "{}", plan.name());
         }
     }

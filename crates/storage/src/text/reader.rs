@@ -63,6 +63,11 @@ impl TextReader {
         Ok((base, self.recent.iter().map(|part| part.documents()).sum()))
     }
 
+    /// Whether the state has a term of this id: what is in memory is of later states, too.
+    fn is_of_state(&self, id: TermId) -> bool {
+        id.kind() != TermKind::Delta || id.payload() < self.snapshot.delta_terms()
+    }
+
     fn base_parts(&self) -> Result<&[OpenPart]> {
         self.snapshot.base().text().map_or(Ok(&[]), TextFile::parts)
     }
@@ -84,7 +89,12 @@ impl TextReader {
             false => Figures::Constant,
         };
         let parts = base.iter().chain(self.recent.iter().map(|part| &**part));
-        let mut found = |hit: Hit| found(TermId::from_bits(hit.number), hit.score);
+        let mut found = |hit: Hit| {
+            let id = TermId::from_bits(hit.number);
+            if self.is_of_state(id) {
+                found(id, hit.score);
+            }
+        };
         search(parts, query, figures, go_on, &mut found)
             .map_err(|error| text_error(self.snapshot.directory(), error))
     }
@@ -123,7 +133,12 @@ impl TextReader {
     ) -> Result<bool> {
         let parts = self.base_parts()?.iter();
         let parts = parts.chain(self.recent.iter().map(|part| &**part));
-        let mut found = |number| found(TermId::from_bits(number));
+        let mut found = |number| {
+            let id = TermId::from_bits(number);
+            if self.is_of_state(id) {
+                found(id);
+            }
+        };
         gram_search(parts, query, postings_max, go_on, &mut found)
             .map_err(|error| text_error(self.snapshot.directory(), error))
     }
