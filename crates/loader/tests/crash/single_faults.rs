@@ -31,7 +31,7 @@ const STEPS: [Step; 17] = [
 ];
 
 /// Of so many calls one fails with an index of texts, too.
-const WITH_TEXTS: u64 = 11;
+const WITH_TEXTS: u64 = 31;
 
 /// Goes on after an error as a server would: while commits are possible nothing is done about it, else the database is
 /// opened anew.
