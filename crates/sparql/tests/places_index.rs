@@ -6,19 +6,17 @@
     reason = "a test may fail on the spot"
 )]
 
-use std::sync::Arc;
-
-use orrery_sparql::{Engine, EngineOptions, QueryOptions, QueryResults, Tuning, UpdateOptions};
-use orrery_storage::{
-    Asker, At, CommitOptions, GraphNames, ReadScope, SmallQuad, Transaction, Writer, WriterOptions,
-    build_small,
-};
-use orrery_term::{Term, TermId};
+use orrery_sparql::{QueryOptions, Tuning, UpdateOptions};
+use orrery_storage::{Asker, At, CommitOptions, GraphNames, ReadScope, SmallQuad};
+use orrery_term::Term;
 
 #[path = "common/random.rs"]
 mod random;
+#[path = "common/store.rs"]
+mod store;
 
 use random::Random;
+use store::Store;
 
 const WKT: &str = "http://www.opengis.net/ont/geosparql#wktLiteral";
 const GEO_JSON: &str = "http://www.opengis.net/ont/geosparql#geoJSONLiteral";
@@ -146,72 +144,7 @@ fn condition(random: &mut Random) -> String {
     }
 }
 
-struct Store {
-    engine: Engine,
-    writer: Writer,
-    runtime: tokio::runtime::Runtime,
-    _directory: tempfile::TempDir,
-}
-
 impl Store {
-    fn new(quads: &[SmallQuad]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let database = Arc::new(build_small(directory.path(), quads).unwrap());
-        let writer = database.open_writer(WriterOptions::default()).unwrap();
-        Self {
-            engine: Engine::new(database, EngineOptions::default()).unwrap(),
-            writer,
-            runtime: tokio::runtime::Builder::new_current_thread()
-                .enable_time()
-                .build()
-                .unwrap(),
-            _directory: directory,
-        }
-    }
-
-    fn change(&self, inserted: &[SmallQuad], deleted: &[SmallQuad]) -> u64 {
-        let mut transaction = self.writer.begin().unwrap();
-        let ids = |transaction: &mut Transaction, quads: &[SmallQuad]| -> Vec<[TermId; 4]> {
-            let mut rows = Vec::new();
-            for (subject, predicate, object, graph) in quads {
-                let mut id = |term: &Term<'_>| transaction.intern(term).unwrap();
-                let graph = graph.as_ref().map_or(TermId::DEFAULT_GRAPH, &mut id);
-                rows.push([id(subject), id(predicate), id(object), graph]);
-            }
-            rows
-        };
-        let mut rows = ids(&mut transaction, deleted);
-        transaction.delete(&mut rows).unwrap();
-        let mut rows = ids(&mut transaction, inserted);
-        transaction.insert(&mut rows).unwrap();
-        let pending = transaction.commit(CommitOptions::default()).unwrap();
-        pending.wait().unwrap()
-    }
-
-    /// The rows in their order.
-    fn rows(&self, query: &str, options: &QueryOptions) -> Vec<String> {
-        let prepared = self.engine.prepare(query, options).unwrap();
-        self.runtime.block_on(async {
-            let QueryResults::Solutions(mut stream) = prepared.execute().await.unwrap() else {
-                panic!("a SELECT");
-            };
-            let columns = stream.variables().len();
-            let mut rows = Vec::new();
-            while let Some(batch) = stream.next().await {
-                let batch = batch.unwrap();
-                for row in 0..batch.rows() {
-                    let values = (0..columns).map(|at| {
-                        batch
-                            .term(row, at)
-                            .map_or("-".to_owned(), |term| term.to_string())
-                    });
-                    rows.push(values.collect::<Vec<_>>().join(" "));
-                }
-            }
-            rows
-        })
-    }
-
     /// The rows, which are the same without the index; sorted if their order is not asked for.
     fn same(&self, query: &str, options: &QueryOptions, is_ordered: bool) -> Vec<String> {
         let without = QueryOptions {
@@ -253,7 +186,7 @@ fn answers_are_those_without_the_index() {
         let base: Vec<SmallQuad> = (0..[0, 30, 120][random.below(3)])
             .map(|_| quad(random))
             .collect();
-        let store = Store::new(&base);
+        let store = Store::of(&base);
         let mut all = base;
         let mut states = vec![store.engine.database().snapshot().commit()];
         let mut names = GraphNames::default();
@@ -333,7 +266,7 @@ const NAMED: &str = "?s <http://e/at> ?w ; <http://e/name> ?n";
 
 #[test]
 fn what_is_near_is_looked_up() {
-    let store = Store::new(&grid(&mut Random(1)));
+    let store = Store::of(&grid(&mut Random(1)));
     let paris = "\"POINT(1.501 48.002)\"^^geo:wktLiteral";
     for (condition, is_looked_up) in [
         (format!("geof:distance(?w, {paris}, uom:kilometre) < 20"), true),
@@ -354,7 +287,7 @@ fn what_is_near_is_looked_up() {
 #[test]
 fn the_nearest_are_those_of_a_sort_of_all() {
     let mut random = Random(2);
-    let store = Store::new(&grid(&mut random));
+    let store = Store::of(&grid(&mut random));
     let options = QueryOptions::of_process();
     for place in [
         "POINT(1.501 48.002)",
@@ -415,7 +348,7 @@ fn the_nearest_are_those_of_a_sort_of_all() {
 
 #[test]
 fn an_update_sees_its_own_places_and_none_of_those_that_were_taken_back() {
-    let store = Store::new(&grid(&mut Random(3)));
+    let store = Store::of(&grid(&mut Random(3)));
     let options = UpdateOptions::of_process();
     let near = "geof:distance(?w, \"POINT(-50 -50)\"^^geo:wktLiteral, uom:kilometre) < 1";
     let add = |x: &str| {
@@ -478,7 +411,7 @@ fn pairs_of_numbers_are_looked_up_by_ranges() {
         quads.push((subject.clone(), iri("lat"), value(-92, 92, random), None));
         quads.push((subject, iri("long"), value(-182, 182, random), None));
     }
-    let store = Store::new(&quads);
+    let store = Store::of(&quads);
     let options = QueryOptions::of_process();
     let point = "<http://jena.apache.org/function/spatial#convertLatLon>(?lat, ?long)";
     let mut found = 0;
@@ -529,7 +462,7 @@ fn a_million_points() {
             (subject, iri("at"), Term::typed(text, WKT), None)
         })
         .collect();
-    let store = Store::new(&quads);
+    let store = Store::of(&quads);
     let call = "geof:distance(?w, \"POINT(2.35 48.85)\"^^geo:wktLiteral, uom:kilometre)";
     let area = "\"POLYGON((2 48, 3 48, 3 49, 2.5 48.5, 2 48))\"^^geo:wktLiteral";
     let queries = [

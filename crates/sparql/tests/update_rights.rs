@@ -5,15 +5,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use orrery_sparql::{Engine, EngineOptions, QueryError, UpdateOptions, WriteScope};
-use orrery_storage::{
-    Asker, CommitOptions, Durability, GraphNames, ReadScope, SmallQuad, Writer, WriterOptions,
-    build_small,
-};
+use orrery_sparql::{QueryError, UpdateOptions, WriteScope};
+use orrery_storage::{Asker, CommitOptions, Durability, GraphNames, ReadScope, SmallQuad};
 use orrery_term::Term;
 use proptest::prelude::*;
+
+#[path = "common/store.rs"]
+mod store;
+
+use store::Store;
 
 /// The default graph, and three others.
 const GRAPHS: usize = 4;
@@ -41,28 +42,7 @@ fn names(graphs: u8, by_beginning: bool) -> GraphNames {
     names
 }
 
-struct Store {
-    engine: Engine,
-    writer: Writer,
-    runtime: tokio::runtime::Runtime,
-    _directory: tempfile::TempDir,
-}
-
 impl Store {
-    fn over(quads: &[SmallQuad]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let database = Arc::new(build_small(directory.path(), quads).unwrap());
-        let writer = database.open_writer(WriterOptions::default()).unwrap();
-        Self {
-            engine: Engine::new(database, EngineOptions::default()).unwrap(),
-            writer,
-            runtime: tokio::runtime::Builder::new_current_thread()
-                .build()
-                .unwrap(),
-            _directory: directory,
-        }
-    }
-
     fn apply(&self, text: &str, options: &UpdateOptions) -> Result<(), String> {
         let applied = || -> Result<(), QueryError> {
             let update = self.engine.prepare_update(text, options)?;
@@ -167,7 +147,7 @@ proptest! {
         let all: Vec<SmallQuad> = stored.iter().map(quad).collect();
         let visible = stored.iter().filter(|(number, ..)| is_in(seen, *number));
         let visible: Vec<SmallQuad> = visible.map(quad).collect();
-        let (whole, alone) = (Store::over(&all), Store::over(&visible));
+        let (whole, alone) = (Store::of(&all), Store::of(&visible));
         let scope = ReadScope::only(Asker::Anonymous, names(seen, by_beginning));
         let options = UpdateOptions {
             writes: WriteScope::only(names(written, by_beginning)),

@@ -6,6 +6,8 @@
 
 use std::io::{self, Write};
 
+use crate::literals::civil;
+
 use super::vocabulary::{Entity, XSD_DATE, XSD_DATE_TIME, XSD_INTEGER, write_number};
 
 const BUFFER_BYTES: usize = 1 << 20;
@@ -143,21 +145,9 @@ impl Date {
 
     /// Appends `YYYY-MM-DD`.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
-        let days = self.0 + 719_468;
-        let era = days / 146_097;
-        let day_of_era = days - era * 146_097;
-        let year_of_era =
-            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let month_from_march = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-        let month = if month_from_march < 10 {
-            month_from_march + 3
-        } else {
-            month_from_march - 9
-        };
-        let year = year_of_era + era * 400 + u32::from(month <= 2);
-        write_number(out, year);
+        let (year, month, day) = civil(i64::from(self.0));
+        // No date is before 1970.
+        write_number(out, year.unsigned_abs() as u32);
         for part in [month, day] {
             out.push(b'-');
             out.push(b'0' + (part / 10) as u8);

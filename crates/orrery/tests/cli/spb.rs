@@ -14,6 +14,12 @@ fn generated(folder: &Path, quads: &str) -> PathBuf {
     path
 }
 
+/// Validates data so many rounds, with further arguments.
+fn validate(data: &Path, rounds: &str, further: &[&str]) -> std::process::Output {
+    let arguments = ["--data", text(data), "--rounds", rounds];
+    run(&[&["bench", "spb", "validate"], &arguments[..], further].concat())
+}
+
 fn report(output: &std::process::Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
@@ -35,21 +41,10 @@ fn check_validation(report: &Value) {
 fn answers_are_those_of_another_evaluation_by_index_and_by_reading() {
     let folder = tempfile::tempdir().unwrap();
     let data = generated(folder.path(), "12000");
-    let arguments = [
-        "bench",
-        "spb",
-        "validate",
-        "--data",
-        text(&data),
-        "--rounds",
-        "4",
-        "--report",
-        "json",
-    ];
-    let output = run(&arguments);
+    let output = validate(&data, "4", &["--report", "json"]);
     check_validation(&report(&output));
     assert!(output.status.success());
-    let output = run(&[&arguments[..], &["--no-text-index"]].concat());
+    let output = validate(&data, "4", &["--report", "json", "--no-text-index"]);
     check_validation(&report(&output));
     assert!(output.status.success());
 }
@@ -65,17 +60,7 @@ fn the_data_at_hand_agree() {
         eprintln!("skipped: there is no {}", data.display());
         return;
     }
-    let output = run(&[
-        "bench",
-        "spb",
-        "validate",
-        "--data",
-        text(&data),
-        "--rounds",
-        "2",
-        "--report",
-        "json",
-    ]);
+    let output = validate(&data, "2", &["--report", "json"]);
     let report = report(&output);
     assert!(output.status.success(), "{report:#}");
     assert_eq!(report["quads"], 1_066_345);
@@ -93,17 +78,7 @@ fn a_wrong_answer_is_shown_and_fails() {
         DELETE { GRAPH ?g { ?work cwork:title ?title } } INSERT { GRAPH ?g { ?work cwork:title ?other } }
         WHERE { GRAPH ?g { ?work cwork:title ?title } BIND(CONCAT(?title, '!') AS ?other) }";
     succeed(&["update", "--db", text(&database), change]);
-    let output = run(&[
-        "bench",
-        "spb",
-        "validate",
-        "--data",
-        text(&data),
-        "--db",
-        text(&database),
-        "--rounds",
-        "2",
-    ]);
+    let output = validate(&data, "2", &["--db", text(&database)]);
     check_failure(&output, &["results differ"]);
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(

@@ -1,5 +1,6 @@
 //! Functions and operators by table, and random expressions against the oracle.
 
+mod casts;
 mod functions;
 mod physical;
 mod places;

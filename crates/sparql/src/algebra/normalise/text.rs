@@ -62,7 +62,7 @@ impl Normaliser<'_> {
             language: request.language.as_deref().map(language_rules),
             normaliser: self,
         };
-        let predicates = search.predicates(&request, &rules)?;
+        let predicates = predicates(&view, &request, &rules)?;
         if predicates.as_ref().is_some_and(Vec::is_empty) || place.scope.is_empty() {
             return self.no_texts(&request, place);
         }
@@ -132,14 +132,12 @@ impl Normaliser<'_> {
             rows.push(row);
         }
         let mut group = Group::of(Item::Values(Values { variables, rows }));
-        let predicate = match (&request.property, predicates) {
+        let predicate = match (&request.property, predicates.as_deref()) {
             (Some(name), _) => Slot::Variable(self.variable(name)),
-            (None, Some(only)) if only.len() == 1 => Slot::Constant(only[0]),
+            (None, Some([only])) => Slot::Constant(*only),
             (None, _) => Slot::Variable(self.table.fresh("property")),
         };
-        if let (Slot::Variable(variable), Some(predicates)) =
-            (predicate, self.restricting(request)?)
-        {
+        if let (Slot::Variable(variable), Some(predicates)) = (predicate, predicates) {
             group.push(Item::Values(Values {
                 variables: vec![variable],
                 rows: predicates.into_iter().map(|id| vec![Some(id)]).collect(),
@@ -157,13 +155,6 @@ impl Normaliser<'_> {
             object_ranges: None,
         }));
         Ok(group)
-    }
-
-    /// The predicates that solutions may have, if not all.
-    fn restricting(&mut self, request: &Request) -> Result<Option<Vec<TermId>>> {
-        let view = Arc::clone(self.context.view());
-        let rules = view.snapshot().text_rules().cloned().unwrap_or_default();
-        predicates(&view, request, &rules)
     }
 
     /// Solutions that are known.
@@ -271,10 +262,6 @@ struct Search<'s, 'q> {
 }
 
 impl Search<'_, '_> {
-    fn predicates(&self, request: &Request, rules: &TextRules) -> Result<Option<Vec<TermId>>> {
-        predicates(self.view, request, rules)
-    }
-
     /// The best hits that can be kept, the best first, and whether there were more.
     fn hits(&self, most: usize) -> Result<(Vec<Found>, bool)> {
         let mut best = Best::new(most);
