@@ -17,6 +17,7 @@
 
 mod algebra;
 mod dataset;
+mod edge_weights;
 mod engine;
 mod error;
 mod execute;

@@ -16,6 +16,7 @@
 
 mod chars;
 mod complete;
+mod edge_weight;
 mod error;
 mod expected;
 mod lexer;
@@ -30,6 +31,7 @@ mod token;
 mod word;
 
 pub use complete::{Completion, completion};
+pub use edge_weight::{WEIGHT_NAMES, WeightStatement, weight_statement};
 pub use error::{ErrorKind, Hint, Position, Suggestion, SyntaxError};
 pub use expected::{Expected, ExpectedSet, Sign, Thing};
 pub use lexer::Lexer;

@@ -17,6 +17,7 @@ mod search;
 mod taken_apart;
 mod text;
 mod triple_terms;
+mod weights;
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ use self::called::{has_calls, has_lists, has_places};
 use self::ground::{Ground, ground, ground_term};
 use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
-use super::services::{finds_paths, runs_algorithm, searches_texts};
+use super::services::{finds_paths, reads_weights, runs_algorithm, searches_texts};
 use super::{
     Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, SeenMapped, Service,
     ServiceEndpoint, Slot, Values, Var, VarSet, VariableTable,
@@ -251,6 +252,9 @@ impl<'q> Normaliser<'q> {
                 }
                 if runs_algorithm(name) {
                     return self.algorithm(inner, place);
+                }
+                if reads_weights(name) {
+                    return self.edge_weights(inner, place);
                 }
                 if searches_texts(name) {
                     return self.text_search(inner, place);

@@ -1,5 +1,6 @@
 //! The services that are answered here.
 
+use orrery_syntax::WEIGHT_NAMES;
 use spargebra::term::NamedNodePattern;
 
 /// The services that find paths, and what the names of their settings begin with.
@@ -50,7 +51,17 @@ pub(crate) fn searches_texts(name: &NamedNodePattern) -> bool {
     matches!(name, NamedNodePattern::NamedNode(iri) if iri.as_str() == TEXTS)
 }
 
+/// The name of a setting of the service that reads edge weights without what it begins with.
+pub(super) fn weight_name(iri: &str) -> Option<&str> {
+    iri.strip_prefix(WEIGHT_NAMES)
+}
+
+/// Whether a service reads edge weights.
+pub(crate) fn reads_weights(name: &NamedNodePattern) -> bool {
+    matches!(name, NamedNodePattern::NamedNode(iri) if weight_name(iri.as_str()) == Some("read"))
+}
+
 /// Whether a service is answered here, without asking anybody.
 pub(crate) fn is_answered_here(name: &NamedNodePattern) -> bool {
-    finds_paths(name) || runs_algorithm(name) || searches_texts(name)
+    finds_paths(name) || runs_algorithm(name) || searches_texts(name) || reads_weights(name)
 }

@@ -64,6 +64,8 @@ fn confine(operation: &mut Operation, graph: Option<&NamedNode>) -> bool {
             (GraphTarget::NamedNode(node), graph) => Some(node) == graph,
             (GraphTarget::NamedGraphs | GraphTarget::AllGraphs, _) => false,
         },
+        // It is of the database, not of a graph.
+        Operation::Weight(_) => false,
         Operation::Other(GraphUpdateOperation::Create { graph: node, .. }) => Some(&*node) == graph,
         Operation::Other(
             GraphUpdateOperation::InsertData { .. }

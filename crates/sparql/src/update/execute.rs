@@ -6,7 +6,7 @@ use orrery_storage::{Error as StorageError, ReadView, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
 
-use super::{Operation, ParsedUpdate, UpdateOptions, graphs, memory, modify};
+use super::{Operation, ParsedUpdate, UpdateOptions, graphs, memory, modify, weights};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
@@ -105,6 +105,7 @@ impl Engine {
                 transaction.delete(&mut quads)?;
                 Ok(())
             }
+            Operation::Weight(statement) => weights::apply(statement, transaction),
             Operation::Other(GraphUpdateOperation::DeleteInsert {
                 delete,
                 insert,

@@ -32,9 +32,11 @@ mod rights;
 mod services;
 pub(crate) use services::asks_others;
 mod statements;
+mod weights;
 
 use std::sync::Arc;
 
+use orrery_syntax::WeightStatement;
 use orrery_term::LanguageTags;
 use oxsdatatypes::DateTime;
 use spargebra::GraphUpdateOperation;
@@ -112,6 +114,8 @@ enum Operation {
     DeleteData(Statements),
     /// A `LOAD` whose document is here.
     Loaded(Statements),
+    /// About an edge weight.
+    Weight(WeightStatement),
     Other(GraphUpdateOperation),
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use orrery_syntax::weight_statement;
 use orrery_term::Term;
 use orrery_term::language::{TagFinder, TagSyntax};
 use oxrdf::NamedOrBlankNode;
@@ -14,7 +15,7 @@ use spargebra::term::{GraphName, GroundQuad, GroundTerm, NamedNode, Quad};
 use spargebra::{GraphUpdateOperation, Update};
 
 use super::services::{self, Services};
-use super::{Operation, ParsedUpdate, Statements, TermNumber, UpdateOptions, data};
+use super::{Operation, ParsedUpdate, Statements, TermNumber, UpdateOptions, data, weights};
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::parse::{self, Assumed, Refused, Stack};
@@ -193,7 +194,10 @@ fn numbered(operations: Vec<GraphUpdateOperation>) -> Result<Vec<Operation>, Que
             GraphUpdateOperation::DeleteData { data } => {
                 Operation::DeleteData(ground_statements(&data)?)
             }
-            other => Operation::Other(other),
+            other => match weight_statement(&other) {
+                Some(statement) => Operation::Weight(weights::checked(statement)?),
+                None => Operation::Other(other),
+            },
         })
     });
     operations.collect()

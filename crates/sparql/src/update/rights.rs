@@ -14,6 +14,7 @@ use spargebra::algebra::GraphTarget;
 use spargebra::term::{GraphName, GraphNamePattern, NamedNode};
 
 use super::{Operation, UpdateOptions};
+use crate::edge_weights::DEFINITIONS;
 use crate::error::QueryError;
 use crate::write_scope::WriteScope;
 
@@ -53,6 +54,7 @@ impl Operation {
                 .graphs()?
                 .iter()
                 .try_for_each(|graph| writes.require(graph.as_ref())),
+            Self::Weight(_) => writes.require(Some(&Term::iri(DEFINITIONS))),
             Self::Other(operation) => match operation {
                 GraphUpdateOperation::DeleteInsert { delete, insert, .. } => {
                     delete

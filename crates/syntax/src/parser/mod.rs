@@ -12,6 +12,7 @@ mod aggregates;
 mod assigned;
 mod call;
 mod diagnose;
+mod edge_weight;
 mod expression;
 mod group;
 mod lateral;

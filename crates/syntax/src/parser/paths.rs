@@ -78,7 +78,7 @@ impl Parser<'_, '_> {
         self.token.kind == TokenKind::Word && self.text_of(self.token).eq_ignore_ascii_case(word)
     }
 
-    fn eat_word(&mut self, word: &str) -> bool {
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
         let is_here = self.at_word(word);
         if is_here {
             self.bump();
@@ -87,17 +87,17 @@ impl Parser<'_, '_> {
     }
 
     /// `MIN` and `MAX` are the names of aggregates, elsewhere.
-    fn at_name(&self, name: &str) -> bool {
+    pub(super) fn at_name(&self, name: &str) -> bool {
         matches!(self.token.kind, TokenKind::BuiltIn(_))
             && self.text_of(self.token).eq_ignore_ascii_case(name)
     }
 
-    fn no_word(&self, keyword: &'static str, note: &'static str) -> super::Failure {
+    pub(super) fn no_word(&self, keyword: &'static str, note: &'static str) -> super::Failure {
         let failure = self.error(ErrorKind::MissingKeyword { keyword });
         failure.with_hint(Hint::Note(note))
     }
 
-    fn expect_word(&mut self, word: &'static str, note: &'static str) -> Parsed<()> {
+    pub(super) fn expect_word(&mut self, word: &'static str, note: &'static str) -> Parsed<()> {
         match self.eat_word(word) {
             true => Ok(()),
             false => Err(self.no_word(word, note)),
@@ -127,12 +127,18 @@ impl Parser<'_, '_> {
             let note = "START and END name the two ends of an edge; cycles are found with CYCLIC";
             return Err(failure.with_hint(Hint::Note(note)));
         }
-        self.expect_word(
-            "VIA",
-            "behind END, VIA says what an edge is: VIA { ?x :knows ?y }",
-        )?;
-        let edges = self.edges_of_paths(&start.variable, &end.variable)?;
-        let (weight, edges) = self.weight_of_edges(edges)?;
+        // The name of an edge weight says what an edge is, too.
+        let edges = match self.at_word("WEIGHT") {
+            true => None,
+            false => {
+                self.expect_word(
+                    "VIA",
+                    "behind END, VIA says what an edge is: VIA { ?x :knows ?y }",
+                )?;
+                Some(self.edges_of_paths(&start.variable, &end.variable)?)
+            }
+        };
+        let (weight, edges) = self.weight_of_edges(edges, [&start.variable, &end.variable])?;
         self.lengths_of_paths(&mut settings)?;
         let modifiers = self.modifiers()?;
         let is_grouped = modifiers.group.is_some() || modifiers.having.is_some();
@@ -262,7 +268,11 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn does_not_bind(&self, variable: &Variable, token: crate::token::Token) -> super::Failure {
+    pub(super) fn does_not_bind(
+        &self,
+        variable: &Variable,
+        token: crate::token::Token,
+    ) -> super::Failure {
         let variable = variable.as_str().to_owned();
         self.error_at(token, ErrorKind::NotBoundByPattern { variable })
     }
@@ -303,20 +313,39 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// `WEIGHT` and an expression over the variables of an edge.
-    fn weight_of_edges(&mut self, edges: GraphPattern) -> Parsed<(Option<Variable>, GraphPattern)> {
+    /// `WEIGHT`, and an expression over the variables of an edge or the name of an edge weight.
+    fn weight_of_edges(
+        &mut self,
+        edges: Option<GraphPattern>,
+        ends: [&Variable; 2],
+    ) -> Parsed<(Option<Variable>, GraphPattern)> {
         if !self.eat_word("WEIGHT") {
-            return Ok((None, edges));
+            return Ok((None, edges.unwrap_or_default()));
         }
         self.deeper()?;
         let free = self.free.len();
         let expression = self.expression()?;
         self.free.truncate(free);
-        let variable = self.fresh_variable();
-        let edges = GraphPattern::Extend {
-            inner: Box::new(edges),
-            variable: variable.clone(),
-            expression,
+        let variable = match &edges {
+            Some(_) => self.fresh_variable(),
+            None => column_apart(ends),
+        };
+        let edges = match (edges, expression) {
+            (edges, Expression::NamedNode(name)) => {
+                let weights = self.weights(name, ends, &variable);
+                edges.map_or(weights.clone(), |edges| join(edges, weights))
+            }
+            (Some(edges), expression) => GraphPattern::Extend {
+                inner: Box::new(edges),
+                variable: variable.clone(),
+                expression,
+            },
+            (None, _) => {
+                let keyword = "VIA";
+                let failure = self.error_at(self.previous, ErrorKind::MissingKeyword { keyword });
+                let note = "an expression is over the variables of VIA { .. }; without VIA, WEIGHT takes the name of an edge weight";
+                return Err(failure.with_hint(Hint::Note(note)));
+            }
         };
         Ok((Some(variable), edges))
     }
@@ -346,6 +375,15 @@ impl Parser<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// A name for the weights of edges that has no other meaning.
+fn column_apart(ends: [&Variable; 2]) -> Variable {
+    let mut name = "weight".to_owned();
+    while ends.iter().any(|end| end.as_str() == name) {
+        name.push('_');
+    }
+    Variable::new_unchecked(name)
 }
 
 /// The service with its settings and the edges, and the columns of the answer.

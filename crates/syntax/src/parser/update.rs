@@ -89,9 +89,15 @@ impl<'t> Parser<'t, '_> {
                 let graph = self.target()?;
                 operations.push(GraphUpdateOperation::Clear { silent, graph });
             }
+            Keyword::Drop if self.at_word("EDGE") => {
+                operations.push(self.drop_edge_weight(silent)?);
+            }
             Keyword::Drop => {
                 let graph = self.target()?;
                 operations.push(GraphUpdateOperation::Drop { silent, graph });
+            }
+            Keyword::Create if self.at_word("EDGE") || self.at_word("OR") => {
+                operations.push(self.create_edge_weight(silent)?);
             }
             Keyword::Create => {
                 let graph = self.graph_ref()?;

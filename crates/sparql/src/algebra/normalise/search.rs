@@ -10,8 +10,9 @@
 
 use orrery_operators::search::{PathKind, SearchColumn};
 use spargebra::algebra::{GraphPattern, PropertyPathExpression};
-use spargebra::term::{Literal, NamedNodePattern, TermPattern, TriplePattern, Variable};
+use spargebra::term::{Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
+use super::weights::weights_between;
 use super::{Normaliser, PatternPlace, union_of};
 use crate::algebra::services::local_name;
 use crate::algebra::{Group, Item, PathSearch, Slot, Var, VarSet};
@@ -154,6 +155,8 @@ pub(super) struct Settings<'p> {
     pub(super) start: Option<&'p Variable>,
     pub(super) end: Option<&'p Variable>,
     weight: Option<&'p Variable>,
+    /// The name of the edge weight that weighs the edges.
+    weighed_by: Option<&'p NamedNode>,
     property: Option<&'p Variable>,
     exported: Vec<&'p Variable>,
     triple: Option<&'p Variable>,
@@ -187,7 +190,10 @@ impl<'p> Settings<'p> {
             "destinationNode" => self.destination = Some(value),
             "startNode" => self.start = Some(SEARCH.variable(name, value)?),
             "endNode" => self.end = Some(SEARCH.variable(name, value)?),
-            "weight" => self.weight = Some(SEARCH.variable(name, value)?),
+            "weight" => match value {
+                TermPattern::NamedNode(weight) => self.weighed_by = Some(weight),
+                _ => self.weight = Some(SEARCH.variable(name, value)?),
+            },
             "propertyBinding" => self.property = Some(SEARCH.variable(name, value)?),
             "exportBinding" | "exportBindings" => self.exported.push(SEARCH.variable(name, value)?),
             "resultBinding" => self.triple = Some(SEARCH.variable(name, value)?),
@@ -415,6 +421,27 @@ impl Normaliser<'_> {
                 &anything
             }
         };
+        let of_edges = Variable::new_unchecked(".weight");
+        let (weight, weighed);
+        let pattern = match settings.weighed_by {
+            None => {
+                weight = settings.weight;
+                pattern
+            }
+            Some(name) => {
+                weight = Some(&of_edges);
+                let weights = weights_between(name, [&start, &end], &of_edges);
+                // Without a pattern the pairs that have a weight are the edges.
+                weighed = match parts.edges {
+                    Some(pattern) => GraphPattern::Join {
+                        left: Box::new(pattern.clone()),
+                        right: Box::new(weights),
+                    },
+                    None => weights,
+                };
+                &weighed
+            }
+        };
         let mut exported: Vec<&Variable> = settings.property.into_iter().collect();
         exported.extend(&settings.exported);
         if parts.edges.is_none() && settings.property.is_none() && settings.triple.is_some() {
@@ -430,13 +457,13 @@ impl Normaliser<'_> {
         let group = self.pattern(pattern, &inside);
         let ends = [&start, &end].map(|variable| self.variable(variable));
         let exported_vars: Vec<Var> = exported.iter().map(|it| self.variable(it)).collect();
-        let weight = settings.weight.map(|variable| self.variable(variable));
+        let weight_var = weight.map(|variable| self.variable(variable));
         self.names = outside;
         self.is_root = was_root;
         let group = group?;
         let all = ends.iter().zip([&start, &end]);
         let all = all.chain(exported_vars.iter().zip(exported.iter().copied()));
-        let all = all.chain(weight.iter().zip(settings.weight));
+        let all = all.chain(weight_var.iter().zip(weight));
         for (var, variable) in all {
             if !group.visible.contains(*var) {
                 return Err(served.wrong(format_args!(
@@ -448,7 +475,7 @@ impl Normaliser<'_> {
             group,
             ends,
             exported: exported_vars,
-            weight,
+            weight: weight_var,
         })
     }
 

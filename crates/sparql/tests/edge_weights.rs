@@ -1,0 +1,367 @@
+//! Edge weights: their statements, what they are read by and weigh, and that an answer is always that of the definition, computed from the beginning.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use orrery_sparql::{QueryError, QueryOptions, UpdateOptions, WriteScope};
+use orrery_storage::{Asker, CommitOptions, Database, Durability, GraphNames, ReadScope};
+use orrery_term::Term;
+
+#[path = "common/store.rs"]
+mod store;
+
+use store::Store;
+
+const PREFIXES: &str = "PREFIX e: <http://e/> PREFIX weight: <https://orrery-db.org/weight#> PREFIX path: <https://orrery-db.org/path#> ";
+
+/// Replies between posts of persons, as in SNB: a reply to a post counts 1.0, to a comment 0.5.
+const REPLIES: &str = "INSERT DATA {
+    e:m1 e:by e:ann . e:m2 e:by e:bob ; e:replyOf e:m1 . e:m3 e:by e:bob ; e:replyOf e:m1 . e:m4 e:by e:ann ; e:replyOf e:m2 .
+    e:m5 e:by e:cat ; e:replyOf e:m4 . e:m6 e:by e:cat ; e:replyOf e:m5
+}";
+const FRIENDS: &str = "CREATE EDGE WEIGHT e:friends START ?a END ?b FROM { ?m e:replyOf ?n . ?m e:by ?a . ?n e:by ?b } AS COUNT(*)";
+
+fn said(text: &str) -> String {
+    format!("{PREFIXES}{text}")
+}
+
+trait Said {
+    fn change_as(&self, text: &str, options: &UpdateOptions) -> Result<(), String>;
+    fn say(&self, text: &str) -> Result<(), String> {
+        self.change_as(text, &UpdateOptions::of_process())
+    }
+    fn all(&self, text: &str) -> Vec<String>;
+    fn refused(&self, text: &str) -> String;
+}
+
+impl Said for Store {
+    fn change_as(&self, text: &str, options: &UpdateOptions) -> Result<(), String> {
+        let applied = || -> Result<(), QueryError> {
+            let update = self.engine.prepare_update(&said(text), options)?;
+            let mut transaction = self.writer.begin()?;
+            let applied = self.engine.apply(&update, options, &mut transaction);
+            self.runtime.block_on(applied)?;
+            let options = CommitOptions {
+                durability: Durability::Relaxed,
+                ..CommitOptions::default()
+            };
+            transaction.commit(options)?.wait()?;
+            Ok(())
+        };
+        applied().map_err(|error| error.to_string())
+    }
+
+    /// Sorted.
+    fn all(&self, text: &str) -> Vec<String> {
+        let mut rows = self.rows(&said(text), &QueryOptions::of_process());
+        rows.sort_unstable();
+        rows
+    }
+
+    fn refused(&self, text: &str) -> String {
+        let options = QueryOptions::of_process();
+        let prepared = self.engine.prepare(&said(text), &options);
+        prepared.err().expect("it is refused").to_string()
+    }
+}
+
+fn store() -> Store {
+    let store = Store::of(&[]);
+    store.say(REPLIES).unwrap();
+    store.say(FRIENDS).unwrap();
+    store
+}
+
+fn read(name: &str) -> String {
+    format!(
+        "SELECT ?a ?b ?w {{ SERVICE weight:read {{ [] weight:name e:{name} ; weight:start ?a ; weight:end ?b ; weight:value ?w }} }}"
+    )
+}
+
+#[test]
+fn weights_are_read_as_a_pattern() {
+    let store = store();
+    let expected = [
+        "<http://e/ann> <http://e/bob> \"1\"^^<http://www.w3.org/2001/XMLSchema#integer>",
+        "<http://e/bob> <http://e/ann> \"2\"^^<http://www.w3.org/2001/XMLSchema#integer>",
+        "<http://e/cat> <http://e/ann> \"1\"^^<http://www.w3.org/2001/XMLSchema#integer>",
+        "<http://e/cat> <http://e/cat> \"1\"^^<http://www.w3.org/2001/XMLSchema#integer>",
+    ];
+    assert_eq!(store.all(&read("friends")), expected);
+    let of_bob = "SELECT ?b ?w { SERVICE weight:read { [] weight:name e:friends ; weight:start e:bob ; weight:end ?b ; weight:value ?w } }";
+    assert_eq!(store.all(of_bob).len(), 1);
+    let with_others = "SELECT ?m ?w { ?m e:by ?a . SERVICE weight:read { [] weight:name e:friends ; weight:start ?a ; weight:end e:ann ; weight:value ?w } }";
+    assert_eq!(store.all(with_others).len(), 4);
+    let loops = "SELECT ?a ?w { SERVICE weight:read { [] weight:name e:friends ; weight:start ?a ; weight:end ?a ; weight:value ?w } }";
+    assert_eq!(store.all(loops).len(), 1);
+}
+
+#[test]
+fn the_least_of_a_pairs_rows_counts_where_there_is_no_aggregate() {
+    let store = Store::of(&[]);
+    store
+        .say("INSERT DATA { e:r1 e:from e:a ; e:to e:b ; e:km 7 . e:r2 e:from e:a ; e:to e:b ; e:km 5 . e:r3 e:from e:b ; e:to e:c ; e:km \"far\" }")
+        .unwrap();
+    store
+        .say("CREATE EDGE WEIGHT e:roads FROM { [] e:from ?x ; e:to ?y ; e:km ?km } AS ?km * 2")
+        .unwrap();
+    let rows = store.all(&read("roads"));
+    assert_eq!(rows.len(), 1, "what is no number is no weight: {rows:?}");
+    assert!(rows[0].contains("\"10\""), "{rows:?}");
+}
+
+#[test]
+fn both_ways_counts_what_leads_there_and_back_together() {
+    let store = store();
+    store
+        .say("CREATE EDGE WEIGHT e:either START ?a END ?b BOTH WAYS FROM { ?m e:replyOf ?n . ?m e:by ?a . ?n e:by ?b } AS COUNT(*)")
+        .unwrap();
+    let number = |n: u32| format!("\"{n}\"^^<http://www.w3.org/2001/XMLSchema#integer>");
+    let expected = [
+        format!("<http://e/ann> <http://e/bob> {}", number(3)),
+        format!("<http://e/ann> <http://e/cat> {}", number(1)),
+        format!("<http://e/bob> <http://e/ann> {}", number(3)),
+        format!("<http://e/cat> <http://e/ann> {}", number(1)),
+        format!("<http://e/cat> <http://e/cat> {}", number(1)),
+    ];
+    assert_eq!(store.all(&read("either")), expected);
+}
+
+#[test]
+fn paths_are_weighed_by_name_with_a_pattern_and_without() {
+    let store = Store::of(&[]);
+    store
+        .say("INSERT DATA { e:a e:to e:b, e:c . e:b e:to e:d . e:c e:to e:d . e:a e:len 1 . e:b e:len 5 . e:c e:len 2 }")
+        .unwrap();
+    store
+        .say("CREATE EDGE WEIGHT e:len FROM { ?x e:to ?y ; e:len ?n } AS SUM(?n)")
+        .unwrap();
+    let by_name = "PATHS START ?x = e:a END ?y = e:d WEIGHT e:len";
+    let prepared = store
+        .engine
+        .prepare(&said(by_name), &QueryOptions::of_process())
+        .unwrap();
+    assert_eq!(
+        prepared.variables(),
+        ["x", "weight", "y", "path", "edge", "length", "cost"]
+    );
+    let rows = store.all(by_name);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(rows[0].starts_with("<http://e/a> \"1\"") && rows[0].contains("<http://e/c>"));
+    assert!(
+        rows[1].contains("<http://e/d>")
+            && rows[1].ends_with("\"3\"^^<http://www.w3.org/2001/XMLSchema#integer>")
+    );
+    let with_pattern =
+        "PATHS START ?x = e:a END ?y = e:d VIA { ?x e:to ?y FILTER(?y != e:c) } WEIGHT e:len";
+    assert!(store.all(with_pattern)[0].contains("<http://e/b>"));
+    for edges in ["", "SERVICE <urn:edges> { ?x e:to ?y }"] {
+        let service = format!(
+            "SELECT ?cost {{ SERVICE path:search {{ [] path:findPath path:shortestPath ; path:sourceNode e:a ; path:destinationNode e:d ; path:startNode ?x ; path:endNode ?y ; path:weight e:len ; path:cost ?cost ; path:byPath true . {edges} }} }}"
+        );
+        assert_eq!(
+            store.all(&service),
+            ["\"3\"^^<http://www.w3.org/2001/XMLSchema#integer>"]
+        );
+    }
+}
+
+#[test]
+fn a_weight_is_defined_once_and_dropped_once() {
+    let store = store();
+    let error = store.say(FRIENDS).unwrap_err();
+    assert!(
+        error.contains("there is an edge weight <http://e/friends> already"),
+        "{error}"
+    );
+    store
+        .say(
+            &FRIENDS
+                .replace("CREATE", "CREATE SILENT")
+                .replace("COUNT(*)", "0"),
+        )
+        .unwrap();
+    assert_eq!(store.all(&read("friends")).len(), 4);
+    assert!(!store.all(&read("friends"))[0].contains("\"0\""));
+    store
+        .say(
+            &FRIENDS
+                .replace("CREATE", "CREATE OR REPLACE")
+                .replace("COUNT(*)", "SUM(3)"),
+        )
+        .unwrap();
+    assert!(store.all(&read("friends"))[0].contains("\"3\""));
+    let listed =
+        store.all("SELECT ?name ?is { GRAPH weight:definitions { ?name weight:definition ?is } }");
+    assert_eq!(listed.len(), 1);
+    assert!(listed[0].contains("PREFIX e: <http://e/>"), "{listed:?}");
+    store.say("DROP EDGE WEIGHT e:friends").unwrap();
+    assert!(
+        store
+            .refused(&read("friends"))
+            .contains("there is no edge weight <http://e/friends>")
+    );
+    let error = store.say("DROP EDGE WEIGHT e:friends").unwrap_err();
+    assert!(error.contains("there is no edge weight"), "{error}");
+    store.say("DROP SILENT EDGE WEIGHT e:friends").unwrap();
+}
+
+#[test]
+fn a_definition_is_part_of_its_transaction_and_of_its_state() {
+    let store = store();
+    let number = store.engine.database().snapshot().commit();
+    let request = format!(
+        "{} ; INSERT {{ e:it e:weighs ?w }} WHERE {{ SERVICE weight:read {{ [] weight:name e:two ; weight:value ?w }} }} ; INSERT DATA {{ e:m9 e:by e:ann ; e:replyOf e:m9 }}",
+        FRIENDS
+            .replace("e:friends", "e:two")
+            .replace("COUNT(*)", "SUM(7)")
+    );
+    store.say(&request).unwrap();
+    assert_eq!(store.all("SELECT ?w { e:it e:weighs ?w }").len(), 2);
+    // What fails leaves nothing.
+    let error = store
+        .say("CREATE EDGE WEIGHT e:three FROM { ?x e:replyOf ?y } AS 1 ; CREATE EDGE WEIGHT e:two FROM { ?x e:replyOf ?y } AS 1")
+        .unwrap_err();
+    assert!(error.contains("e/two> already"), "{error}");
+    assert!(
+        store
+            .refused(&read("three"))
+            .contains("there is no edge weight")
+    );
+    // An old state has the definitions and the quads that it had.
+    let database = store.engine.database();
+    let before = database
+        .snapshot_at(orrery_storage::At::Commit(number))
+        .unwrap();
+    let options = QueryOptions {
+        snapshot: Some(before),
+        ..QueryOptions::of_process()
+    };
+    assert_eq!(store.rows(&said(&read("friends")), &options).len(), 4);
+    assert!(store.engine.prepare(&said(&read("two")), &options).is_err());
+}
+
+#[test]
+fn a_definition_survives_a_restart() {
+    let store = store();
+    store.writer.checkpoint().unwrap();
+    store
+        .say("CREATE EDGE WEIGHT e:later FROM { ?x e:replyOf ?y } AS 1")
+        .unwrap();
+    let (directory, before) = (store.directory, store.engine);
+    drop((before, store.writer));
+    let store = Store::over(Database::open(directory.path()).unwrap(), directory);
+    assert_eq!(store.all(&read("friends")).len(), 4);
+    assert_eq!(store.all(&read("later")).len(), 5);
+}
+
+#[test]
+fn who_sees_less_gets_weights_of_what_is_seen() {
+    let store = store();
+    store
+        .say("INSERT DATA { GRAPH e:secret { e:s1 e:by e:eve ; e:replyOf e:s2 . e:s2 e:by e:ann } } ;
+              CREATE EDGE WEIGHT e:anywhere START ?a END ?b FROM { GRAPH ?g { ?m e:replyOf ?n . ?m e:by ?a . ?n e:by ?b } } AS COUNT(*)")
+        .unwrap();
+    assert_eq!(store.all(&read("anywhere")).len(), 1);
+    let mut seen = GraphNames {
+        has_default: true,
+        ..GraphNames::default()
+    };
+    let scope = |seen: &GraphNames| ReadScope::only(Asker::Process, seen.clone());
+    let options = QueryOptions::of(scope(&seen));
+    let hidden = store.engine.prepare(&said(&read("anywhere")), &options);
+    assert!(
+        hidden
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("there is no edge weight")
+    );
+    seen.named
+        .insert(Term::iri("https://orrery-db.org/weight#definitions"));
+    let options = QueryOptions::of(scope(&seen));
+    assert!(store.rows(&said(&read("anywhere")), &options).is_empty());
+    assert_eq!(store.rows(&said(&read("friends")), &options).len(), 4);
+    // Defining is for those who may change the definitions.
+    let mut writes = UpdateOptions::of(scope(&seen));
+    writes.writes = WriteScope::only(GraphNames {
+        has_default: true,
+        ..GraphNames::default()
+    });
+    for text in [
+        "CREATE EDGE WEIGHT e:mine FROM { ?x e:replyOf ?y } AS 1",
+        "DROP EDGE WEIGHT e:friends",
+    ] {
+        let error = store.change_as(text, &writes).unwrap_err();
+        assert!(error.contains("you may not change the graph"), "{error}");
+    }
+    assert_eq!(store.all(&read("friends")).len(), 4);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let store = store();
+    for (text, words) in [
+        (
+            "CREATE EDGE WEIGHT e:w FROM { ?x e:p ?z } AS 1",
+            "does not bind ?y",
+        ),
+        (
+            "CREATE EDGE WEIGHT e:w START ?x END ?x FROM { ?x e:p ?y } AS 1",
+            "stands twice",
+        ),
+        (
+            "CREATE EDGE WEIGHT e:w START ?x FROM { ?x e:p ?y } AS 1",
+            "END",
+        ),
+        (
+            "CREATE EDGE WEIGHT e:w BOTH FROM { ?x e:p ?y } AS 1",
+            "WAYS",
+        ),
+        ("CREATE EDGE WEIGHT e:w { ?x e:p ?y } AS 1", "FROM"),
+        ("CREATE EDGE WEIGHT e:w FROM { ?x e:p ?y }", "AS"),
+        ("CREATE EDGE WEIGHT FROM { ?x e:p ?y } AS 1", "IRI"),
+        ("CREATE EDGE e:w FROM { ?x e:p ?y } AS 1", "WEIGHT"),
+        (
+            "CREATE OR EDGE WEIGHT e:w FROM { ?x e:p ?y } AS 1",
+            "REPLACE",
+        ),
+        (
+            "CREATE EDGE WEIGHT e:w FROM { ?x e:p ?y ; e:q ?n } AS SUM(?n) + ?n",
+            "SUM(?n)",
+        ),
+        ("DROP EDGE e:w", "WEIGHT"),
+    ] {
+        let error = store.say(text).unwrap_err();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+    for (text, words) in [
+        ("PATHS START ?x END ?y WEIGHT 1", "VIA"),
+        (
+            "PATHS START ?x END ?y WEIGHT e:none",
+            "there is no edge weight",
+        ),
+        (
+            "SELECT * { SERVICE weight:read { [] weight:start ?a } }",
+            "weight:name is missing",
+        ),
+        (
+            "SELECT * { SERVICE weight:read { [] weight:name e:friends ; weight:begin ?a } }",
+            "weight:begin is not known",
+        ),
+        (
+            "SELECT * { SERVICE weight:read { [] weight:name e:friends ; weight:value 1 } }",
+            "takes a variable",
+        ),
+        (
+            "SELECT * { SERVICE weight:read { [] weight:name ?n } }",
+            "takes the name",
+        ),
+        (
+            "SELECT * { GRAPH ?g { SERVICE weight:read { [] weight:name e:friends } } }",
+            "GRAPH ?variable",
+        ),
+    ] {
+        let error = store.refused(text);
+        assert!(error.contains(words), "{text}: {error}");
+    }
+}
