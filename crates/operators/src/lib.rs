@@ -59,6 +59,7 @@ mod test_support;
 mod tests;
 mod touch_counter;
 mod touches;
+pub mod weights;
 
 pub use context::{ContextOptions, QueryContext};
 pub use error::{Error, Result};

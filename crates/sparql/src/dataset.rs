@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use orrery_operators::context::QueryContext;
+use orrery_storage::{Permutation, ReadView};
 use orrery_term::{Term, TermId};
 use spargebra::algebra::QueryDataset;
 
@@ -70,4 +71,21 @@ fn known(
         }
     }
     Ok(graphs.into())
+}
+
+/// The names of the first `most` graphs that have quads.
+pub(crate) fn named_graphs(view: &ReadView, most: usize) -> Result<Vec<TermId>, QueryError> {
+    let mut graphs = Vec::new();
+    let Some(index) = view.index(Permutation::Gspo) else {
+        return Ok(graphs);
+    };
+    let mut cursor = index.cursor();
+    let mut after = Some(TermId::DEFAULT_GRAPH);
+    while graphs.len() < most
+        && let Some(graph) = cursor.distinct_next(&[], after)?
+    {
+        graphs.push(graph);
+        after = Some(graph);
+    }
+    Ok(graphs)
 }

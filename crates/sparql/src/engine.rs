@@ -17,6 +17,7 @@ use orrery_runtime::{AdjacencyCounts, HeldMemory, Patience, Runtime, RuntimeOpti
 use orrery_storage::table::Tables;
 use orrery_storage::{Database, ReadView};
 
+use crate::edge_weights::kept::WeightTables;
 use crate::error::QueryError;
 use crate::execute::{Limits, Run};
 use crate::mapped::MappedGraphs;
@@ -37,6 +38,7 @@ pub struct Engine {
     orders: Arc<OrderCache>,
     plans: PlanCache,
     mapped: Option<Arc<dyn MappedGraphs>>,
+    weights: Arc<WeightTables>,
 }
 
 impl fmt::Debug for Engine {
@@ -79,6 +81,7 @@ impl Engine {
             orders: Arc::default(),
             plans: PlanCache::default(),
             mapped: None,
+            weights: Arc::default(),
         }
     }
 
@@ -87,6 +90,24 @@ impl Engine {
     pub fn with_mapped_graphs(mut self, mapped: Arc<dyn MappedGraphs>) -> Self {
         self.mapped = Some(mapped);
         self
+    }
+
+    /// One over the same database and runtime, for work that goes on when a query is over.
+    pub(crate) fn beside(&self) -> Self {
+        Self {
+            database: Arc::clone(&self.database),
+            options: self.options.clone(),
+            runtime: Arc::clone(&self.runtime),
+            shapes: ShapeCache::default(),
+            orders: Arc::clone(&self.orders),
+            plans: PlanCache::default(),
+            mapped: self.mapped.clone(),
+            weights: Arc::clone(&self.weights),
+        }
+    }
+
+    pub(crate) fn weights(&self) -> &Arc<WeightTables> {
+        &self.weights
     }
 
     /// The mapped graphs of a view's state, if there are any: also those that the view hides.

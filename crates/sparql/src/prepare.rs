@@ -10,7 +10,7 @@ use hashbrown::{HashMap, HashSet};
 use orrery_operators::context::{ContextOptions, QueryContext};
 use orrery_operators::service::ServiceOptions;
 use orrery_runtime::Patience;
-use orrery_storage::{Permutation, ReadView, Snapshot};
+use orrery_storage::{ReadView, Snapshot};
 use orrery_syntax::template_graph;
 use orrery_term::language::{TagFinder, TagSyntax};
 use orrery_term::{LanguageTags, Term, TermId};
@@ -20,7 +20,9 @@ use spargebra::algebra::{GraphPattern, QueryDataset};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use crate::algebra::{Dataset, Group, Normaliser, Scope, SeenMapped, Var, VarSet};
-use crate::dataset::dataset;
+use crate::dataset::{dataset, named_graphs};
+use crate::edge_weights::definition::EdgeWeight;
+use crate::edge_weights::upkeep;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::explain;
@@ -392,6 +394,11 @@ impl Source<'_> {
         let named_graphs = |most| named_graphs(&self.view, most);
         let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning)
             .with_mapped(mapped.as_ref());
+        let known_weights =
+            |weight: &EdgeWeight, scope: &Scope| upkeep::table(engine, &self.view, weight, scope);
+        if options.tuning.rewrites && mapped.is_none() && dataset.named.is_none() {
+            normaliser.known_weights = Some(&known_weights);
+        }
         let group = normaliser.query(self.pattern)?;
         let (needed, rest) = wanted(&group, &mut normaliser);
         let has_texts = normaliser.has_texts;
@@ -583,23 +590,6 @@ fn template_variables(query: &Query, normaliser: &mut Normaliser<'_>) -> HashMap
         });
     }
     variables
-}
-
-/// The names of the first `most` graphs that have quads.
-fn named_graphs(view: &ReadView, most: usize) -> Result<Vec<TermId>, QueryError> {
-    let mut graphs = Vec::new();
-    let Some(index) = view.index(Permutation::Gspo) else {
-        return Ok(graphs);
-    };
-    let mut cursor = index.cursor();
-    let mut after = Some(TermId::DEFAULT_GRAPH);
-    while graphs.len() < most
-        && let Some(graph) = cursor.distinct_next(&[], after)?
-    {
-        graphs.push(graph);
-        after = Some(graph);
-    }
-    Ok(graphs)
 }
 
 /// The `WHERE` of an update.

@@ -365,3 +365,191 @@ fn what_is_wrong_is_said() {
         assert!(error.contains(words), "{text}: {error}");
     }
 }
+
+/// Whether a plan looks weights up in memory.
+fn is_in_memory(store: &Store, query: &str) -> bool {
+    let prepared = store
+        .engine
+        .prepare(&said(query), &QueryOptions::of_process())
+        .unwrap();
+    prepared.explain().contains("WeightsExec")
+}
+
+/// The rows as the definition gives them, without rewrites and without what is kept in memory.
+fn from_the_beginning(store: &Store, query: &str) -> Vec<String> {
+    let mut options = QueryOptions::of_process();
+    options.tuning.rewrites = false;
+    let mut rows = store.rows(&said(query), &options);
+    rows.sort_unstable();
+    rows
+}
+
+#[test]
+fn the_second_question_in_a_state_is_answered_from_memory_and_later_ones_by_what_changed() {
+    let store = store();
+    let query = read("friends");
+    assert!(!is_in_memory(&store, &query));
+    assert!(is_in_memory(&store, &query));
+    assert_eq!(store.all(&query), from_the_beginning(&store, &query));
+    // Brought up to date, not made anew: else the first question would go without.
+    for text in [
+        "INSERT DATA { e:m7 e:by e:eve ; e:replyOf e:m1 }",
+        "DELETE DATA { e:m5 e:by e:cat }",
+        "DELETE { ?m e:by e:bob } INSERT { ?m e:by e:eve } WHERE { ?m e:by e:bob }",
+        "INSERT DATA { e:a e:unrelated e:b }",
+        "INSERT DATA { _:n e:by _:p . e:m8 e:by e:ann ; e:replyOf _:n }",
+    ] {
+        store.say(text).unwrap();
+        assert!(is_in_memory(&store, &query), "{text}");
+        assert_eq!(
+            store.all(&query),
+            from_the_beginning(&store, &query),
+            "{text}"
+        );
+    }
+    let paths = "PATHS START ?x = e:eve END ?y WEIGHT e:friends";
+    assert!(is_in_memory(&store, paths));
+    assert_eq!(store.all(paths), from_the_beginning(&store, paths));
+    store.writer.checkpoint().unwrap();
+    store.say("DELETE DATA { e:m7 e:by e:eve }").unwrap();
+    assert!(is_in_memory(&store, &query), "after a checkpoint");
+    assert_eq!(store.all(&query), from_the_beginning(&store, &query));
+    // Whoever sees less, and states of the past, do without.
+    let scope = ReadScope::only(
+        Asker::Process,
+        GraphNames {
+            has_default: true,
+            named: [Term::iri("https://orrery-db.org/weight#definitions")].into(),
+            ..GraphNames::default()
+        },
+    );
+    let prepared = store
+        .engine
+        .prepare(&said(&query), &QueryOptions::of(scope));
+    let plan = prepared.ok().unwrap().explain();
+    assert!(!plan.contains("WeightsExec"), "{plan}");
+}
+
+/// A seeded generator of small numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// Definitions, and whether changes are brought into their tables.
+const DEFINITIONS: [(&str, bool); 12] = [
+    ("FROM { ?x e:p ?y } AS COUNT(*)", true),
+    ("FROM { ?x e:p ?m . ?m e:q ?y } AS COUNT(*)", true),
+    ("FROM { ?x e:p/^e:q ?y ; e:n ?n } AS SUM(?n)", true),
+    (
+        "FROM { ?x e:n ?n . ?y e:n ?m FILTER(?n < ?m) } AS ?m - ?n",
+        true,
+    ),
+    (
+        "START ?a END ?b BOTH WAYS FROM { ?a e:p ?m . ?m e:p ?b . ?m e:n ?n } AS SUM(?n) / 3.0",
+        true,
+    ),
+    (
+        "FROM { { ?x e:p ?y } UNION { ?y e:q ?x . ?x e:n ?n } } AS COALESCE(?n, 7)",
+        true,
+    ),
+    ("FROM { GRAPH ?g { ?x e:p ?y } ?x e:n ?n } AS MAX(?n)", true),
+    (
+        "FROM { GRAPH e:g1 { ?x e:p ?y } ?y e:n ?n BIND(?n * 2 AS ?k) } AS AVG(?k)",
+        true,
+    ),
+    (
+        "FROM { ?x e:p ?y OPTIONAL { ?x e:n ?n } } AS COALESCE(?n, 1)",
+        false,
+    ),
+    (
+        "FROM { ?x e:p ?y FILTER NOT EXISTS { ?y e:q ?x } } AS 1",
+        false,
+    ),
+    ("FROM { ?x e:p+ ?y } AS COUNT(*)", false),
+    (
+        "FROM { ?x e:p ?y MINUS { ?x e:n 3 } { SELECT ?y (COUNT(*) AS ?n) { ?y e:q ?z } GROUP BY ?y } } AS ?n",
+        false,
+    ),
+];
+
+#[test]
+fn weights_are_those_of_the_definition_after_any_change() {
+    let rounds: u64 = std::env::var("WEIGHT_ROUNDS").map_or(6, |it| it.parse().unwrap());
+    for seed in 1..=rounds {
+        let mut numbers = Numbers(seed * 0x9e37_79b9_7f4a_7c15);
+        let store = Store::of(&[]);
+        for (at, (definition, _)) in DEFINITIONS.iter().enumerate() {
+            store
+                .say(&format!("CREATE EDGE WEIGHT e:w{at} {definition}"))
+                .unwrap();
+        }
+        for step in 0..14 {
+            let change = change(&mut numbers);
+            store.say(&change).unwrap();
+            if numbers.below(8) == 0 {
+                store.writer.checkpoint().unwrap();
+            }
+            for (at, (definition, is_followed)) in DEFINITIONS.iter().enumerate() {
+                let query = read(&format!("w{at}"));
+                let expected = from_the_beginning(&store, &query);
+                let told = format!("seed {seed}, step {step}, {definition}, after {change}");
+                if step == 0 || !is_followed {
+                    assert_eq!(store.all(&query), expected, "{told}");
+                }
+                assert_eq!(store.all(&query), expected, "{told}");
+                assert_eq!(store.all(&query), expected, "{told}");
+                if at % 3 == 0 {
+                    let paths = format!("PATHS SHORTEST START ?x = e:n1 END ?y WEIGHT e:w{at}");
+                    let of_paths = |rows: Vec<String>| -> Vec<String> {
+                        let cost = |row: &String| row.rsplit(' ').next().unwrap().to_owned();
+                        rows.iter().map(cost).collect()
+                    };
+                    let expected = of_paths(from_the_beginning(&store, &paths));
+                    assert_eq!(of_paths(store.all(&paths)), expected, "{told}");
+                }
+            }
+        }
+    }
+}
+
+/// A change of a few quads.
+fn change(numbers: &mut Numbers) -> String {
+    let mut triple = || {
+        let node = |numbers: &mut Numbers| format!("e:n{}", numbers.below(7));
+        let subject = node(numbers);
+        let (predicate, object) = match numbers.below(3) {
+            0 => ("e:p", node(numbers)),
+            1 => ("e:q", node(numbers)),
+            _ => ("e:n", numbers.below(5).to_string()),
+        };
+        let triple = format!("{subject} {predicate} {object}");
+        match numbers.below(4) {
+            0 => format!("GRAPH e:g{} {{ {triple} }} ", numbers.below(2)),
+            _ => format!("{triple} . "),
+        }
+    };
+    let data: String = (0..5).map(|_| triple()).collect();
+    match numbers.below(8) {
+        0..=3 => format!("INSERT DATA {{ {data} }}"),
+        4 => format!("DELETE DATA {{ {data} }}"),
+        5 => format!(
+            "DELETE {{ ?s ?p ?o }} INSERT {{ {data} }} WHERE {{ ?s ?p ?o ; e:n {} }}",
+            numbers.below(5)
+        ),
+        6 => format!(
+            "DELETE WHERE {{ e:n{} ?p ?o }} ; INSERT DATA {{ {data} }}",
+            numbers.below(7)
+        ),
+        _ => format!(
+            "CLEAR SILENT GRAPH e:g{} ; INSERT DATA {{ {data} }}",
+            numbers.below(2)
+        ),
+    }
+}

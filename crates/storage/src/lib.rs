@@ -22,6 +22,7 @@ pub mod text;
 
 mod activity;
 mod base;
+mod changed_quads;
 mod changes;
 mod components;
 mod counts;

@@ -58,6 +58,7 @@ impl Group {
             | Item::Mapped(_)
             | Item::Search(_)
             | Item::Algorithm(_)
+            | Item::Weights(_)
             | Item::Seed(_) => false,
         })
     }

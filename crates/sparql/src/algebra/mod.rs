@@ -26,9 +26,12 @@ mod service;
 mod services;
 mod variables;
 
+use std::sync::Arc;
+
 use orrery_operators::algorithms::{Algorithm, AlgorithmColumn};
 use orrery_operators::pattern::ObjectRanges;
 use orrery_operators::search::{PathKind, SearchColumn};
+use orrery_operators::weights::WeightTable;
 use orrery_term::TermId;
 use spargebra::algebra::{AggregateExpression, Expression, PropertyPathExpression};
 
@@ -36,7 +39,7 @@ use self::expression::variables;
 
 pub(crate) use lateral::{asks_limited, depends_on_row, sees_row_at_top};
 pub(crate) use mapped::{Mapped, SeenMapped};
-pub(crate) use normalise::Normaliser;
+pub(crate) use normalise::{Normaliser, weighed};
 pub(crate) use scope::{Dataset, Scope};
 pub(crate) use service::{Service, ServiceEndpoint};
 pub(crate) use services::is_answered_here;
@@ -174,6 +177,8 @@ pub(crate) enum Item {
     Search(Box<PathSearch>),
     /// What an algorithm says of the nodes of a graph.
     Algorithm(Box<GraphAlgorithm>),
+    /// Edge weights that are in memory.
+    Weights(Box<KnownWeights>),
     /// Rows that the planner holds already, by their number (see `plan::build::exists`).
     Seed(Seed),
 }
@@ -212,6 +217,28 @@ pub(crate) struct GraphAlgorithm {
     /// Which of these an edge leaves and reaches.
     pub(crate) ends: [Var; 2],
     pub(crate) output: Vec<(Var, AlgorithmColumn)>,
+}
+
+/// Edge weights that are in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownWeights {
+    /// Their name.
+    pub(crate) name: Arc<str>,
+    pub(crate) table: Arc<WeightTable>,
+    /// What they bind: start, end, weight. Start and end may be the same.
+    pub(crate) columns: [Var; 3],
+}
+
+impl KnownWeights {
+    pub(crate) fn visible(&self) -> VarSet {
+        VarSet::of(self.columns)
+    }
+
+    pub(crate) fn expected_rows(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let rows = self.table.len() as f64;
+        rows
+    }
 }
 
 /// Rows from outside of a pattern that its parts are evaluated for.
@@ -409,6 +436,7 @@ impl Item {
             | Self::Service(_)
             | Self::Search(_)
             | Self::Algorithm(_)
+            | Self::Weights(_)
             | Self::Mapped(_)
             | Self::Derived(_) => &[],
         }
@@ -433,6 +461,7 @@ impl Item {
             Self::Mapped(mapped) => mapped.visible(),
             Self::Search(search) => search.visible(),
             Self::Algorithm(algorithm) => algorithm.visible(),
+            Self::Weights(weights) => weights.visible(),
             Self::Seed(seed) => seed.visible.clone(),
         }
     }
@@ -458,6 +487,7 @@ impl Item {
             Self::Service(service) => service.certain(),
             Self::Search(search) => search.certain(),
             Self::Algorithm(algorithm) => algorithm.visible(),
+            Self::Weights(weights) => weights.visible(),
             Self::Seed(seed) => seed.certain.clone(),
         }
     }

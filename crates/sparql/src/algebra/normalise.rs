@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use orrery_operators::context::QueryContext;
+use orrery_operators::weights::WeightTable;
 use orrery_term::{Term, TermId, TermKind};
 use spargebra::algebra::{
     AggregateExpression, Expression, GraphPattern, OrderExpression, PropertyPathExpression,
@@ -32,12 +33,14 @@ use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, 
 use self::called::{has_calls, has_lists, has_places};
 use self::ground::{Ground, ground, ground_term};
 use self::taken_apart::TakenApart;
+pub(crate) use self::weights::weighed;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
 use super::services::{finds_paths, reads_weights, runs_algorithm, searches_texts};
 use super::{
     Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, SeenMapped, Service,
     ServiceEndpoint, Slot, Values, Var, VarSet, VariableTable,
 };
+use crate::edge_weights::definition::EdgeWeight;
 use crate::error::{QueryError, Result};
 use crate::options::Tuning;
 use crate::results::literal_from_oxrdf;
@@ -75,7 +78,14 @@ pub(crate) struct Normaliser<'q> {
     graph_branches_max: usize,
     /// Whether there is a search in it, so that the plan holds what was found.
     pub(crate) has_texts: bool,
+    /// Gives the edge weights of a scope that are in memory.
+    pub(crate) known_weights: Option<WeightsInMemory<'q>>,
+    /// Whether it is the definition of an edge weight that is translated.
+    pub(crate) is_in_definition: bool,
 }
+
+/// Gives the edge weights of a scope that are in memory.
+pub(crate) type WeightsInMemory<'q> = &'q dyn Fn(&EdgeWeight, &Scope) -> Option<Arc<WeightTable>>;
 
 impl<'q> Normaliser<'q> {
     /// `named_graphs` gives the first so many named graphs that have quads.
@@ -97,6 +107,8 @@ impl<'q> Normaliser<'q> {
             rewrites: tuning.rewrites,
             graph_branches_max: tuning.graph_branches_max,
             has_texts: false,
+            known_weights: None,
+            is_in_definition: false,
         }
     }
 

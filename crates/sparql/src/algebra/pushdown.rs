@@ -185,6 +185,7 @@ impl Item {
             | Self::Mapped(_)
             | Self::Search(_)
             | Self::Algorithm(_)
+            | Self::Weights(_)
             | Self::Seed(_) => false,
         }
     }
@@ -209,6 +210,7 @@ impl Item {
             | Self::Mapped(_)
             | Self::Search(_)
             | Self::Algorithm(_)
+            | Self::Weights(_)
             | Self::Seed(_) => {}
         }
     }

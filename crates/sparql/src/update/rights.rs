@@ -14,7 +14,7 @@ use spargebra::algebra::GraphTarget;
 use spargebra::term::{GraphName, GraphNamePattern, NamedNode};
 
 use super::{Operation, UpdateOptions};
-use crate::edge_weights::DEFINITIONS;
+use crate::edge_weights::definition::DEFINITIONS;
 use crate::error::QueryError;
 use crate::write_scope::WriteScope;
 

@@ -4,7 +4,7 @@ use orrery_storage::{ReadView, Transaction};
 use orrery_syntax::WeightStatement;
 use orrery_term::Term;
 
-use crate::edge_weights::{DEFINITION, DEFINITIONS, EdgeWeight, definition_in};
+use crate::edge_weights::definition::{DEFINITION, DEFINITIONS, EdgeWeight, definition_in};
 use crate::error::QueryError;
 
 /// The statement, if its definition can be kept.

@@ -13,8 +13,8 @@ use spargebra::term::{BlankNode, GroundTerm, NamedNode, TermPattern, TriplePatte
 use super::search::{Parts, Served};
 use super::{Names, Normaliser, PatternPlace};
 use crate::algebra::services::weight_name;
-use crate::algebra::{Group, Item, Values, Var};
-use crate::edge_weights::{EdgeWeight, definition_in};
+use crate::algebra::{Group, Item, KnownWeights, Values, Var, VarSet};
+use crate::edge_weights::definition::{EdgeWeight, definition_in};
 use crate::error::{QueryError, Result};
 
 const WEIGHTS: Served = Served {
@@ -91,6 +91,18 @@ impl<'p> Settings<'p> {
     }
 }
 
+/// A definition as a pattern. What is no number is no weight.
+pub(crate) fn weighed(weight: &EdgeWeight) -> GraphPattern {
+    let is_number = Expression::FunctionCall(
+        Function::IsNumeric,
+        vec![Expression::Variable(weight.columns[2].clone())],
+    );
+    GraphPattern::Filter {
+        expr: is_number,
+        inner: Box::new(weight.pattern.clone()),
+    }
+}
+
 impl Normaliser<'_> {
     /// A `SERVICE` that [reads an edge weight](crate::algebra::services::reads_weights).
     pub(super) fn edge_weights(
@@ -153,6 +165,9 @@ impl Normaliser<'_> {
 
     /// The definition of a name, as far as who asks sees it.
     fn edge_weight(&mut self, name: &NamedNode) -> Result<EdgeWeight> {
+        if self.is_in_definition {
+            return Err(wrong("its definition reads an edge weight"));
+        }
         // The plan holds what is defined in this state.
         self.has_texts = true;
         match definition_in(self.context.view(), name.as_str())? {
@@ -163,31 +178,36 @@ impl Normaliser<'_> {
         }
     }
 
-    /// The pairs and weights of a definition, bound to these variables. What is no number is no weight.
+    /// The pairs and weights of a definition, bound to these variables.
     fn defined(
         &mut self,
         weight: &EdgeWeight,
         columns: &[Var],
         place: &PatternPlace,
     ) -> Result<Group> {
-        let is_number = Expression::FunctionCall(
-            Function::IsNumeric,
-            vec![Expression::Variable(weight.columns[2].clone())],
-        );
-        let pattern = GraphPattern::Filter {
-            expr: is_number,
-            inner: Box::new(weight.pattern.clone()),
-        };
+        if let Some(known) = self.known_weights
+            && let Some(table) = known(weight, &place.scope)
+            && let Ok(columns) = <[Var; 3]>::try_from(columns)
+        {
+            return Ok(Group::of(Item::Weights(Box::new(KnownWeights {
+                name: format!("<{}>", weight.name).into(),
+                table,
+                columns,
+            }))));
+        }
+        let pattern = weighed(weight);
         let names = weight.columns.iter().zip(columns);
         let names = names.map(|(name, var)| (name.as_str().to_owned(), *var));
         let outside = std::mem::replace(&mut self.names, Names(names.collect()));
         let was_root = std::mem::replace(&mut self.is_root, false);
         let inside = PatternPlace {
-            outer: crate::algebra::VarSet::default(),
+            outer: VarSet::default(),
             is_outermost: false,
             ..place.clone()
         };
+        self.is_in_definition = true;
         let group = self.pattern(&pattern, &inside);
+        self.is_in_definition = false;
         self.names = outside;
         self.is_root = was_root;
         group

@@ -289,6 +289,7 @@ impl Planner<'_> {
             }
             Item::Service(service) => return self.service(current, service, later, rows),
             Item::Search(search) => return self.search(current, search, later, rows),
+            Item::Weights(weights) => return self.weights(current, weights, later, rows),
             _ => {}
         }
         let Some(left) = current else {
@@ -321,6 +322,7 @@ impl Planner<'_> {
             Item::Mapped(mapped) => self.mapped(mapped, needed),
             Item::Algorithm(algorithm) => self.algorithm(algorithm, needed),
             Item::Search(search) => self.search(None, search, needed, search.expected_rows()),
+            Item::Weights(weights) => self.weights(None, weights, needed, weights.expected_rows()),
             Item::Path(path) => self.path(None, path, needed, 1.0),
             Item::Seed(seed) => Ok(self.seeds[seed.number].clone()),
             Item::Quad(quad) => {

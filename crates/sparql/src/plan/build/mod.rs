@@ -18,3 +18,4 @@ mod places;
 mod reference;
 mod search;
 mod service;
+mod weights;

@@ -175,7 +175,9 @@ fn is_seedable(search: &PathSearch) -> bool {
 
 fn is_matched(group: &Group) -> bool {
     group.items.iter().all(|item| match item {
-        Item::Quad(_) | Item::Path(_) | Item::Values(_) | Item::Graphs(_) => true,
+        Item::Quad(_) | Item::Path(_) | Item::Values(_) | Item::Graphs(_) | Item::Weights(_) => {
+            true
+        }
         Item::Union(_) | Item::Group(_) => item.groups().iter().all(is_matched),
         Item::Derived(_)
         | Item::Service(_)

@@ -48,6 +48,7 @@ impl Planner<'_> {
             Item::Service(service) => uniform(service.rows, &item.visible()),
             Item::Mapped(mapped) => uniform(mapped.expected_rows(), &item.visible()),
             Item::Algorithm(_) => uniform(GraphAlgorithm::ROWS, &item.visible()),
+            Item::Weights(weights) => uniform(weights.expected_rows(), &item.visible()),
             Item::Search(search) => uniform(search.expected_rows(), &item.visible()),
             Item::Seed(seed) => {
                 let rows = self.seeds[seed.number].rows;
@@ -322,7 +323,7 @@ fn union_of(branches: &[Estimate]) -> Estimate {
 
 fn access(item: &Item) -> Access {
     match item {
-        Item::Quad(_) | Item::Path(_) => Access::Lookup,
+        Item::Quad(_) | Item::Path(_) | Item::Weights(_) => Access::Lookup,
         Item::Service(service) if service.is_repeatable => Access::Lookup,
         Item::Union(branches) => Access::Seeded(branches.len()),
         Item::Group(_) => Access::Seeded(1),

@@ -156,6 +156,7 @@ pub(super) fn shape(group: &Group, join: &Join, scope: &ReadScope) -> Box<[u64]>
             Item::Mapped(_) => key.push(8),
             Item::Search(_) => key.push(9),
             Item::Algorithm(_) => key.push(10),
+            Item::Weights(_) => key.push(11),
             Item::Seed(_) => key.push(6),
             Item::Group(_) | Item::Union(_) => key.push(7),
         }

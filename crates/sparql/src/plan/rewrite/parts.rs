@@ -255,6 +255,7 @@ impl Division<'_> {
                 | Item::Mapped(_)
                 | Item::Search(_)
                 | Item::Algorithm(_)
+                | Item::Weights(_)
                 | Item::Seed(_) => {
                     return None;
                 }
@@ -340,6 +341,7 @@ fn can_be_counted(group: &Group) -> bool {
         | Item::Mapped(_)
         | Item::Search(_)
         | Item::Algorithm(_)
+        | Item::Weights(_)
         | Item::Seed(_) => false,
         other => other.groups().iter().all(can_be_counted),
     };

@@ -92,6 +92,7 @@ fn for_each_derived(group: &Group, visit: &mut dyn FnMut(&Derived)) {
             | Item::Mapped(_)
             | Item::Search(_)
             | Item::Algorithm(_)
+            | Item::Weights(_)
             | Item::Seed(_) => {}
         }
     }

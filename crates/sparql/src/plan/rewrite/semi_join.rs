@@ -57,6 +57,7 @@ impl Planner<'_> {
             | Item::Mapped(_)
             | Item::Search(_)
             | Item::Algorithm(_)
+            | Item::Weights(_)
             | Item::Service(_) => false,
             Item::Derived(derived) => return self.seed_for_subquery(left, derived, keys),
         };

@@ -184,6 +184,7 @@ impl TextWriter<'_> {
             | Item::Mapped(_)
             | Item::Search(_)
             | Item::Algorithm(_)
+            | Item::Weights(_)
             | Item::Seed(_) => {
                 return None;
             }

@@ -1,6 +1,5 @@
-//! Edge weights: a weight for each pair of nodes, defined by a query that is kept in the database.
+//! Definitions: quads, in a graph of their own.
 //!
-//! A definition is a quad, in a graph of its own:
 //!
 //! ```text
 //! GRAPH <https://orrery-db.org/weight#definitions> {
@@ -9,6 +8,8 @@
 //! ```
 //!
 //! So it is as durable as quads are, changes with transactions, is part of backups, dumps and old states, and is seen by those who see the graph.
+
+use std::sync::Arc;
 
 use orrery_storage::{Permutation, ReadView};
 use orrery_syntax::{Limits, ParserOptions, parse_query};
@@ -23,6 +24,12 @@ use crate::error::{QueryError, Result};
 pub(crate) const DEFINITIONS: &str = "https://orrery-db.org/weight#definitions";
 /// What leads from a name to its definition.
 pub(crate) const DEFINITION: &str = "https://orrery-db.org/weight#definition";
+
+/// What reads weights.
+const READ: &str = "https://orrery-db.org/weight#read";
+const WEIGHED: &str = "path#weight";
+/// Calls that give another value each time, as the algebra is shown; where one stands in a string it is taken for one.
+const UNSTEADY: [&str; 5] = ["NOW(", "RAND(", "UUID(", "BNODE(", "SERVICE"];
 
 /// Bytes of a definition.
 const DEFINITION_BYTES_MAX: usize = 64 << 10;
@@ -39,6 +46,10 @@ pub(crate) struct EdgeWeight {
     pub(crate) columns: [Variable; 3],
     /// What gives them.
     pub(crate) pattern: GraphPattern,
+    pub(crate) name: Arc<str>,
+    pub(crate) text: Arc<str>,
+    /// Whether it gives the same whenever it is asked of a state.
+    pub(crate) is_steady: bool,
 }
 
 impl EdgeWeight {
@@ -73,7 +84,17 @@ impl EdgeWeight {
         };
         let columns = <[Variable; 3]>::try_from(columns)
             .map_err(|_| wrong("gives no start, end and weight".to_owned()))?;
-        Ok(Self { columns, pattern })
+        let shown = pattern.to_string();
+        if shown.contains(READ) || shown.contains(WEIGHED) {
+            return Err(wrong("reads an edge weight itself".to_owned()));
+        }
+        Ok(Self {
+            is_steady: !UNSTEADY.iter().any(|call| shown.contains(call)),
+            columns,
+            pattern,
+            name: name.into(),
+            text: text.into(),
+        })
     }
 }
 

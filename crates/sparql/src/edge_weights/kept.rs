@@ -1,0 +1,168 @@
+//! The tables that are in memory: one for each definition, of the last state that it was asked of.
+//!
+//! A table is worth making where more than one question comes in one state; so the first is answered without. One that cannot be made for a state
+//! is not tried again for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use orrery_operators::weights::WeightTable;
+use orrery_runtime::{Adjacencies, Remade};
+use orrery_storage::Snapshot;
+use parking_lot::Mutex;
+
+/// Definitions that are remembered; the one that was asked for longest ago goes first.
+const DEFINITIONS_MAX: usize = 64;
+
+/// The tables of an engine.
+#[derive(Debug, Default)]
+pub(crate) struct WeightTables {
+    entries: Mutex<Vec<Entry>>,
+}
+
+/// A definition.
+#[derive(Debug)]
+struct Entry {
+    key: Arc<str>,
+    kept: Option<Arc<KeptTable>>,
+    /// The state that was asked for without a table.
+    asked: Option<State>,
+    /// The state that none can be made for, or is being made for.
+    closed: Option<State>,
+}
+
+/// Which state ids and commit are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct State {
+    base: Box<str>,
+    commit: u64,
+}
+
+impl State {
+    fn of(snapshot: &Snapshot) -> Self {
+        Self {
+            base: snapshot.base_name().into(),
+            commit: snapshot.commit(),
+        }
+    }
+}
+
+/// A table, and the state that it is of.
+pub(crate) type TableOfState = (Arc<Snapshot>, Arc<WeightTable>);
+
+/// A table that is kept as long as there is room.
+#[derive(Debug)]
+struct KeptTable {
+    table: Mutex<Option<TableOfState>>,
+    used: AtomicU64,
+}
+
+impl Remade for KeptTable {
+    fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn give_up(&self) {
+        *self.table.lock() = None;
+    }
+}
+
+/// What is there for a state.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// Its table.
+    Here(Arc<WeightTable>),
+    /// That of an earlier state over the same base.
+    Behind(TableOfState),
+    /// Nothing.
+    Nothing,
+}
+
+impl WeightTables {
+    /// What there is for a state.
+    pub(crate) fn look(&self, key: &Arc<str>, snapshot: &Snapshot, now: u64) -> Known {
+        let mut entries = self.entries.lock();
+        let Some(kept) = entry(&mut entries, key).kept.clone() else {
+            return Known::Nothing;
+        };
+        drop(entries);
+        let Some((of, table)) = kept.table.lock().clone() else {
+            return Known::Nothing;
+        };
+        if of.base_name() != snapshot.base_name() || of.commit() > snapshot.commit() {
+            return Known::Nothing;
+        }
+        kept.used.store(now, Ordering::Relaxed);
+        match of.commit() == snapshot.commit() {
+            true => Known::Here(table),
+            false => Known::Behind((of, table)),
+        }
+    }
+
+    /// Whether a table is to be made for a state now: it was asked for before, nobody makes it, and nobody failed.
+    pub(crate) fn begins(&self, key: &Arc<str>, snapshot: &Snapshot) -> bool {
+        let mut entries = self.entries.lock();
+        let entry = entry(&mut entries, key);
+        let state = Some(State::of(snapshot));
+        if entry.closed == state {
+            return false;
+        }
+        if entry.asked != state {
+            entry.asked = state;
+            return false;
+        }
+        entry.closed = state;
+        true
+    }
+
+    /// Lets a table be made for a state that it was to be made for.
+    pub(crate) fn reopens(&self, key: &Arc<str>) {
+        entry(&mut self.entries.lock(), key).closed = None;
+    }
+
+    /// Keeps the table of a state, if there is room and none of a later state over the same base.
+    pub(crate) fn keep(
+        &self,
+        key: &Arc<str>,
+        (snapshot, table): TableOfState,
+        adjacencies: &Adjacencies,
+    ) {
+        let bytes = table.bytes();
+        let kept = Arc::new(KeptTable {
+            used: AtomicU64::new(adjacencies.now()),
+            table: Mutex::new(Some((Arc::clone(&snapshot), table))),
+        });
+        if !adjacencies.keep(&kept, bytes, || Some(bytes)) {
+            return;
+        }
+        let mut entries = self.entries.lock();
+        let entry = entry(&mut entries, key);
+        let is_later = entry.kept.as_ref().is_some_and(|known| {
+            let known = known.table.lock();
+            known.as_ref().is_some_and(|(of, _)| {
+                of.base_name() == snapshot.base_name() && of.commit() > snapshot.commit()
+            })
+        });
+        if !is_later {
+            entry.kept = Some(kept);
+            entry.closed = None;
+        }
+    }
+}
+
+/// The entry of a definition, which is the last then.
+fn entry<'e>(entries: &'e mut Vec<Entry>, key: &Arc<str>) -> &'e mut Entry {
+    let known = entries.iter().position(|entry| entry.key == *key);
+    let found = known.map(|place| entries.remove(place));
+    if entries.len() >= DEFINITIONS_MAX {
+        entries.remove(0);
+    }
+    entries.push(found.unwrap_or_else(|| Entry {
+        key: Arc::clone(key),
+        kept: None,
+        asked: None,
+        closed: None,
+    }));
+    let last = entries.len() - 1;
+    &mut entries[last]
+}
