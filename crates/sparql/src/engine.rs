@@ -70,6 +70,9 @@ impl Engine {
         let adjacencies = Arc::downgrade(runtime.adjacencies());
         // Where too many are entered already, adjacencies are learnt anew after a compaction.
         _ = database.derive(adjacencies);
+        let weights: Arc<WeightTables> = Arc::default();
+        let of_weights = Arc::downgrade(&weights);
+        _ = database.derive(of_weights);
         Self {
             database,
             options: EngineOptions {
@@ -81,7 +84,7 @@ impl Engine {
             orders: Arc::default(),
             plans: PlanCache::default(),
             mapped: None,
-            weights: Arc::default(),
+            weights,
         }
     }
 

@@ -394,8 +394,10 @@ impl Source<'_> {
         let named_graphs = |most| named_graphs(&self.view, most);
         let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning)
             .with_mapped(mapped.as_ref());
-        let known_weights =
-            |weight: &EdgeWeight, scope: &Scope| upkeep::table(engine, &self.view, weight, scope);
+        let limit = engine.limits(options.timeout).timeout;
+        let known_weights = |weight: &EdgeWeight, scope: &Scope| {
+            upkeep::table(engine, &self.view, weight, scope, limit)
+        };
         if options.tuning.rewrites && mapped.is_none() && dataset.named.is_none() {
             normaliser.known_weights = Some(&known_weights);
         }

@@ -503,6 +503,10 @@ fn weights_are_those_of_the_definition_after_any_change() {
                 if step == 0 || !is_followed {
                     assert_eq!(store.all(&query), expected, "{told}");
                 }
+                // Where changes are followed, the first question after one finds the table brought up to date.
+                if step > 0 && *is_followed {
+                    assert!(is_in_memory(&store, &query), "{told}");
+                }
                 assert_eq!(store.all(&query), expected, "{told}");
                 assert_eq!(store.all(&query), expected, "{told}");
                 if at % 3 == 0 {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use orrery_operators::weights::WeightTable;
 use orrery_runtime::{Adjacencies, Remade};
-use orrery_storage::Snapshot;
+use orrery_storage::{BaseChange, DerivedIndex, Snapshot};
 use parking_lot::Mutex;
 
 /// Definitions that are remembered; the one that was asked for longest ago goes first.
@@ -120,6 +120,11 @@ impl WeightTables {
         entry(&mut self.entries.lock(), key).closed = None;
     }
 
+    /// Gives up the table that there is.
+    pub(crate) fn forget(&self, key: &Arc<str>) {
+        entry(&mut self.entries.lock(), key).kept = None;
+    }
+
     /// Keeps the table of a state, if there is room and none of a later state over the same base.
     pub(crate) fn keep(
         &self,
@@ -146,6 +151,22 @@ impl WeightTables {
         if !is_later {
             entry.kept = Some(kept);
             entry.closed = None;
+        }
+    }
+}
+
+impl DerivedIndex for WeightTables {
+    /// Ids are others from now on: nothing leads from the tables to a later state, and the states that they hold would keep files.
+    fn base_changed(&self, change: &mut BaseChange) {
+        let old = change.old().base_name();
+        let is_of_old = |kept: &Arc<KeptTable>| {
+            let table = kept.table.lock();
+            table.as_ref().is_none_or(|(of, _)| of.base_name() == old)
+        };
+        for entry in self.entries.lock().iter_mut() {
+            if entry.kept.as_ref().is_some_and(is_of_old) {
+                entry.kept = None;
+            }
         }
     }
 }

@@ -54,6 +54,7 @@ pub(crate) fn table(
     view: &Arc<ReadView>,
     weight: &EdgeWeight,
     scope: &Scope,
+    limit: Option<Duration>,
 ) -> Option<Arc<WeightTable>> {
     let snapshot = view.snapshot();
     let key = key(weight, scope)?;
@@ -61,11 +62,12 @@ pub(crate) fn table(
     if !sees_all || snapshot.is_of_transaction() || !weight.is_steady {
         return None;
     }
+    let waited = limit.map_or(STEP_TIME_MAX, |limit| limit.min(STEP_TIME_MAX));
     let (tables, adjacencies) = (engine.weights(), engine.runtime().adjacencies());
     match tables.look(&key, snapshot, adjacencies.now()) {
         Known::Here(table) => return Some(table),
         Known::Behind(earlier) => {
-            let work = Work::of(engine, view, weight, scope);
+            let work = Work::of(engine, view, weight, scope, waited);
             let brought = on_own_thread(|| block_on(work.later(&earlier)));
             if let Ok(Some(table)) = brought {
                 let table = Arc::new(table);
@@ -73,6 +75,7 @@ pub(crate) fn table(
                 tables.keep(&key, of_state, adjacencies);
                 return Some(table);
             }
+            tables.forget(&key);
         }
         Known::Nothing => {}
     }
@@ -80,8 +83,8 @@ pub(crate) fn table(
         return None;
     }
     if view.quad_count() <= QUADS_AT_ONCE_MAX {
-        let work = Work::of(engine, view, weight, scope);
-        let made = on_own_thread(|| block_on(work.whole(STEP_TIME_MAX)));
+        let work = Work::of(engine, view, weight, scope, waited);
+        let made = on_own_thread(|| block_on(work.whole()));
         let table = Arc::new(made.ok().flatten()?);
         let of_state = (Arc::clone(snapshot), Arc::clone(&table));
         tables.keep(&key, of_state, adjacencies);
@@ -91,8 +94,8 @@ pub(crate) fn table(
     let (weight, scope, of) = (weight.clone(), scope.clone(), Arc::clone(&key));
     let workers = Arc::clone(engine.runtime().workers());
     let begun = Arc::clone(adjacencies).in_background(&workers, move || {
-        let work = Work::of(&engine, &view, &weight, &scope);
-        let made = on_own_thread(|| block_on(work.whole(WHOLE_TIME_MAX)));
+        let work = Work::of(&engine, &view, &weight, &scope, WHOLE_TIME_MAX);
+        let made = on_own_thread(|| block_on(work.whole()));
         if let Ok(Some(table)) = made {
             let of_state = (Arc::clone(view.snapshot()), Arc::new(table));
             engine
@@ -141,6 +144,8 @@ struct Work<'w> {
     view: &'w Arc<ReadView>,
     weight: &'w EdgeWeight,
     scope: &'w Scope,
+    /// How long a plan may run.
+    limit: Duration,
 }
 
 /// A plan that is run once.
@@ -160,22 +165,24 @@ impl<'w> Work<'w> {
         view: &'w Arc<ReadView>,
         weight: &'w EdgeWeight,
         scope: &'w Scope,
+        limit: Duration,
     ) -> Self {
         Self {
             engine,
             view,
             weight,
             scope,
+            limit,
         }
     }
 
     /// The table from the beginning. `None` where it cannot be one.
-    async fn whole(&self, limit: Duration) -> Result<Option<WeightTable>> {
+    async fn whole(&self) -> Result<Option<WeightTable>> {
         let planned = self.planned(|group, columns| Some((group, columns.to_vec())))?;
         let Some(planned) = planned else {
             return Ok(None);
         };
-        let weights = self.weights(&planned, limit).await?;
+        let weights = self.weights(&planned).await?;
         Ok(weights.and_then(|weights| WeightTable::of(weights.into_iter().collect())))
     }
 
@@ -218,7 +225,7 @@ impl<'w> Work<'w> {
         let Some(planned) = planned else {
             return Ok(None);
         };
-        let Some(mut weights) = self.weights(&planned, STEP_TIME_MAX).await? else {
+        let Some(mut weights) = self.weights(&planned).await? else {
             return Ok(None);
         };
         let changes = pairs.into_iter().map(|pair| (pair, weights.remove(&pair)));
@@ -240,7 +247,7 @@ impl<'w> Work<'w> {
             return Ok(is_nothing.then_some(pairs));
         };
         let is_known = self
-            .run(&planned, STEP_TIME_MAX, |row| {
+            .run(&planned, |row| {
                 let [start, end] = [row[0], row[1]];
                 // A solution without an end is none of a pair.
                 if start != u64::MAX && end != u64::MAX {
@@ -253,13 +260,13 @@ impl<'w> Work<'w> {
     }
 
     /// What a plan gives. `None` where an end is a term that no quad can have.
-    async fn weights(&self, planned: &Planned, limit: Duration) -> Result<Option<Weights>> {
+    async fn weights(&self, planned: &Planned) -> Result<Option<Weights>> {
         let mut weights = Weights::new();
         let pool = self.engine.memory_pool();
         let reservation = MemoryConsumer::new("edge weights").register(pool);
         let mut failed = None;
         let is_known = self
-            .run(planned, limit, |row| {
+            .run(planned, |row| {
                 let [start, end, weight] = [row[0], row[1], row[2]];
                 if [start, end, weight].contains(&u64::MAX) {
                     return true;
@@ -285,14 +292,9 @@ impl<'w> Work<'w> {
     }
 
     /// Runs a plan, and gives each row out until one is not wanted. Whether all were.
-    async fn run(
-        &self,
-        planned: &Planned,
-        limit: Duration,
-        mut each: impl FnMut(&[u64]) -> bool,
-    ) -> Result<bool> {
+    async fn run(&self, planned: &Planned, mut each: impl FnMut(&[u64]) -> bool) -> Result<bool> {
         let options = QueryOptions {
-            timeout: Some(limit),
+            timeout: Some(self.limit),
             ..QueryOptions::of_process()
         };
         let mut batches = self
@@ -320,7 +322,7 @@ impl<'w> Work<'w> {
         made: impl FnOnce(Group, [Var; 3]) -> Option<(Group, Vec<Var>)>,
     ) -> Result<Option<Planned>> {
         let engine = self.engine;
-        let patience = Arc::new(Patience::new(Some(STEP_TIME_MAX), None));
+        let patience = Arc::new(Patience::new(Some(self.limit), None));
         let options: ContextOptions = engine.context_options(patience, None);
         let context = QueryContext::new(Arc::clone(self.view), options)?;
         let dataset = Dataset {
