@@ -132,15 +132,22 @@ pub(crate) fn words_of(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a text is short, and its brackets, wherever they stand, do not nest deeply: a guess at what preparing it takes, at
-/// the price of one look at each byte.
+/// Whether a text is short, its brackets, wherever they stand, do not nest deeply, and it names no edge weight, which planning may have to bring up
+/// to date: a guess at what preparing it takes, at the price of one look at each byte.
 pub(crate) fn looks_small(text: &str, bytes_max: usize) -> bool {
     if text.len() > bytes_max {
         return false;
     }
     let (mut depth, mut nesting) = (0_usize, 0);
-    for byte in text.bytes() {
+    for (place, byte) in text.bytes().enumerate() {
         match byte {
+            b'w' | b'W' => {
+                const WEIGHT: &[u8] = b"weight";
+                let word = text.as_bytes()[place..].get(..WEIGHT.len());
+                if word.is_some_and(|word| word.eq_ignore_ascii_case(WEIGHT)) {
+                    return false;
+                }
+            }
             b'{' | b'(' | b'[' => {
                 depth += 1;
                 nesting = nesting.max(depth);

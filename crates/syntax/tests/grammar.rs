@@ -346,3 +346,38 @@ fn templates_have_graphs() {
         parse_query(text, &ParserOptions::default()).expect_err(text);
     }
 }
+
+/// What is kept of the definition of an edge weight.
+fn definition(text: &str) -> String {
+    let options = ParserOptions {
+        base: Some("http://e/base/"),
+        ..ParserOptions::default()
+    };
+    let (update, _) = orrery_syntax::parse_update(text, &options).unwrap();
+    match orrery_syntax::weight_statement(&update.operations[0]) {
+        Some(orrery_syntax::WeightStatement::Create { definition, .. }) => definition,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn definitions_of_edge_weights_are_queries_with_all_that_they_need() {
+    for (text, expected) in [
+        (
+            "PREFIX e: <http://e/> PREFIX f: <http://f/> CREATE EDGE WEIGHT e:w FROM { ?x e:p ?y } AS 2",
+            "PREFIX e: <http://e/>\nSELECT ?x ?y (MIN(2) AS ?weight) WHERE { ?x e:p ?y } GROUP BY ?x ?y",
+        ),
+        (
+            "CREATE OR REPLACE EDGE WEIGHT <w> START $a END ?b FROM { ?a <p> ?b ; <http://e/n> ?weight } AS SUM(?weight)",
+            "BASE <http://e/base/>\nSELECT ?a ?b (SUM(?weight) AS ?weight_) WHERE { ?a <p> ?b ; <http://e/n> ?weight } GROUP BY ?a ?b",
+        ),
+        (
+            "PREFIX : <http://e/> CREATE EDGE WEIGHT :w BOTH WAYS FROM { _:m :p ?x ; :q ?y FILTER(?x < ?y && '?x' != \"?y\") } AS :f(COUNT(*))",
+            "PREFIX : <http://e/>\nSELECT ?x ?y (:f(COUNT(*)) AS ?weight) WHERE { { _:m :p ?x ; :q ?y FILTER(?x < ?y && '?x' != \"?y\") } UNION { { _:m_back :p ?y ; :q ?x FILTER(?y < ?x && '?x' != \"?y\") } FILTER(!sameTerm(?x, ?y)) } } GROUP BY ?x ?y",
+        ),
+    ] {
+        let found = definition(text);
+        assert_eq!(found, expected);
+        orrery_syntax::parse_query(&found, &ParserOptions::default()).unwrap();
+    }
+}

@@ -3,7 +3,12 @@
 use orrery_syntax::{ParserOptions, parse_query, parse_update};
 
 /// A text, the column of its error, and what the message says.
-const QUERIES: [(&str, usize, &[&str]); 68] = [
+const QUERIES: [(&str, usize, &[&str]); 69] = [
+    (
+        "PATHS START ?x END ?y WEIGHT 1",
+        30,
+        &["VIA is missing", "the name of an edge weight"],
+    ),
     (
         "PATHS ?x END ?y VIA ?p",
         7,

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::catalog::{self, Catalog};
 use super::insertions::{self, InsertionError};
 use super::operation::{Kind, Operation};
-use super::templates::{WEIGHTS, template};
+use super::templates::{FRIENDSHIP, WAYS_BY_EDGE_WEIGHT, WEIGHTS, template};
 use super::{answer, paths, terms};
 use crate::bsbm::templates::{MissingParameter, instantiate};
 use crate::http_client::{HttpClient, HttpError};
@@ -49,10 +49,14 @@ pub struct Session {
     client: HttpClient,
     catalog: Arc<Catalog>,
     body: Vec<u8>,
+    /// Whether complex read 14 goes by an edge weight.
+    has_edge_weight: bool,
 }
 
 /// Persons on a way, from one end to the other.
 type Way = Vec<u64>;
+/// What pairs of persons wrote to each other.
+type Weights = HashMap<(u64, u64), f64>;
 
 impl Session {
     /// A client of an endpoint; reads the catalog from it.
@@ -64,6 +68,7 @@ impl Session {
             client: HttpClient::new(endpoint)?,
             catalog: Arc::default(),
             body: Vec::new(),
+            has_edge_weight: false,
         };
         let rows = session.select(catalog::QUERY)?;
         session.catalog = Arc::new(Catalog::read(&rows).ok_or(SessionError::Answer)?);
@@ -79,7 +84,18 @@ impl Session {
             client: HttpClient::new(endpoint)?,
             catalog: Arc::clone(&self.catalog),
             body: Vec::new(),
+            has_edge_weight: self.has_edge_weight,
         })
+    }
+
+    /// Defines the weights of complex read 14 in the database, and lets it go by these.
+    ///
+    /// # Errors
+    /// When the endpoint refuses the definition.
+    pub fn define_edge_weight(&mut self) -> Result<(), SessionError> {
+        self.client.update(FRIENDSHIP, &mut self.body)?;
+        self.has_edge_weight = true;
+        Ok(())
     }
 
     /// Runs an operation to its end and gives its result.
@@ -185,8 +201,14 @@ impl Session {
     }
 
     fn weighted_ways(&mut self, from: u64, to: u64) -> Result<Value, SessionError> {
-        let ways = self.ways(from, to)?;
-        let weights = self.weights(&ways)?;
+        let (ways, weights) = match self.has_edge_weight {
+            true => self.ways_by_edge_weight(from, to)?,
+            false => {
+                let ways = self.ways(from, to)?;
+                let weights = self.weights(&ways)?;
+                (ways, weights)
+            }
+        };
         let weight = |way: &Way| -> f64 {
             let pairs = way.windows(2).map(|pair| (pair[0], pair[1]));
             let weights = pairs.filter_map(|pair| weights.get(&pair));
@@ -200,6 +222,40 @@ impl Session {
             |(weight, way)| serde_json::json!({ "personIdsInPath": way, "pathWeight": weight }),
         );
         Ok(rows.collect())
+    }
+
+    /// All shortest ways, and the weights of those beside each other on them: by one query.
+    fn ways_by_edge_weight(
+        &mut self,
+        from: u64,
+        to: u64,
+    ) -> Result<(Vec<Way>, Weights), SessionError> {
+        let parameters = BTreeMap::from([
+            ("from".to_owned(), terms::person(from)),
+            ("to".to_owned(), terms::person(to)),
+        ]);
+        let rows = self.select(&instantiate(WAYS_BY_EDGE_WEIGHT, &parameters)?)?;
+        let mut ways: BTreeMap<u64, BTreeMap<u64, u64>> = BTreeMap::new();
+        let mut weights = Weights::new();
+        for row in &rows {
+            let number = |name| answer::text(row, name)?.parse::<u64>().ok();
+            let person = |name| terms::number_of(answer::text(row, name)?);
+            let (Some(way), Some(step)) = (number("way"), number("step")) else {
+                return Err(SessionError::Answer);
+            };
+            let (Some(one), Some(other)) = (person("one"), person("other")) else {
+                return Err(SessionError::Answer);
+            };
+            ways.entry(way).or_default().insert(step, other);
+            if let Some(weight) = answer::text(row, "weight") {
+                let weight = weight.parse().map_err(|_| SessionError::Answer)?;
+                weights.insert((one, other), weight);
+            }
+        }
+        let whole = ways.into_values();
+        let whole = whole.map(|steps| [from].into_iter().chain(steps.into_values()).collect());
+        let ways: BTreeSet<Way> = whole.collect();
+        Ok((ways.into_iter().collect(), weights))
     }
 
     /// All shortest ways.
@@ -231,13 +287,13 @@ impl Session {
     }
 
     /// How much those beside each other on the ways wrote to each other.
-    fn weights(&mut self, ways: &[Way]) -> Result<HashMap<(u64, u64), f64>, SessionError> {
+    fn weights(&mut self, ways: &[Way]) -> Result<Weights, SessionError> {
         let pairs: BTreeSet<(u64, u64)> = ways
             .iter()
             .flat_map(|way| way.windows(2).map(|pair| (pair[0], pair[1])))
             .collect();
         if pairs.is_empty() {
-            return Ok(HashMap::new());
+            return Ok(Weights::new());
         }
         let terms: Vec<String> = pairs
             .iter()
@@ -250,7 +306,7 @@ impl Session {
             let other = terms::number_of(answer::text(row, "other")?)?;
             Some(((one, other), answer::text(row, "weight")?.parse().ok()?))
         };
-        let weights: Option<HashMap<_, _>> = rows.iter().map(weight).collect();
+        let weights: Option<Weights> = rows.iter().map(weight).collect();
         weights.ok_or(SessionError::Answer)
     }
 }

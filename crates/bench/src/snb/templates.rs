@@ -52,6 +52,12 @@ texts! {
 /// What pairs of persons replied to each other: the second half of complex read 14.
 pub const WEIGHTS: &str = include_str!("../../queries/snb/q14_weights.rq");
 
+/// The friendship weights of complex read 14, as an edge weight that the database keeps up to date.
+pub const FRIENDSHIP: &str = include_str!("../../queries/snb/friendship.ru");
+
+/// Complex read 14 by these.
+pub const WAYS_BY_EDGE_WEIGHT: &str = include_str!("../../queries/snb/q14_by_edge_weight.rq");
+
 #[cfg(test)]
 mod tests {
     use super::*;

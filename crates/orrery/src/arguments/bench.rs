@@ -113,6 +113,9 @@ pub(crate) struct SnbValidateArguments {
     /// An endpoint instead, for queries and updates
     #[arg(long, value_name = "URL", conflicts_with = "directory")]
     pub(crate) endpoint: Option<String>,
+    /// Complex read 14 goes by an edge weight, which is defined in the database first
+    #[arg(long)]
+    pub(crate) edge_weight: bool,
     /// How to report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,

@@ -120,7 +120,7 @@ fn run_snb(arguments: SnbArguments) -> Result<(), Failure> {
         }
         Some(SnbCommand::Validate(arguments)) => {
             let target = target(arguments.directory, arguments.endpoint)?;
-            let report = validate(&target, &arguments.file)?;
+            let report = validate(&target, &arguments.file, arguments.edge_weight)?;
             show(&report, arguments.report)?;
             match report.operations - report.agree {
                 0 => Ok(()),

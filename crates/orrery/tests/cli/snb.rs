@@ -345,12 +345,20 @@ fn results_are_those_of_postgresql() {
     let mut load = vec!["load", "--db", text(&database)];
     load.extend(parts.iter().map(|part| text(part)));
     succeed(&load);
-    let mut arguments = validate(&file, &database).to_vec();
-    arguments.extend(["--report", "json"]);
-    let output = run(&arguments);
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["agree"], 300, "{report:#}");
-    assert!(output.status.success());
+    // The insertions among the operations change the database.
+    let second = folder.path().join("second");
+    let backups = folder.path().join("backups");
+    succeed(&["backup", "--db", text(&database), "--to", text(&backups)]);
+    succeed(&["restore", "--from", text(&backups), "--db", text(&second)]);
+    for (database, option) in [(&database, None), (&second, Some("--edge-weight"))] {
+        let mut arguments = validate(&file, database).to_vec();
+        arguments.extend(["--report", "json"]);
+        arguments.extend(option);
+        let output = run(&arguments);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["agree"], 300, "{option:?} {report:#}");
+        assert!(output.status.success());
+    }
 }
 
 #[test]

@@ -105,7 +105,7 @@ impl Engine {
                 transaction.delete(&mut quads)?;
                 Ok(())
             }
-            Operation::Weight(statement) => weights::apply(statement, transaction),
+            Operation::Weight(statement) => weights::apply(statement, options, transaction),
             Operation::Other(GraphUpdateOperation::DeleteInsert {
                 delete,
                 insert,

@@ -1,9 +1,10 @@
 //! `CREATE EDGE WEIGHT` and `DROP EDGE WEIGHT`: quads of the graph of definitions.
 
-use orrery_storage::{ReadView, Transaction};
+use orrery_storage::Transaction;
 use orrery_syntax::WeightStatement;
 use orrery_term::Term;
 
+use super::UpdateOptions;
 use crate::edge_weights::definition::{DEFINITION, DEFINITIONS, EdgeWeight, definition_in};
 use crate::error::QueryError;
 
@@ -21,6 +22,7 @@ pub(super) fn checked(statement: WeightStatement) -> Result<WeightStatement, Que
 /// Brings a statement into the transaction.
 pub(super) fn apply(
     statement: &WeightStatement,
+    options: &UpdateOptions,
     transaction: &mut Transaction,
 ) -> Result<(), QueryError> {
     let (name, new) = match statement {
@@ -29,7 +31,7 @@ pub(super) fn apply(
         } => (name, Some(definition)),
         WeightStatement::Drop { name, .. } => (name, None),
     };
-    let view = ReadView::of_process(transaction.snapshot()?);
+    let view = options.query.view_of(transaction.snapshot()?)?;
     let known = definition_in(&view, name.as_str())?;
     let [subject, predicate, graph] = [name.as_str(), DEFINITION, DEFINITIONS]
         .map(|iri| transaction.intern(&Term::iri(iri.to_owned())));
@@ -60,8 +62,12 @@ pub(super) fn apply(
         }
         _ => {}
     }
-    if let Some(definition) = known {
+    // There may be several where somebody put them there by hand.
+    let mut rest = known;
+    while let Some(definition) = rest {
         transaction.delete(&mut vec![[subject, predicate, definition.id, graph]])?;
+        let view = options.query.view_of(transaction.snapshot()?)?;
+        rest = definition_in(&view, name.as_str())?;
     }
     if let Some(definition) = new {
         let definition = transaction.intern(&Term::string(definition.clone()))?;

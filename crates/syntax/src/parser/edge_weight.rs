@@ -144,7 +144,8 @@ impl<'t> Parser<'t, '_> {
             }
         }
         if !self.eat_keyword(Keyword::As) {
-            return Err(self.no_keyword(Keyword::As));
+            let note = "behind the pattern, AS gives the weight of a pair: AS SUM(?n)";
+            return Err(self.no_word("AS", note));
         }
         let first = self.token.start as usize;
         let is_aggregated = self.weight_of_pair(ends)?;
@@ -152,9 +153,9 @@ impl<'t> Parser<'t, '_> {
         self.scope.forget(mark);
         let matched = match is_both_ways {
             true => self.both_ways(inside, ends)?,
-            false => self.text[inside.0..inside.1].to_owned(),
+            false => self.part(inside).to_owned(),
         };
-        let weight = &self.text[weighed.0..weighed.1];
+        let weight = self.part(weighed);
         let weight = match is_aggregated {
             true => weight.to_owned(),
             false => format!("MIN({weight})"),
@@ -197,6 +198,11 @@ impl<'t> Parser<'t, '_> {
         Ok(true)
     }
 
+    /// A part of the text, between two tokens.
+    fn part(&self, (from, to): (usize, usize)) -> &'t str {
+        self.text.get(from..to).unwrap_or_default()
+    }
+
     /// The tokens of a part of the text that was read.
     fn tokens_of(&self, (from, to): (usize, usize)) -> impl Iterator<Item = Token> + use<'t> {
         let mut lexer = Lexer::starting_at(self.text, from);
@@ -233,7 +239,7 @@ impl<'t> Parser<'t, '_> {
     /// A group with a pattern as it is, and with its ends exchanged: but for pairs of a node with itself, which would be found twice.
     fn both_ways(&mut self, inside: (usize, usize), ends: &[End; 2]) -> Parsed<String> {
         let [start, end] = [ends[0].1.as_str(), ends[1].1.as_str()];
-        let pattern = &self.text[inside.0..inside.1];
+        let pattern = self.part(inside);
         let (mut swapped, mut copied) = (String::new(), inside.0);
         for token in self.tokens_of(inside) {
             let written = self.text_of(token);
@@ -255,11 +261,11 @@ impl<'t> Parser<'t, '_> {
                 }
                 _ => continue,
             };
-            swapped.push_str(&self.text[copied..token.start as usize]);
+            swapped.push_str(self.part((copied, token.start as usize)));
             swapped.push_str(&other);
             copied = token.end as usize;
         }
-        swapped.push_str(&self.text[copied..inside.1]);
+        swapped.push_str(self.part((copied, inside.1)));
         Ok(format!(
             "{{ {pattern} UNION {{ {swapped} FILTER(!sameTerm(?{start}, ?{end})) }} }}"
         ))

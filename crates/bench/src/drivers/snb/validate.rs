@@ -58,11 +58,15 @@ pub struct ValidationReport {
 }
 
 /// Validates what an endpoint serves with a file, which may be compressed by gzip. The endpoint is only asked for when
-/// the file has been read.
+/// the file has been read. `by_edge_weight`: whether complex read 14 goes by an edge weight, which is defined in the database first.
 ///
 /// # Errors
 /// When the file is not one of validation (then nothing is run), or an operation fails.
-pub fn validate(target: &Target, file: &Path) -> Result<ValidationReport, BenchError> {
+pub fn validate(
+    target: &Target,
+    file: &Path,
+    by_edge_weight: bool,
+) -> Result<ValidationReport, BenchError> {
     let input = open(file).map_err(|source| BenchError::File {
         path: file.to_owned(),
         source,
@@ -71,6 +75,11 @@ pub fn validate(target: &Target, file: &Path) -> Result<ValidationReport, BenchE
     let server = target.serve(&[])?;
     let mut session =
         Session::open(server.endpoint()).map_err(|source| failed("the catalog", source))?;
+    if by_edge_weight {
+        session
+            .define_edge_weight()
+            .map_err(|source| failed("the edge weight", source))?;
+    }
     let mut kinds: BTreeMap<Kind, KindReport> = BTreeMap::new();
     let mut differences = Vec::new();
     for expectation in &expectations {
