@@ -12,9 +12,8 @@ use orrery_operators::search::{PathKind, SearchColumn};
 use spargebra::algebra::{GraphPattern, PropertyPathExpression};
 use spargebra::term::{Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use super::weights::weights_between;
 use super::{Normaliser, PatternPlace, union_of};
-use crate::algebra::services::local_name;
+use crate::algebra::services::{local_name, weights_between};
 use crate::algebra::{Group, Item, PathSearch, Slot, Var, VarSet};
 use crate::error::{QueryError, Result};
 

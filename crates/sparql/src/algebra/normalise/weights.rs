@@ -6,9 +6,8 @@
 //!
 //! The definition takes the place of the service, as a subquery over what the query sees.
 
-use orrery_syntax::WEIGHT_NAMES;
 use spargebra::algebra::{Expression, Function, GraphPattern};
-use spargebra::term::{BlankNode, GroundTerm, NamedNode, TermPattern, TriplePattern, Variable};
+use spargebra::term::{GroundTerm, NamedNode, TermPattern, Variable};
 
 use super::search::{Parts, Served};
 use super::{Names, Normaliser, PatternPlace};
@@ -25,33 +24,6 @@ const WEIGHTS: Served = Served {
 
 fn wrong(what: impl std::fmt::Display) -> QueryError {
     WEIGHTS.wrong(what)
-}
-
-/// The service that binds these variables.
-pub(super) fn weights_between(
-    name: &NamedNode,
-    [start, end]: [&Variable; 2],
-    weight: &Variable,
-) -> GraphPattern {
-    let named = |name: &str| NamedNode::new_unchecked(format!("{WEIGHT_NAMES}{name}"));
-    let settings: [(&str, TermPattern); 4] = [
-        ("name", name.clone().into()),
-        ("start", start.clone().into()),
-        ("end", end.clone().into()),
-        ("value", weight.clone().into()),
-    ];
-    let triple = |(setting, object): (&str, TermPattern)| TriplePattern {
-        subject: BlankNode::new_unchecked("weight").into(),
-        predicate: named(setting).into(),
-        object,
-    };
-    GraphPattern::Service {
-        name: named("read").into(),
-        inner: Box::new(GraphPattern::Bgp {
-            patterns: settings.map(triple).into(),
-        }),
-        silent: false,
-    }
 }
 
 /// What the service is to read.
