@@ -7,12 +7,14 @@ use datafusion_common::{Result as EngineResult, internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion_physical_plan::aggregates::AggregateExec;
+use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::empty::EmptyExec;
 use datafusion_physical_plan::filter::FilterExec;
 use datafusion_physical_plan::limit::GlobalLimitExec;
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion_physical_plan::sorts::sort::SortExec;
+use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, InputOrderMode,
     PhysicalExpr, PlanProperties, ReplaceChildrenOptions,
@@ -106,7 +108,10 @@ pub(super) struct Keeping<'k, 'p> {
 impl Keeping<'_, '_> {
     pub(super) fn node(&mut self, plan: &Plan, depth: usize) -> Option<KeptNode> {
         let depth = depth.checked_sub(1)?;
-        if plan.properties().partitioning.partition_count() != 1 {
+        // The inputs of a union come side by side; more than one partition has nothing else that is kept.
+        let has_one_partition = |plan: &Plan| plan.properties().partitioning.partition_count() == 1;
+        let is_union = plan.is::<UnionExec>() && plan.children().into_iter().all(has_one_partition);
+        if !is_union && !has_one_partition(plan) {
             return None;
         }
         let place = Arc::as_ptr(plan).cast::<()>();
@@ -237,6 +242,8 @@ impl Keeping<'_, '_> {
                 plan.is::<GlobalLimitExec>()
                     || plan.is::<ProjectionExec>()
                     || plan.is::<EmptyExec>()
+                    || plan.is::<UnionExec>()
+                    || plan.is::<CoalescePartitionsExec>()
                     || plan.is::<AppendExec>()
                     || plan.is::<CandidatesExec>()
                     || plan.is::<DistinctExec>()

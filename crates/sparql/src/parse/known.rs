@@ -231,7 +231,7 @@ mod tests {
             (
                 "PREFIX path: <https://orrery-db.org/path#>
                  SELECT * { SERVICE path:search { <urn:p> path:findPath path:allPaths ; path:sourceNode <http://e/a> ; path:maxPathLength 4 . SERVICE <urn:e> { ?x ?p <http://e/c> } } }",
-                "-s--s",
+                "s-s",
             ),
             (
                 "PREFIX path: <https://orrery-db.org/path#>
