@@ -189,7 +189,7 @@ fn known(
             engine.plans().forget(key, variant);
             continue;
         };
-        compile_patterns(plan.as_ref())?;
+        let has_own_task = compile_patterns(plan.as_ref())?;
         context.patience().end_planning();
         let answer = &variant.answer;
         let template = match kind {
@@ -217,7 +217,7 @@ fn known(
             gives_each_triple_once: answer.gives_each_triple_once,
             described: answer.described.clone(),
             is_parallel: false,
-            has_own_task: false,
+            has_own_task,
             has_run: AtomicBool::new(false),
             plan,
             estimates: variant.estimates.clone(),
@@ -429,7 +429,7 @@ impl Source<'_> {
         let has_own_task = is_parallel || has_shared;
         // What a search has found is of one state, and of who asks.
         let has_found = has_texts || planner.asked_places.get();
-        let may_be_kept = self.is_kept && !has_own_task && !has_found;
+        let may_be_kept = self.is_kept && !is_parallel && !has_found;
         let planned = Planned {
             counts: may_be_kept.then(|| planner.counts()).flatten(),
             is_parallel,

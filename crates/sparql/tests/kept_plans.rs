@@ -47,7 +47,7 @@ fn data() -> String {
 
 /// Parts of groups; `%i` is an IRI, `%n` a number, `%t` a text, `%d` a date, `%c` a number as
 /// decimal, `%b` a truth value.
-const GROUPS: [&str; 26] = [
+const GROUPS: [&str; 33] = [
     "?a :feature %i .",
     "?a a %i ; :number ?n .",
     "%i :label ?l .",
@@ -75,6 +75,15 @@ const GROUPS: [&str; 26] = [
     "GRAPH ?g { ?a ?p ?f OPTIONAL { ?f :next ?g } }",
     "?a :weight ?w FILTER(?w >= %c || ?w < %n)",
     "{ ?a :number ?n FILTER(?n > %n) } UNION { ?b :rare ?m FILTER(?m > %c) }",
+    // Paths, and searches for them.
+    "%i :next+ ?a .",
+    "?a (:next|^:next)* %i .",
+    "?a :feature %i . ?a :next* ?m .",
+    "SERVICE path:search { [] path:findPath path:shortestPath ; path:sourceNode %i ; path:destinationNode ?m ; path:startNode ?u ; path:endNode ?v ; path:length ?k . SERVICE <urn:e> { ?u :next ?v } }",
+    "SERVICE path:search { [] path:findPath path:allPaths ; path:sourceNode %i ; path:destinationNode %i ; path:maxPathLength 3 ; path:startNode ?u ; path:endNode ?v ; path:length ?k . SERVICE <urn:e> { { ?u :next ?v } UNION { ?v :next ?u } ?u :number ?n FILTER(?n > %n) } }",
+    "?a :feature %i . SERVICE path:search { ?a :next+ ?m . [] path:length ?k }",
+    // What several parts read.
+    "{ SELECT ?a ?n { ?a :feature %i ; :number ?n } ORDER BY ?n ?a LIMIT 5 } { ?a :extra ?x } UNION { ?a :next ?m } { ?a :label ?l } UNION { ?a :next+ ?b }",
 ];
 
 const FORMS: [(&str, &str); 7] = [
@@ -96,8 +105,9 @@ fn text(form: usize, groups: &[usize], draws: &mut impl Iterator<Item = u8>) -> 
     let mut parts = vec![head];
     parts.extend(groups.iter().map(|group| GROUPS[group % GROUPS.len()]));
     parts.push(tail);
-    let mut text =
-        String::from("PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n");
+    let mut text = String::from(
+        "PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX path: <https://orrery-db.org/path#>\n",
+    );
     let template = parts.join(" ");
     let mut rest = template.as_str();
     while let Some((before, after)) = rest.split_once('%') {

@@ -590,6 +590,18 @@ fn what_cannot_be_searched_is_refused_with_a_reason() {
             "stands for two things",
         ),
         (service("?s :p ?o"), "no setting"),
+        (
+            service("[] path:findPath path:allPaths ; path:limit 1 , 2"),
+            "path:limit is given twice",
+        ),
+        (
+            service("[] path:findPath path:allPaths ; path:length ?n ; path:distance ?m"),
+            "path:distance is given twice",
+        ),
+        (
+            "PREFIX algo: <https://orrery-db.org/algorithm#> SELECT * { SERVICE algo:run { [] algo:algorithm algo:degree ; algo:iterations 1 ; algo:iterations 2 ; algo:node ?n } }".to_owned(),
+            "algo:iterations is given twice",
+        ),
         (service("?s :p+ ?o"), "path:length ?n is missing"),
         (service("?s :p? ?o . [] path:length ?n"), "has no length"),
         (

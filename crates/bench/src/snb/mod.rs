@@ -12,7 +12,6 @@ pub mod generator;
 pub mod insertions;
 pub mod operation;
 pub mod parameters;
-pub mod paths;
 pub mod session;
 pub mod templates;
 pub mod terms;

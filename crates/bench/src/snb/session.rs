@@ -10,7 +10,7 @@ use super::catalog::{self, Catalog};
 use super::insertions::{self, InsertionError};
 use super::operation::{Kind, Operation};
 use super::templates::{FRIENDSHIP, WAYS_BY_EDGE_WEIGHT, WEIGHTS, template};
-use super::{answer, paths, terms};
+use super::{answer, terms};
 use crate::bsbm::templates::{MissingParameter, instantiate};
 use crate::http_client::{HttpClient, HttpError};
 
@@ -35,9 +35,6 @@ pub enum SessionError {
     /// A template cannot be filled.
     #[error(transparent)]
     Template(#[from] MissingParameter),
-    /// There is a way between two persons, and nobody looked so far.
-    #[error("the way between the persons has more than {} steps", paths::STEPS_MAX)]
-    TooFar,
     /// An insertion has no text.
     #[error(transparent)]
     Insertion(#[from] InsertionError),
@@ -165,39 +162,17 @@ impl Session {
         answer::bindings(&self.body).ok_or(SessionError::Answer)
     }
 
-    fn ask(&mut self, text: &str) -> Result<bool, SessionError> {
-        self.client.query(text, RESULTS_JSON, &mut self.body)?;
-        let answer: Value = serde_json::from_slice(&self.body).map_err(|_| SessionError::Answer)?;
-        let answer = answer.get("boolean").and_then(Value::as_bool);
-        answer.ok_or(SessionError::Answer)
-    }
-
     /// The steps of the shortest way; none if there is no way.
     fn distance(&mut self, from: u64, to: u64) -> Result<Option<u32>, SessionError> {
         if from == to {
             return Ok(Some(0));
         }
         let rows = self.select(&between(Kind::Complex(13), from, to)?)?;
-        let near = rows
-            .first()
-            .and_then(|row| answer::text(row, "shortestPathLength"));
-        match near {
-            Some(length) => length.parse().map(Some).map_err(|_| SessionError::Answer),
-            None => self.far_distance(from, to),
-        }
-    }
-
-    /// As [`Self::distance`], of two who are further apart than [`paths::NEAR`].
-    fn far_distance(&mut self, from: u64, to: u64) -> Result<Option<u32>, SessionError> {
-        if !self.ask(&paths::is_reachable(from, to))? {
+        let Some(row) = rows.first() else {
             return Ok(None);
-        }
-        for steps in paths::NEAR + 1..=paths::STEPS_MAX {
-            if !self.select(&paths::meeting(from, to, steps))?.is_empty() {
-                return Ok(Some(steps));
-            }
-        }
-        Err(SessionError::TooFar)
+        };
+        let length = answer::text(row, "shortestPathLength").and_then(|it| it.parse().ok());
+        length.map(Some).ok_or(SessionError::Answer)
     }
 
     fn weighted_ways(&mut self, from: u64, to: u64) -> Result<Value, SessionError> {
@@ -264,26 +239,17 @@ impl Session {
             return Ok(Vec::new());
         }
         let rows = self.select(&between(Kind::Complex(14), from, to)?)?;
-        let steps = |row: &Value| answer::text(row, "steps")?.parse::<u32>().ok();
-        let shortest = rows.iter().filter_map(steps).min();
-        let (rows, length) = match shortest {
-            Some(length) => {
-                let of_length = rows.into_iter().filter(|row| steps(row) == Some(length));
-                (of_length.collect(), length)
-            }
-            None => match self.far_distance(from, to)? {
-                Some(length) => (self.select(&paths::ways(from, to, length))?, length),
-                None => return Ok(Vec::new()),
-            },
+        let step = |row: &Value| -> Option<(u64, u64, u64)> {
+            let number = |name| answer::text(row, name)?.parse().ok();
+            let other = terms::number_of(answer::text(row, "other")?)?;
+            Some((number("way")?, number("step")?, other))
         };
-        let way = |row: &Value| -> Option<Way> {
-            let between = (1..length)
-                .map(|number| terms::number_of(answer::text(row, &format!("person{number}"))?));
-            let between: Vec<u64> = between.collect::<Option<_>>()?;
-            Some([&[from], between.as_slice(), &[to]].concat())
-        };
-        let ways: Option<BTreeSet<Way>> = rows.iter().map(way).collect();
-        Ok(ways.ok_or(SessionError::Answer)?.into_iter().collect())
+        let steps: Option<BTreeSet<_>> = rows.iter().map(step).collect();
+        let mut ways: BTreeMap<u64, Way> = BTreeMap::new();
+        for (way, _, other) in steps.ok_or(SessionError::Answer)? {
+            ways.entry(way).or_insert_with(|| vec![from]).push(other);
+        }
+        Ok(ways.into_values().collect())
     }
 
     /// How much those beside each other on the ways wrote to each other.

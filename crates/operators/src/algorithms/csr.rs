@@ -30,13 +30,29 @@ impl Csr {
         }
     }
 
-    /// From where edges come to each node. The pairs are turned and sorted in place.
-    pub(super) fn incoming(nodes: usize, mut edges: Vec<u64>) -> Self {
-        for edge in &mut edges {
-            *edge = edge.rotate_left(32);
+    /// From where edges come to each node, of pairs that ascend. Each goes to the next free place of its end's list, so that lists ascend, too.
+    pub(super) fn incoming(nodes: usize, edges: &[u64]) -> Self {
+        let mut offsets = vec![0_usize; nodes + 1];
+        for &edge in edges {
+            offsets[ends(edge).1 as usize + 1] += 1;
         }
-        edges.sort_unstable();
-        Self::of_sorted(nodes, edges.into_iter())
+        for node in 0..nodes {
+            offsets[node + 1] += offsets[node];
+        }
+        let mut neighbours = vec![0; edges.len()];
+        for &edge in edges {
+            let (start, end) = ends(edge);
+            let place = &mut offsets[end as usize];
+            neighbours[*place] = start;
+            *place += 1;
+        }
+        // Each offset has come to that of the next list.
+        offsets.copy_within(..nodes, 1);
+        offsets[0] = 0;
+        Self {
+            offsets,
+            neighbours,
+        }
     }
 
     /// Neighbours in any direction, without the node itself.

@@ -52,6 +52,11 @@ impl AlgorithmExec {
         })
     }
 
+    /// What is computed.
+    pub(crate) fn specification(&self) -> &AlgorithmSpecification {
+        &self.plan.specification
+    }
+
     /// Edges looked at, and rows, in all executions so far.
     pub(crate) fn touches(&self) -> u64 {
         let rows = self.metrics.clone_inner().output_rows();

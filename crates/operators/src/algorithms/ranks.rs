@@ -19,7 +19,8 @@ pub(super) fn ranks(
     for &edge in &edges {
         given[ends(edge).0 as usize] += 1;
     }
-    let incoming = Csr::incoming(nodes, edges);
+    let incoming = Csr::incoming(nodes, &edges);
+    drop(edges);
     let dangling: Vec<usize> = (0..nodes).filter(|&node| given[node] == 0).collect();
     let pieces = incoming.pieces(crew.pieces());
     let mut ranks = vec![1.0 / nodes as f64; nodes];

@@ -81,8 +81,6 @@ pub(super) async fn compute(
         }
     }
     drop(edges);
-    // The nodes that the last batch brought.
-    pairs.reserve(0)?;
     plan.touches.add(pairs.len() as u64);
     let is_stopped = Arc::new(AtomicBool::new(false));
     let _stop = StopOnDrop(Arc::clone(&is_stopped));
@@ -91,7 +89,7 @@ pub(super) async fn compute(
         is_stopped,
     };
     let computing = tokio::task::spawn_blocking(move || {
-        let edges = pairs.sorted();
+        let edges = pairs.sorted()?;
         run(&plan, edges, &crew)
     });
     computing

@@ -130,15 +130,17 @@ proptest! {
     fn pairs_are_numbered_by_their_ids_and_lists_have_each_neighbour_once(
         edges in prop::collection::vec((0_u64..9, 0_u64..9), 0..60),
         pieces in 1_usize..9,
+        // Ids that are near each other, and ids that are not.
+        distance in prop::sample::select(vec![1_u64, 7, 100_000]),
     ) {
         let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
         let mut pairs = Pairs::new(MemoryConsumer::new("test").register(&pool));
         pairs.reserve(edges.len()).unwrap();
         for &(start, end) in &edges {
-            pairs.add(start * 1_000, end * 1_000);
+            pairs.add(start * distance, end * distance);
         }
-        let sorted = pairs.sorted();
-        let distinct: BTreeSet<(u64, u64)> = edges.iter().map(|&(a, b)| (a * 1_000, b * 1_000)).collect();
+        let sorted = pairs.sorted().unwrap();
+        let distinct: BTreeSet<(u64, u64)> = edges.iter().map(|&(a, b)| (a * distance, b * distance)).collect();
         let ids = &sorted.ids;
         prop_assert!(ids.is_sorted());
         let found = sorted.edges.iter().map(|&it| {
@@ -147,7 +149,7 @@ proptest! {
         });
         prop_assert!(found.eq(distinct.iter().copied()));
         let nodes = ids.len();
-        let incoming = Csr::incoming(nodes, sorted.edges.clone());
+        let incoming = Csr::incoming(nodes, &sorted.edges);
         let degrees: usize = (0..nodes as u32).map(|node| incoming.of(node).len()).sum();
         prop_assert_eq!(degrees, distinct.len());
         let pieces = incoming.pieces(pieces);

@@ -27,6 +27,7 @@ mod error;
 mod head;
 mod inputs;
 mod nodes;
+mod searches;
 mod specifications;
 #[cfg(test)]
 mod tests;

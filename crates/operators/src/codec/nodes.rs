@@ -12,12 +12,14 @@ use serde::{Deserialize, Serialize};
 use super::aggregates::{AggregationText, FunctionText};
 use super::error::{CodecError, Result};
 use super::inputs::{at_most_one, exactly, none, one, same_columns, with_column, wrong_inputs};
+use super::searches::{AlgorithmText, SearchText};
 use super::specifications::{JoinModeText, PatternText, PlacesText, ServiceText, SpreadText};
 use super::texts::{
     GraphText, Names, Place, SlotText, allowed_bits, allowed_graphs, conditions, expressions,
     names, variables,
 };
 use crate::aggregate::{GroupExec, grouped};
+use crate::algorithms::AlgorithmExec;
 use crate::complement::{ComplementExec, ComplementInputs, can_be_complemented};
 use crate::count::CountExec;
 use crate::graph_names::GraphNamesExec;
@@ -32,6 +34,7 @@ use crate::pattern::ordered::{FirstRows, OrderedExec};
 use crate::places::PlacesJoinExec;
 use crate::rows::RowsExec;
 use crate::run_counts::{CountedRows, PATTERNS_MAX, RunCountsExec, RunSource};
+use crate::search::{FrontierExec, SearchExec};
 use crate::service::ServiceExec;
 use crate::solutions::schema_variables;
 
@@ -87,6 +90,9 @@ pub(super) enum OwnNode {
         spread: Option<SpreadText>,
         output: Names,
     },
+    Search(SearchText),
+    Frontier(String),
+    Algorithm(AlgorithmText),
     Service(ServiceText),
     SolutionJoin {
         mode: JoinModeText,
@@ -146,6 +152,12 @@ impl OwnNode {
         if let Some(path) = plan.downcast_ref::<PathExec>() {
             return Ok(Some(of_path(path, has_shares)?));
         }
+        if let Some(search) = plan.downcast_ref::<SearchExec>() {
+            return Ok(Some(Self::Search(SearchText::of(search))));
+        }
+        if let Some(algorithm) = plan.downcast_ref::<AlgorithmExec>() {
+            return Ok(Some(Self::Algorithm(AlgorithmText::of(algorithm))));
+        }
         if let Some(service) = plan.downcast_ref::<ServiceExec>() {
             let text = ServiceText::of(service.specification())?;
             return Ok(Some(Self::Service(text)));
@@ -184,6 +196,7 @@ impl OwnNode {
         let check = place.check;
         Ok(match self {
             Self::Rows { .. }
+            | Self::Frontier(_)
             | Self::GraphNames { .. }
             | Self::Count { .. }
             | Self::RunCounts { .. } => {
@@ -230,6 +243,8 @@ impl OwnNode {
                     _ => node,
                 }
             }
+            Self::Search(text) => text.build(inputs, place)?,
+            Self::Algorithm(text) => text.build(one(inputs)?, place)?,
             Self::Service(text) => text.build(at_most_one(inputs)?, place)?,
             Self::SolutionJoin {
                 mode,
@@ -361,6 +376,7 @@ impl OwnNode {
                 let rows = rows.collect::<Result<Vec<_>>>()?;
                 RowsExec::try_new(&variables(columns), &rows)?
             }
+            Self::Frontier(variable) => FrontierExec::leaf(&Arc::from(variable.as_str())),
             Self::GraphNames { variable, allowed } => {
                 let allowed = allowed_graphs(allowed.as_deref(), check)?;
                 GraphNamesExec::try_new(context, Arc::from(variable.as_str()), allowed)?
@@ -444,6 +460,9 @@ fn of_leaf(plan: &dyn ExecutionPlan) -> Option<OwnNode> {
             variables: column_names(),
             rows: (0..rows.batch.num_rows()).map(row).collect(),
         });
+    }
+    if plan.is::<FrontierExec>() {
+        return Some(OwnNode::Frontier(column_names().concat()));
     }
     if let Some(graphs) = plan.downcast_ref::<GraphNamesExec>() {
         return Some(OwnNode::GraphNames {

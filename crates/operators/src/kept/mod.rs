@@ -14,7 +14,10 @@
 //! Whoever keeps a plan makes sure that these places, and no others, depend on the parameters, and that the terms of the parameters
 //! stand for nothing else in the plan (`sparql/src/plan/kept`).
 //!
-//! Kept are plans of the nodes named in `node.rs` and of no others: what has counts of the data in it, other endpoints, paths, and
+//! A relation that several nodes read is kept with the first of them, and is one node again in each plan that is made. Ends of paths, and of searches for
+//! paths, can be parameters; the plans of a search's edges are kept below it like inputs of any node.
+//!
+//! Kept are plans of the nodes named in `node.rs` and of no others: what has counts of the data in it, other endpoints, and
 //! everything in several partitions is planned each time.
 
 mod node;

@@ -7,29 +7,38 @@ use datafusion_common::{Result as EngineResult, internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion_physical_plan::aggregates::AggregateExec;
+use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::empty::EmptyExec;
 use datafusion_physical_plan::filter::FilterExec;
 use datafusion_physical_plan::limit::GlobalLimitExec;
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion_physical_plan::sorts::sort::SortExec;
+use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, InputOrderMode,
     PhysicalExpr, PlanProperties, ReplaceChildrenOptions,
 };
 use orrery_expressions::KeptExpression;
 
-use super::parameters::{Bindings, Parameter, PassingIds, has_parameter, has_stray_term, replace};
+use super::parameters::{
+    Bindings, Parameter, ParameterEnds, PassingIds, has_parameter, has_stray_term, replace,
+};
 use super::pattern::KeptPattern;
 use crate::aggregate::GroupExec;
+use crate::algorithms::{AlgorithmExec, AlgorithmSpecification};
 use crate::context::QueryContext;
 use crate::error::Result;
 use crate::join::{JoinSpecification, SolutionJoinExec};
 use crate::node::node_methods;
-use crate::nodes::{AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, OrderExec};
+use crate::nodes::{
+    AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, OrderExec, SharedExec,
+};
+use crate::path::{PathExec, PathSpecification};
 use crate::pattern::{ObjectRanges, PatternExec};
 use crate::rows::RowsExec;
-use crate::solutions::plan_properties;
+use crate::search::{FrontierExec, SearchExec, SearchInputs, SearchSpecification};
+use crate::solutions::{plan_properties, schema_variables};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -59,6 +68,28 @@ pub(super) enum KeptNode {
         properties: Arc<PlanProperties>,
         input: Box<KeptNode>,
     },
+    Path {
+        specification: Box<PathSpecification>,
+        ends: ParameterEnds,
+        input: Option<Box<KeptNode>>,
+    },
+    Search {
+        specification: Box<SearchSpecification>,
+        ends: ParameterEnds,
+        /// Whether the first of the inputs binds ends.
+        has_input: bool,
+        inputs: Vec<KeptNode>,
+    },
+    /// The leaf of a plan of edges, and the variable that it binds.
+    Frontier(Arc<str>),
+    Algorithm {
+        specification: Box<AlgorithmSpecification>,
+        edges: Box<KeptNode>,
+    },
+    /// What several nodes read, where it is met first.
+    Shared(Box<KeptNode>),
+    /// The same where it is met again, by its place among those that are shared.
+    SharedAgain(usize),
     /// A `RowsExec`.
     Rows(Plan),
     /// A node that holds nothing of a query, over stand-ins.
@@ -70,13 +101,22 @@ pub(super) struct Keeping<'k, 'p> {
     pub(super) parameters: &'k [Parameter],
     pub(super) passing_ids: &'k mut PassingIds<'p>,
     pub(super) patterns: usize,
+    /// Where the relations are in memory that several nodes read, in the order in which they are made again.
+    pub(super) shared: Vec<*const ()>,
 }
 
 impl Keeping<'_, '_> {
     pub(super) fn node(&mut self, plan: &Plan, depth: usize) -> Option<KeptNode> {
         let depth = depth.checked_sub(1)?;
-        if plan.properties().partitioning.partition_count() != 1 {
+        // The inputs of a union come side by side; more than one partition has nothing else that is kept.
+        let has_one_partition = |plan: &Plan| plan.properties().partitioning.partition_count() == 1;
+        let is_union = plan.is::<UnionExec>() && plan.children().into_iter().all(has_one_partition);
+        if !is_union && !has_one_partition(plan) {
             return None;
+        }
+        let place = Arc::as_ptr(plan).cast::<()>();
+        if let Some(known) = self.shared.iter().position(|shared| *shared == place) {
+            return Some(KeptNode::SharedAgain(known));
         }
         let children = plan.children();
         let mut inputs = Vec::with_capacity(children.len());
@@ -108,7 +148,54 @@ impl Keeping<'_, '_> {
         if let Some(rows) = plan.downcast_ref::<RowsExec>() {
             return Some(KeptNode::Rows(rows.again()?));
         }
-        self.engine_node(plan, inputs)
+        if plan.is::<SharedExec>() {
+            let input = Box::new(inputs.pop()?);
+            self.shared.push(place);
+            return Some(KeptNode::Shared(input));
+        }
+        match self.search_node(plan, inputs) {
+            Ok(kept) => kept,
+            Err(inputs) => self.engine_node(plan, inputs),
+        }
+    }
+
+    /// Paths, searches and algorithms; the inputs come back where it is none of these.
+    fn search_node(
+        &self,
+        plan: &Plan,
+        mut inputs: Vec<KeptNode>,
+    ) -> std::result::Result<Option<KeptNode>, Vec<KeptNode>> {
+        if let Some(path) = plan.downcast_ref::<PathExec>() {
+            let specification = path.specification();
+            let ends = [&specification.subject, &specification.object];
+            // One share of the nodes to walk from is not the path.
+            return Ok((path.spread_over().is_none()).then(|| KeptNode::Path {
+                ends: ParameterEnds::of(ends, self.parameters),
+                specification: Box::new(specification.clone()),
+                input: inputs.pop().map(Box::new),
+            }));
+        }
+        if let Some(search) = plan.downcast_ref::<SearchExec>() {
+            let specification = search.specification();
+            let ends = [&specification.source, &specification.destination];
+            return Ok(Some(KeptNode::Search {
+                ends: ParameterEnds::of(ends, self.parameters),
+                specification: Box::new(specification.clone()),
+                has_input: search.has_input(),
+                inputs,
+            }));
+        }
+        if plan.is::<FrontierExec>() {
+            let variable = schema_variables(&plan.schema()).pop();
+            return Ok(variable.map(KeptNode::Frontier));
+        }
+        if let Some(algorithm) = plan.downcast_ref::<AlgorithmExec>() {
+            return Ok(inputs.pop().map(|edges| KeptNode::Algorithm {
+                specification: Box::new(algorithm.specification().clone()),
+                edges: Box::new(edges),
+            }));
+        }
+        Err(inputs)
     }
 
     /// The nodes of DataFusion's, and those of ours that are like them.
@@ -155,6 +242,8 @@ impl Keeping<'_, '_> {
                 plan.is::<GlobalLimitExec>()
                     || plan.is::<ProjectionExec>()
                     || plan.is::<EmptyExec>()
+                    || plan.is::<UnionExec>()
+                    || plan.is::<CoalescePartitionsExec>()
                     || plan.is::<AppendExec>()
                     || plan.is::<CandidatesExec>()
                     || plan.is::<DistinctExec>()
@@ -215,12 +304,18 @@ impl KeptNode {
                 Some(input) => std::slice::from_ref(input),
                 None => &[],
             },
+            Self::Path { input, .. } => match input {
+                Some(input) => std::slice::from_ref(input),
+                None => &[],
+            },
             Self::SolutionJoin { sides, .. } => sides.as_slice(),
             Self::Filter { input, .. }
             | Self::Projection { input, .. }
-            | Self::Sort { input, .. } => std::slice::from_ref(input),
-            Self::Rows(_) => &[],
-            Self::Plain { inputs, .. } => inputs,
+            | Self::Sort { input, .. }
+            | Self::Algorithm { edges: input, .. }
+            | Self::Shared(input) => std::slice::from_ref(input),
+            Self::Rows(_) | Self::Frontier(_) | Self::SharedAgain(_) => &[],
+            Self::Search { inputs, .. } | Self::Plain { inputs, .. } => inputs,
         }
     }
 
@@ -326,6 +421,48 @@ impl KeptNode {
                     }
                     None => input,
                 }
+            }
+            Self::Path {
+                specification,
+                ends,
+                ..
+            } => {
+                let mut specification = PathSpecification::clone(specification);
+                let PathSpecification {
+                    subject, object, ..
+                } = &mut specification;
+                ends.put([subject, object], parameters);
+                PathExec::try_new(Arc::clone(context), built.pop(), specification)?
+            }
+            Self::Search {
+                specification,
+                ends,
+                has_input,
+                ..
+            } => {
+                let mut specification = SearchSpecification::clone(specification);
+                let SearchSpecification {
+                    source,
+                    destination,
+                    ..
+                } = &mut specification;
+                ends.put([source, destination], parameters);
+                let inputs = SearchInputs::of(*has_input, built).ok_or_else(wrong_inputs)?;
+                SearchExec::try_new(Arc::clone(context), inputs, specification)?
+            }
+            Self::Frontier(variable) => FrontierExec::leaf(variable),
+            Self::Algorithm { specification, .. } => {
+                let specification = AlgorithmSpecification::clone(specification);
+                AlgorithmExec::over(Arc::clone(context), one(built)?, specification)
+            }
+            Self::Shared(_) => {
+                let shared: Plan = Arc::new(SharedExec::new(one(built)?));
+                bindings.shared.push(Arc::clone(&shared));
+                shared
+            }
+            Self::SharedAgain(place) => {
+                let shared = bindings.shared.get(*place).ok_or_else(wrong_inputs)?;
+                Arc::clone(shared)
             }
             Self::Rows(rows) => {
                 let again = rows.downcast_ref::<RowsExec>().and_then(RowsExec::again);

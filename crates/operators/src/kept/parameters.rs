@@ -1,9 +1,12 @@
 //! Constants that differ from one query to the next, and where they stand in conditions.
 
+use std::sync::Arc;
+
+use datafusion_physical_plan::ExecutionPlan;
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
-use crate::pattern::ObjectRanges;
+use crate::pattern::{ObjectRanges, Slot};
 
 /// A constant that is another one each time.
 #[derive(Clone, Debug)]
@@ -27,6 +30,8 @@ pub struct Bindings {
     pub(super) parameters: Vec<Parameter>,
     /// Of each pattern with conditions or ranges that depend on parameters.
     pub(super) patterns: Vec<BoundPattern>,
+    /// The relations that several nodes read, as far as they are made.
+    pub(super) shared: Vec<Arc<dyn ExecutionPlan>>,
 }
 
 /// Conditions and bounds of a pattern, for one query.
@@ -35,6 +40,36 @@ pub(super) struct BoundPattern {
     pub(super) filters: Vec<Expression>,
     /// The number of the step, and what its object is bound to.
     pub(super) ranges: Vec<(usize, ObjectRanges)>,
+}
+
+/// Which parameters the two ends of a path are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ParameterEnds([Option<usize>; 2]);
+
+impl ParameterEnds {
+    pub(super) fn of(ends: [&Slot; 2], parameters: &[Parameter]) -> Self {
+        Self(ends.map(|end| match end {
+            Slot::Constant(id) => parameter_of(*id, parameters),
+            Slot::Variable(_) => None,
+        }))
+    }
+
+    /// Puts other parameters in their places.
+    pub(super) fn put(self, ends: [&mut Slot; 2], parameters: &[Parameter]) {
+        for (place, end) in self.0.into_iter().zip(ends) {
+            let parameter = place.and_then(|place| parameters.get(place));
+            if let Some(id) = parameter.and_then(|parameter| parameter.id) {
+                *end = Slot::Constant(id);
+            }
+        }
+    }
+}
+
+/// The parameter that an id is of.
+pub(super) fn parameter_of(id: TermId, parameters: &[Parameter]) -> Option<usize> {
+    parameters
+        .iter()
+        .position(|parameter| parameter.id == Some(id))
 }
 
 /// Puts the terms of parameters in the place of those that they replace.

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use datafusion_physical_plan::ExecutionPlan;
-use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
 use super::parameters::{
-    BoundPattern, Parameter, PassingIds, has_parameter, has_stray_term, replace,
+    BoundPattern, Parameter, PassingIds, has_parameter, has_stray_term, parameter_of, replace,
 };
 use crate::context::QueryContext;
 use crate::pattern::{DetachedPattern, ObjectRanges, PatternExec, PatternSpecification, Slot};
@@ -156,10 +155,4 @@ impl KeptPattern {
         }
         self.detached.attached(context, input, specification)
     }
-}
-
-fn parameter_of(id: TermId, parameters: &[Parameter]) -> Option<usize> {
-    parameters
-        .iter()
-        .position(|parameter| parameter.id == Some(id))
 }

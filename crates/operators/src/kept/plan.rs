@@ -32,6 +32,7 @@ impl KeptPlan {
             parameters,
             passing_ids,
             patterns: 0,
+            shared: Vec::new(),
         };
         let root = keeping.node(plan, DEPTH_MAX)?;
         Some(Self {
@@ -50,6 +51,7 @@ impl KeptPlan {
     ) -> Option<Bindings> {
         let mut bindings = Bindings {
             patterns: Vec::with_capacity(self.patterns),
+            shared: Vec::new(),
             parameters,
         };
         self.root.bind(&mut bindings, replaced, passing_ids)?;

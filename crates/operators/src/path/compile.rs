@@ -11,7 +11,7 @@ use crate::error::Result;
 
 /// Which way a triple is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     /// From the subject to the object.
     Forward,
     /// From the object to the subject.

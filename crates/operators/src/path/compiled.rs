@@ -39,19 +39,7 @@ impl CompiledPath {
 
     /// The graph, or merge of graphs, to walk in; none where a variable stands for one.
     pub(super) fn active_graph(&self) -> Option<ActiveGraph> {
-        let has_named_graphs = self.context.view().has_named_graphs();
-        Some(match &self.specification.graph {
-            GraphScope::Default | GraphScope::AllUnion if !has_named_graphs => ActiveGraph::Only,
-            GraphScope::Default => ActiveGraph::One(TermId::DEFAULT_GRAPH),
-            GraphScope::AllUnion => ActiveGraph::MergeAll,
-            GraphScope::Named(graph) => ActiveGraph::One(*graph),
-            GraphScope::Union(graphs) => {
-                let mut graphs = graphs.to_vec();
-                graphs.sort_unstable();
-                ActiveGraph::Merge(graphs.into())
-            }
-            GraphScope::NamedVariable { .. } => return None,
-        })
+        ActiveGraph::of(&self.specification.graph, self.context.view())
     }
 
     /// Whether the path leads from a bound end to itself only if that is a node of the graph: between

@@ -7,6 +7,7 @@ use orrery_storage::{Cursor, PerPermutation, Permutation, ReadView, RowRange};
 use orrery_term::TermId;
 
 use super::compile::Direction;
+use crate::pattern::GraphScope;
 use crate::solutions::storage_error;
 use crate::touch_counter::{LocalTouches, TouchCounter};
 
@@ -18,7 +19,7 @@ const GRAPH: usize = 3;
 
 /// The graph, or merge of graphs, that paths are walked in.
 #[derive(Clone, Debug)]
-pub(super) enum ActiveGraph {
+pub(crate) enum ActiveGraph {
     /// There is only the default graph.
     Only,
     /// One of several.
@@ -30,6 +31,23 @@ pub(super) enum ActiveGraph {
 }
 
 impl ActiveGraph {
+    /// That of a pattern; none where a variable stands for it.
+    pub(crate) fn of(scope: &GraphScope, view: &ReadView) -> Option<Self> {
+        let has_named_graphs = view.has_named_graphs();
+        Some(match scope {
+            GraphScope::Default | GraphScope::AllUnion if !has_named_graphs => Self::Only,
+            GraphScope::Default => Self::One(TermId::DEFAULT_GRAPH),
+            GraphScope::AllUnion => Self::MergeAll,
+            GraphScope::Named(graph) => Self::One(*graph),
+            GraphScope::Union(graphs) => {
+                let mut graphs = graphs.to_vec();
+                graphs.sort_unstable();
+                Self::Merge(graphs.into())
+            }
+            GraphScope::NamedVariable { .. } => return None,
+        })
+    }
+
     /// Whether the quads of a graph count.
     fn contains(&self, graph: u64) -> bool {
         match self {
@@ -59,7 +77,7 @@ struct Cursors {
 }
 
 /// Looks up neighbours.
-pub(super) struct Edges {
+pub(crate) struct Edges {
     view: Arc<ReadView>,
     graph: ActiveGraph,
     cursors: PerPermutation<Cursors>,
@@ -70,7 +88,7 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    pub(super) fn new(view: Arc<ReadView>, graph: ActiveGraph, touches: &TouchCounter) -> Self {
+    pub(crate) fn new(view: Arc<ReadView>, graph: ActiveGraph, touches: &TouchCounter) -> Self {
         Self {
             view,
             graph,
@@ -123,8 +141,28 @@ impl Edges {
         node: TermId,
         out: &mut Vec<u64>,
     ) -> Result<()> {
+        let range = self.rows_of(predicate, direction, node)?;
+        self.read_neighbours(direction, range, out)
+    }
+
+    /// Where the triples stand that a node has with a predicate.
+    pub(crate) fn rows_of(
+        &mut self,
+        predicate: TermId,
+        direction: Direction,
+        node: TermId,
+    ) -> Result<RowRange> {
+        self.seek(by_predicate(direction), &[predicate, node])
+    }
+
+    /// The nodes on the other side of such triples. A part of them may give a node once more that the part before it gave, where graphs are merged.
+    pub(crate) fn read_neighbours(
+        &mut self,
+        direction: Direction,
+        range: RowRange,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
         let permutation = by_predicate(direction);
-        let range = self.seek(permutation, &[predicate, node])?;
         let first = out.len();
         self.read(permutation, range, 2, out)?;
         self.keep_active(permutation, range, None, first, out)

@@ -37,5 +37,7 @@ mod starts;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use compile::Direction;
+pub(crate) use edges::{ActiveGraph, Edges};
 pub use plan::PathExec;
 pub use specification::PathSpecification;

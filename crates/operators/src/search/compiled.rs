@@ -28,6 +28,8 @@ pub(super) struct CompiledSearch {
     pub(super) end_columns: [Option<usize>; 2],
     /// Whether both ends are the same variable.
     pub(super) has_one_end: bool,
+    /// Beginnings of paths that are held at most, where it is not what memory allows.
+    pub(super) beginnings_max: Option<usize>,
     pub(super) touches: TouchCounter,
 }
 

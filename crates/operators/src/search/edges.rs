@@ -16,6 +16,7 @@ use orrery_term::inline::InlineValue;
 use orrery_term::{Term, TermId};
 
 use super::compiled::CompiledSearch;
+use super::direct::DirectEdges;
 use super::frontier::task_with_frontier;
 use super::graph::{Direction, Graph, NONE, refused};
 use crate::context::QueryContext;
@@ -28,12 +29,16 @@ pub(super) const ROUNDS_MAX: usize = 256;
 const WORK_TIME_MAX: Duration = Duration::from_millis(1);
 /// Edges looked at between two glances at the clock.
 const EDGES_PER_GLANCE: u32 = 512;
+/// Nodes looked up between two glances at the clock.
+const NODES_PER_GLANCE: usize = 64;
 
 /// The graph, and how it grows.
 pub(super) struct EdgeSource {
     plan: Arc<CompiledSearch>,
     task: Arc<TaskContext>,
     pub(super) graph: Graph,
+    /// What looks edges up, where no plan is needed.
+    direct: Option<DirectEdges>,
     /// Nodes whose edges of a direction are known, by number.
     expanded: [Vec<bool>; 2],
     is_whole: bool,
@@ -56,6 +61,7 @@ impl EdgeSource {
                 specification.is_weighted,
                 reservation,
             ),
+            direct: DirectEdges::of(plan),
             touches: plan.touches.local(),
             plan: Arc::clone(plan),
             task: Arc::clone(task),
@@ -71,6 +77,11 @@ impl EdgeSource {
     pub(super) fn node(&mut self, id: u64) -> Result<u32> {
         self.graph.reserve(1, 0)?;
         Ok(self.graph.node(id))
+    }
+
+    /// Whether the edges of many nodes cost as much one by one as all of them at once.
+    pub(super) fn is_direct(&self) -> bool {
+        self.direct.is_some()
     }
 
     /// Whether all edges are known.
@@ -92,6 +103,11 @@ impl EdgeSource {
     pub(super) async fn expand(&mut self, direction: Direction, nodes: &[u32]) -> Result<()> {
         if self.is_whole {
             return Ok(());
+        }
+        if let Some(direct) = self.direct.take() {
+            let (direct, expanded) = self.look_up(direct, direction, nodes).await;
+            self.direct = Some(direct);
+            return expanded;
         }
         let (plan_out, plan_in) = (self.plan.from.clone(), self.plan.to.clone());
         let (Some(plan_out), Some(plan_in)) = (plan_out, plan_in) else {
@@ -117,6 +133,12 @@ impl EdgeSource {
             let task = task_with_frontier(&self.task, frontier.clone());
             self.read(&plan, task).await?;
         }
+        self.note_expanded(direction, nodes);
+        Ok(())
+    }
+
+    fn note_expanded(&mut self, direction: Direction, nodes: &[u32]) {
+        let is_both_ways = self.plan.specification.is_bidirectional;
         for (at, known) in self.expanded.iter_mut().enumerate() {
             if is_both_ways || at == direction as usize {
                 known.resize(self.graph.nodes(), false);
@@ -125,7 +147,40 @@ impl EdgeSource {
                 }
             }
         }
-        Ok(())
+    }
+
+    /// Looks the edges of nodes up that are not known yet, in the order of their ids.
+    async fn look_up(
+        &mut self,
+        mut direct: DirectEdges,
+        direction: Direction,
+        nodes: &[u32],
+    ) -> (DirectEdges, Result<()>) {
+        let known = &mut self.expanded[direction as usize];
+        known.resize(self.graph.nodes(), false);
+        let new = nodes.iter().filter(|&&node| !known[node as usize]);
+        let mut frontier: Vec<u64> = new.map(|&node| self.graph.id(node)).collect();
+        frontier.sort_unstable();
+        let mut found = Vec::new();
+        for (at, &node) in frontier.iter().enumerate() {
+            if let Err(error) = direct.look_up(direction, node, &mut found) {
+                return (direct, Err(error));
+            }
+            while let Some(rows) = found.last_mut() {
+                match direct.read(rows, &mut self.graph) {
+                    Ok(true) => self.pause().await,
+                    Ok(false) => {
+                        found.pop();
+                    }
+                    Err(error) => return (direct, Err(error)),
+                }
+            }
+            if at % NODES_PER_GLANCE == NODES_PER_GLANCE - 1 {
+                self.pause().await;
+            }
+        }
+        self.note_expanded(direction, nodes);
+        (direct, Ok(()))
     }
 
     /// Adds what a plan of edges gives.

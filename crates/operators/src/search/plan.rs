@@ -37,6 +37,36 @@ pub struct SearchInputs {
     pub by_frontier: Option<[Plan; 2]>,
 }
 
+impl SearchInputs {
+    /// The inputs of a search, of which the first may bind ends; nothing where they are too few or too many.
+    pub(crate) fn of(has_input: bool, plans: Vec<Plan>) -> Option<Self> {
+        let mut plans = plans.into_iter();
+        let input = match has_input {
+            true => Some(plans.next()?),
+            false => None,
+        };
+        let edges = plans.next()?;
+        let by_frontier = match (plans.next(), plans.next(), plans.next()) {
+            (None, None, None) => None,
+            (Some(from), Some(to), None) => Some([from, to]),
+            _ => return None,
+        };
+        Some(Self {
+            input,
+            edges,
+            by_frontier,
+        })
+    }
+
+    /// Whether the edges have the columns of such a search.
+    pub(crate) fn are_edges_of(&self, specification: &SearchSpecification) -> bool {
+        let columns = 2 + specification.exported + usize::from(specification.is_weighted);
+        let by_frontier = self.by_frontier.iter().flatten();
+        let mut plans = by_frontier.chain([&self.edges]);
+        plans.all(|plan| plan.schema().fields().len() == columns)
+    }
+}
+
 /// Searches for paths, for each row of its input or once; see the [module](super)'s documentation.
 #[derive(Debug)]
 pub struct SearchExec {
@@ -53,11 +83,21 @@ impl SearchExec {
         inputs: SearchInputs,
         specification: SearchSpecification,
     ) -> Result<Arc<dyn ExecutionPlan>, Error> {
-        let columns = 2 + specification.exported + usize::from(specification.is_weighted);
-        let by_frontier = inputs.by_frontier.iter().flatten();
-        for plan in by_frontier.chain([&inputs.edges]) {
-            assert_eq!(plan.schema().fields().len(), columns, "columns of edges");
-        }
+        assert!(inputs.are_edges_of(&specification), "columns of edges");
+        let plan = Self::compiled(context, inputs.clone(), specification);
+        Ok(Arc::new(Self {
+            properties: plan_properties(&plan.schema),
+            plan: Arc::new(plan),
+            inputs,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
+    }
+
+    fn compiled(
+        context: Arc<QueryContext>,
+        inputs: SearchInputs,
+        specification: SearchSpecification,
+    ) -> CompiledSearch {
         let schema = solution_schema(specification.output.iter().map(|(name, _)| name));
         let given = inputs
             .input
@@ -70,27 +110,60 @@ impl SearchExec {
         let input_columns = input_columns.map(|(name, _)| column(name)).collect();
         let variables = [&specification.source, &specification.destination];
         let variables = variables.map(Slot::variable);
-        let [from, to] = match &inputs.by_frontier {
-            Some([from, to]) => [Some(Arc::clone(from)), Some(Arc::clone(to))],
+        let [from, to] = match inputs.by_frontier {
+            Some([from, to]) => [Some(from), Some(to)],
             None => [None, None],
         };
-        Ok(Arc::new(Self {
-            properties: plan_properties(&schema),
+        CompiledSearch {
+            context,
+            schema,
+            edges: inputs.edges,
+            from,
+            to,
+            input_columns,
+            end_columns: [end(&specification.source), end(&specification.destination)],
+            has_one_end: variables[0].is_some() && variables[0] == variables[1],
+            beginnings_max: None,
+            touches: TouchCounter::default(),
+            specification,
+        }
+    }
+
+    /// The same search with room for so many beginnings of paths.
+    #[cfg(test)]
+    pub(super) fn with_room(search: &Plan, beginnings_max: Option<usize>) -> Plan {
+        let Some(search) = search.downcast_ref::<Self>() else {
+            return Arc::clone(search);
+        };
+        let CompiledSearch {
+            context,
+            specification,
+            ..
+        } = &*search.plan;
+        let plan = Self::compiled(
+            Arc::clone(context),
+            search.inputs.clone(),
+            specification.clone(),
+        );
+        Arc::new(Self {
             plan: Arc::new(CompiledSearch {
-                context,
-                schema,
-                edges: Arc::clone(&inputs.edges),
-                from,
-                to,
-                input_columns,
-                end_columns: [end(&specification.source), end(&specification.destination)],
-                has_one_end: variables[0].is_some() && variables[0] == variables[1],
-                touches: TouchCounter::default(),
-                specification,
+                beginnings_max,
+                ..plan
             }),
-            inputs,
+            inputs: search.inputs.clone(),
+            properties: Arc::clone(&search.properties),
             metrics: ExecutionPlanMetricsSet::new(),
-        }))
+        })
+    }
+
+    /// What is looked for.
+    pub(crate) fn specification(&self) -> &SearchSpecification {
+        &self.plan.specification
+    }
+
+    /// Whether there are rows that bind ends.
+    pub(crate) fn has_input(&self) -> bool {
+        self.inputs.input.is_some()
     }
 
     /// Edges looked at in all executions so far.
@@ -146,6 +219,7 @@ impl DisplayAs for SearchExec {
             write!(f, ", {limit} paths at most")?;
         }
         match self.plan.from {
+            _ if specification.plain.is_some() => write!(f, ", edges looked up"),
             Some(_) if !specification.begins_whole => write!(f, ", edges by frontier"),
             _ => write!(f, ", edges computed once"),
         }?;
@@ -169,22 +243,8 @@ impl Inputs for SearchExec {
     }
 
     fn with_inputs(self: Arc<Self>, inputs: Vec<Plan>) -> Result<Plan> {
-        let mut inputs = inputs.into_iter();
-        let input = match &self.inputs.input {
-            Some(_) => inputs.next(),
-            None => None,
-        };
-        let Some(edges) = inputs.next() else {
-            return internal_err!("a search without edges");
-        };
-        let by_frontier = match (inputs.next(), inputs.next()) {
-            (Some(from), Some(to)) => Some([from, to]),
-            _ => None,
-        };
-        let inputs = SearchInputs {
-            input,
-            edges,
-            by_frontier,
+        let Some(inputs) = SearchInputs::of(self.has_input(), inputs) else {
+            return internal_err!("a search over another number of inputs");
         };
         Ok(Self::try_new(
             Arc::clone(&self.plan.context),

@@ -64,7 +64,7 @@ impl Searching {
             self.value(&specification.destination, plan.end_columns[1], row),
         ];
         self.searches += 1;
-        if self.searches > SEARCHES_MAX {
+        if self.searches > SEARCHES_MAX && !self.edges.is_direct() {
             self.edges.load_whole().await?;
         }
         let (source, destination) = match (source, destination, plan.is_loop()) {

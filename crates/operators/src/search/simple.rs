@@ -1,23 +1,49 @@
 //! All simple paths, and cycles, by their length.
 //!
-//! The edges around the root become known first, as far as the longest path goes. Then each length has its turn: a depth-first search
-//! gives the paths of just this length, and turns back where the way that is left to the target is longer than what is left of the
-//! length. So memory is that of one path, the first paths come first, and a length that cuts nothing off is the last.
+//! The edges around the root become known first, as far as the longest path goes. Then beginnings of paths go on, each one edge at a time, those first whose paths
+//! can be the shortest: what a beginning has and the exact distance that is left. So each is looked at once, the first paths come first, and lengths that no path
+//! has are never looked for.
+//!
+//! Where there is no room for more beginnings (`beginnings`), one that has its turn does not go on, but is walked: a depth-first search gives the paths that
+//! begin with it and have just the length whose turn it is, turning back where the way that is left is longer than that. Then it waits for the next length that
+//! it turned back from. So memory is bounded, and what is done again is what is below the beginnings that there was no room to go on from.
 
 use datafusion_common::Result;
 use hashbrown::HashSet;
 
+use super::beginnings::{Beginning, Beginnings};
 use super::edges::EdgeSource;
 use super::graph::{Direction, NONE};
 use super::searching::{Ends, Searching};
 use super::shortest::{Costs, explore};
 
-/// What a round over one length found.
-#[derive(Default)]
-struct Round {
-    found: usize,
-    /// Whether there may be longer paths.
-    has_cut: bool,
+/// Beginnings of so many edges are as long to look through as hundreds of edges.
+const LONG: u32 = 1_024;
+
+/// What is looked for.
+struct Wanted {
+    count: usize,
+    length_min: u32,
+    length_max: u32,
+    /// The distance of each node to the target, if there is one.
+    remaining: Option<Costs>,
+}
+
+impl Wanted {
+    /// How long a path through a node is at least, if it can be one.
+    fn bound(&self, length: u32, node: u32) -> Option<u32> {
+        let left = match &self.remaining {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a number of edges"
+            )]
+            Some(remaining) => remaining.get(node)? as u32,
+            None => 0,
+        };
+        let bound = length.saturating_add(left);
+        (bound <= self.length_max).then_some(bound)
+    }
 }
 
 /// Costs in edges over the edges that are known.
@@ -58,34 +84,121 @@ impl Searching {
             }
             None => None,
         };
-        let mut found = 0;
-        for length in length_min..=length_max {
-            let left = count - found;
-            let remaining = remaining.as_ref();
-            let round = self.of_length(ends, length, left, remaining).await?;
-            found += round.found;
-            let has_enough = found >= count || (is_shortest_only && found > 0);
-            let is_over = !round.has_cut || has_enough;
-            if is_over || self.emitter.is_done() {
+        let wanted = Wanted {
+            count,
+            length_min,
+            length_max,
+            remaining,
+        };
+        if wanted.bound(0, ends.root).is_none() {
+            return Ok(());
+        }
+        let memory = self.edges.graph.scratch();
+        let room = self.plan.beginnings_max;
+        let mut beginnings = Beginnings::at(ends.root, memory, room);
+        let (mut found, mut length_found) = (0, u32::MAX);
+        while let Some((bound, waiting)) = beginnings.next() {
+            if is_shortest_only && bound > length_found {
+                break;
+            }
+            let at = waiting.beginning;
+            let given = match waiting.is_walked {
+                true => {
+                    self.walked(ends, &mut beginnings, (at, bound), &wanted, found)
+                        .await?
+                }
+                false => {
+                    self.gone_on(ends, &mut beginnings, (at, bound), &wanted, found)
+                        .await?
+                }
+            };
+            if given > 0 {
+                found += given;
+                length_found = length_found.min(bound);
+            }
+            if found >= count || self.emitter.is_done() {
                 break;
             }
         }
         Ok(())
     }
 
-    async fn of_length(
+    /// Lets a beginning go on by each of its edges; gives it out if it is a path. How many were given.
+    async fn gone_on(
         &mut self,
         ends: &Ends,
-        length: u32,
-        count: usize,
-        remaining: Option<&Costs>,
-    ) -> Result<Round> {
+        beginnings: &mut Beginnings,
+        (at, bound): (u32, u32),
+        wanted: &Wanted,
+        found: usize,
+    ) -> Result<usize> {
         let direction = ends.direction;
-        let mut round = Round::default();
-        let mut stack = vec![(ends.root, self.edges.first(direction, ends.root))];
-        let mut on_path: HashSet<u32> = HashSet::new();
-        on_path.insert(ends.root);
-        let mut path: Vec<u32> = Vec::new();
+        let Beginning { node, length, .. } = beginnings.get(at);
+        let is_at_target = length > 0 && ends.target == Some(node);
+        let is_path = is_at_target || (length > 0 && ends.target.is_none());
+        let mut given = 0;
+        if is_path && length >= wanted.length_min {
+            let path = beginnings.edges(at);
+            self.give(ends, node, &path, false).await?;
+            given = 1;
+        }
+        let has_enough = found + given >= wanted.count || self.emitter.is_done();
+        if is_at_target || length == wanted.length_max || has_enough {
+            beginnings.give_back(at);
+            return Ok(given);
+        }
+        if length >= LONG {
+            self.edges.pause().await;
+        }
+        let mut degree = 0;
+        let mut edge = self.edges.first(direction, node);
+        while edge != NONE {
+            degree += 1;
+            edge = self.edges.graph.next(direction, edge);
+        }
+        if !beginnings.has_room(degree) {
+            match ends.target {
+                // It was given itself.
+                None => beginnings.wait_again(at, bound + 1),
+                Some(_) => {
+                    return self
+                        .walked(ends, beginnings, (at, bound), wanted, found)
+                        .await;
+                }
+            }
+            return Ok(given);
+        }
+        let mut edge = self.edges.first(direction, node);
+        while edge != NONE {
+            self.edges.looked_at().await;
+            let next = self.edges.graph.far(direction, edge);
+            let bound_of_next = wanted.bound(length + 1, next);
+            if let Some(bound_of_next) = bound_of_next
+                && (ends.target == Some(next) || !beginnings.has_node(at, next))
+            {
+                beginnings.go_on(at, edge, next, bound_of_next.max(bound));
+            }
+            edge = self.edges.graph.next(direction, edge);
+        }
+        beginnings.give_back(at);
+        Ok(given)
+    }
+
+    /// Gives the paths of one length that begin with a beginning, which waits for the next length then. How many were given.
+    async fn walked(
+        &mut self,
+        ends: &Ends,
+        beginnings: &mut Beginnings,
+        (at, length): (u32, u32),
+        wanted: &Wanted,
+        found: usize,
+    ) -> Result<usize> {
+        let direction = ends.direction;
+        let start = beginnings.get(at).node;
+        let mut stack = vec![(start, self.edges.first(direction, start))];
+        let mut on_path: HashSet<u32> = beginnings.nodes(at).collect();
+        let mut path: Vec<u32> = beginnings.edges(at);
+        let (mut given, mut longer) = (0, u32::MAX);
         while let Some((node, next_edge)) = stack.last_mut() {
             let edge = *next_edge;
             if edge == NONE {
@@ -98,49 +211,43 @@ impl Searching {
             self.edges.looked_at().await;
             let next = self.edges.graph.far(direction, edge);
             let depth = path.len() as u32 + 1;
-            if ends.target == Some(next) {
-                // Those that are shorter have had their turn.
-                if depth == length {
-                    round.found += 1;
-                    path.push(edge);
-                    self.give(ends, next, &path, false).await?;
-                    path.pop();
-                    if round.found >= count || self.emitter.is_done() {
-                        return Ok(round);
-                    }
-                }
+            let is_at_target = ends.target == Some(next);
+            if !is_at_target && on_path.contains(&next) {
                 continue;
             }
-            if on_path.contains(&next) {
+            let Some(bound) = wanted.bound(depth, next) else {
+                continue;
+            };
+            if bound > length {
+                longer = longer.min(bound);
                 continue;
             }
-            match remaining {
-                Some(remaining) => {
-                    let Some(left) = remaining.get(next) else {
-                        continue;
-                    };
-                    if f64::from(depth) + left > f64::from(length) {
-                        round.has_cut = true;
-                        continue;
-                    }
-                }
-                None if depth == length => {
-                    round.found += 1;
-                    round.has_cut |= self.edges.has_edges(direction, next);
-                    path.push(edge);
-                    self.give(ends, next, &path, false).await?;
-                    path.pop();
-                    if round.found >= count || self.emitter.is_done() {
-                        return Ok(round);
-                    }
-                    continue;
-                }
-                None => {}
+            let is_end = is_at_target || (ends.target.is_none() && depth == length);
+            if !is_end {
+                path.push(edge);
+                on_path.insert(next);
+                stack.push((next, self.edges.first(direction, next)));
+                continue;
+            }
+            if !is_at_target && self.edges.has_edges(direction, next) {
+                longer = longer.min(length.saturating_add(1));
+            }
+            // Those that are shorter have had their turn.
+            if depth < length || depth < wanted.length_min {
+                continue;
             }
             path.push(edge);
-            on_path.insert(next);
-            stack.push((next, self.edges.first(direction, next)));
+            self.give(ends, next, &path, false).await?;
+            path.pop();
+            given += 1;
+            if found + given >= wanted.count || self.emitter.is_done() {
+                return Ok(given);
+            }
         }
-        Ok(round)
+        match longer <= wanted.length_max && longer < u32::MAX {
+            true => beginnings.wait_again(at, longer),
+            false => beginnings.give_back(at),
+        }
+        Ok(given)
     }
 }

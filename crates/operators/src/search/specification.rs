@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::pattern::Slot;
+use orrery_term::TermId;
+
+use crate::pattern::{GraphScope, Slot};
 
 /// Which paths are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,24 @@ impl SearchColumn {
     }
 }
 
+/// A predicate whose triples are edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainStep {
+    /// The predicate.
+    pub predicate: TermId,
+    /// Whether the edge leads from the object to the subject.
+    pub is_turned: bool,
+}
+
+/// Edges that are triples of any of some predicates, and nothing else.
+#[derive(Clone, Debug)]
+pub struct PlainEdges {
+    /// The predicates.
+    pub steps: Arc<[PlainStep]>,
+    /// The graph, or merge of graphs, that they are of.
+    pub graph: GraphScope,
+}
+
 /// What a [`SearchExec`](super::SearchExec) is to do.
 #[derive(Clone, Debug)]
 pub struct SearchSpecification {
@@ -89,6 +109,8 @@ pub struct SearchSpecification {
     pub limit: Option<u64>,
     /// Whether all edges are computed before the first search.
     pub begins_whole: bool,
+    /// What the edges are, if they can be looked up without a plan.
+    pub plain: Option<PlainEdges>,
     /// How many further variables the edges have.
     pub exported: usize,
     /// The variables of the output, in order.

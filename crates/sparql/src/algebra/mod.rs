@@ -42,7 +42,7 @@ pub(crate) use mapped::{Mapped, SeenMapped};
 pub(crate) use normalise::{Normaliser, weighed};
 pub(crate) use scope::{Dataset, Scope};
 pub(crate) use service::{Service, ServiceEndpoint};
-pub(crate) use services::is_answered_here;
+pub(crate) use services::{finds_paths, is_answered_here, names_end};
 pub(crate) use variables::{Var, VarSet, VariableTable};
 
 /// A position in a pattern.

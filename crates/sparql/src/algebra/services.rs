@@ -29,6 +29,15 @@ pub(super) fn local_name(iri: &str) -> Option<&str> {
     NAMES.iter().find_map(|names| iri.strip_prefix(names))
 }
 
+/// Whether a setting of a search says where paths begin or end.
+pub(crate) fn names_end(name: &NamedNodePattern) -> bool {
+    let name = match name {
+        NamedNodePattern::NamedNode(iri) => local_name(iri.as_str()),
+        NamedNodePattern::Variable(_) => None,
+    };
+    matches!(name, Some("sourceNode" | "destinationNode"))
+}
+
 /// The service that runs algorithms over graphs, and what the names of its settings begin with.
 const ALGORITHMS: &str = "https://orrery-db.org/algorithm#run";
 const ALGORITHM_NAMES: &str = "https://orrery-db.org/algorithm#";

@@ -1,8 +1,8 @@
 //! A shape whose algebra is known, and what its constants are there.
 //!
-//! A constant is *free* where it stands as subject or object of triple patterns, beside `<`, `>` or `!=` in conditions, or in the template of a
-//! `CONSTRUCT`, and nowhere else: there a plan can take another one without being another plan. All others are *fixed*: `VALUES`,
-//! `IN`, `=` in conditions, paths, arguments of functions, graphs, predicates; and truth values in every place.
+//! A constant is *free* where it stands as subject or object of triple patterns, as end of a path or of a search for paths, beside `<`, `>` or `!=` in conditions,
+//! or in the template of a `CONSTRUCT`, and nowhere else: there a plan can take another one without being another plan. All others are *fixed*: `VALUES`,
+//! `IN`, `=` in conditions, steps of paths, settings of services, arguments of functions, graphs, predicates; and truth values in every place.
 
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode};
@@ -221,7 +221,27 @@ mod tests {
             ("SELECT * { ?s ?p ?o BIND(5 AS ?x) }", "-"),
             ("SELECT * { GRAPH <http://e/g> { ?s ?p 5 } }", "-s"),
             ("SELECT * { VALUES ?s { <http://e/s> } ?s ?p 5 }", "-s"),
-            ("SELECT * { <http://e/s> <http://e/p>* ?o }", "--"),
+            ("SELECT * { <http://e/s> <http://e/p>* ?o }", "s-"),
+            ("SELECT * { <http://e/s> (<http://e/p>|^<http://e/q>)+ <http://e/o> }", "--s"),
+            (
+                "PATHS START ?x = <http://e/a> END ?y = <http://e/b> VIA { ?x <http://e/p> ?y ; <http://e/q> <http://e/c> FILTER(?y != 5) } MAX LENGTH 4",
+                "ss--sf",
+            ),
+            ("PATHS SHORTEST 3 START ?x = <http://e/a> END ?y VIA <http://e/p>", "-s-"),
+            (
+                "PREFIX path: <https://orrery-db.org/path#>
+                 SELECT * { SERVICE path:search { <urn:p> path:findPath path:allPaths ; path:sourceNode <http://e/a> ; path:maxPathLength 4 . SERVICE <urn:e> { ?x ?p <http://e/c> } } }",
+                "s-s",
+            ),
+            (
+                "PREFIX path: <https://orrery-db.org/path#>
+                 SELECT * { SERVICE path:search { <http://e/a> <http://e/p>+ ?o . [] path:length ?n } }",
+                "s-",
+            ),
+            (
+                "SELECT * { SERVICE <http://e/x> { <http://e/a> ?p 5 } }",
+                "---",
+            ),
             (
                 "CONSTRUCT { <http://e/a> ?p 5 } { <http://e/s> ?p ?o }",
                 "ffs",

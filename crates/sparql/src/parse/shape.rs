@@ -9,7 +9,7 @@
 //! Queries that differ in constants only have the same shape, and the same algebra but for these. What is taken out
 //! is what cannot change how the rest is read: absolute IRIs of plain characters (not those of prologues and datatypes,
 //! nor names of functions), strings in single quotation marks of either kind without escapes, whole numbers without
-//! a sign (not those of `LIMIT` and `OFFSET`). Everything else, blanks and comments too, stays where it is.
+//! a sign (not those of `LIMIT`, `OFFSET` and the `LENGTH` of paths). Everything else, blanks and comments too, stays where it is.
 //!
 //! Cost: one pass over the text.
 
@@ -74,7 +74,7 @@ pub(super) fn shaped(text: &str) -> Option<Shaped<'_>> {
         let constant = match token.kind {
             TokenKind::String => plain_text(token.text(text)).map(Constant::Text),
             TokenKind::Iri if is_term(last, text) => plain_iri(token.text(text)).map(Constant::Iri),
-            TokenKind::Integer if is_term_number(last, token) => {
+            TokenKind::Integer if is_term_number(last, token, text) => {
                 Some(Constant::Number(token.text(text)))
             }
             TokenKind::LeftParen => {
@@ -118,9 +118,10 @@ fn is_term(last: Token, text: &str) -> bool {
     }
 }
 
-/// Whether a number is a term by itself: no bound of rows, and no part of a number with a sign.
-fn is_term_number(last: Token, number: Token) -> bool {
+/// Whether a number is a term by itself: no bound of rows or of paths, and no part of a number with a sign.
+fn is_term_number(last: Token, number: Token, text: &str) -> bool {
     match last.kind {
+        TokenKind::Word => !last.text(text).eq_ignore_ascii_case("LENGTH"),
         TokenKind::Keyword(Keyword::Limit | Keyword::Offset) => false,
         TokenKind::Plus | TokenKind::Minus => last.end != number.start,
         _ => true,
@@ -174,6 +175,7 @@ mod tests {
             "SELECT * { ?s ?p '' , 'a\\n' , '''b''' , \"it's\" , 1.5 , 1e3 , ?x1 , e:4 , -4 }",
             "SELECT (<http://e/f>(?x) AS ?y) (<http://e/f> # no\n (?x) AS ?z) {}",
             "SELECT * { ?s ?p ?o FILTER(?s<?o&&?o>?p) }",
+            "PATHS START ?x END ?y VIA :p MIN LENGTH 2 MAX length 4",
             "SELECT * { ?s ?p 'open",
             "SELECT * { ?s ?p <http://e/open",
             "# 5 'x' <http://e/s>\nASK {}",

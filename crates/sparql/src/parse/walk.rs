@@ -10,10 +10,12 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, GroundTriple, NamedNodePattern, TermPattern, TriplePattern};
 
+use crate::algebra::{finds_paths, names_end};
+
 /// Where a constant stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Subject or object of a triple pattern.
+    /// Subject or object of a triple pattern, or end of a path.
     Slot,
     /// One side of `<`, `<=`, `>` or `>=` in a condition.
     Compared,
@@ -53,7 +55,7 @@ pub(super) fn walk_query(query: &mut Query, visitor: &mut impl Visitor) {
             (pattern, dataset)
         }
     };
-    let mut walk = Walk(visitor);
+    let mut walk = Walk(visitor, Within::Pattern);
     if let Some(QueryDataset { default, named }) = dataset {
         let named = named.iter_mut().flatten();
         default
@@ -66,7 +68,7 @@ pub(super) fn walk_query(query: &mut Query, visitor: &mut impl Visitor) {
 
 /// Visits the constants of a `CONSTRUCT`'s template.
 pub(super) fn walk_template(template: &mut [TriplePattern], visitor: &mut impl Visitor) {
-    let mut walk = Walk(visitor);
+    let mut walk = Walk(visitor, Within::Pattern);
     for triple in template {
         match template_graph(triple) {
             Some(None) => {}
@@ -76,7 +78,18 @@ pub(super) fn walk_template(template: &mut [TriplePattern], visitor: &mut impl V
     }
 }
 
-struct Walk<'v, V>(&'v mut V);
+/// What triples are where a walk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Within {
+    /// Patterns of the data.
+    Pattern,
+    /// Settings of a search for paths, whose ends stand in slots.
+    Search,
+    /// Settings of another service that is answered here, or what another endpoint is asked.
+    Service,
+}
+
+struct Walk<'v, V>(&'v mut V, Within);
 
 impl<V: Visitor> Walk<'_, V> {
     fn node(&mut self, node: &mut NamedNode) {
@@ -110,6 +123,18 @@ impl<V: Visitor> Walk<'_, V> {
         self.term(&mut triple.subject, nodes);
         self.predicate(&mut triple.predicate, predicate);
         self.term(&mut triple.object, nodes);
+    }
+
+    /// A triple of a pattern, or of what a service is told.
+    fn pattern_triple(&mut self, triple: &mut TriplePattern) {
+        let [subject, object] = match self.1 {
+            Within::Pattern => [Place::Slot; 2],
+            Within::Search if names_end(&triple.predicate) => [Place::Other, Place::Slot],
+            Within::Search | Within::Service => [Place::Other; 2],
+        };
+        self.term(&mut triple.subject, subject);
+        self.predicate(&mut triple.predicate, Place::Other);
+        self.term(&mut triple.object, object);
     }
 
     fn ground(&mut self, term: &mut GroundTerm) {
@@ -149,7 +174,7 @@ impl<V: Visitor> Walk<'_, V> {
         match pattern {
             GraphPattern::Bgp { patterns } => {
                 for triple in patterns {
-                    self.triple(triple, [Place::Slot, Place::Other]);
+                    self.pattern_triple(triple);
                 }
             }
             GraphPattern::Path {
@@ -157,9 +182,13 @@ impl<V: Visitor> Walk<'_, V> {
                 path,
                 object,
             } => {
-                self.term(subject, Place::Other);
+                let place = match self.1 {
+                    Within::Pattern | Within::Search => Place::Slot,
+                    Within::Service => Place::Other,
+                };
+                self.term(subject, place);
                 self.path(path);
-                self.term(object, Place::Other);
+                self.term(object, place);
             }
             GraphPattern::Join { left, right }
             | GraphPattern::Lateral { left, right }
@@ -181,9 +210,21 @@ impl<V: Visitor> Walk<'_, V> {
                 self.condition(expr);
                 self.pattern(inner);
             }
-            GraphPattern::Graph { name, inner } | GraphPattern::Service { name, inner, .. } => {
+            GraphPattern::Graph { name, inner } => {
                 self.predicate(name, Place::Other);
                 self.pattern(inner);
+            }
+            GraphPattern::Service { name, inner, .. } => {
+                self.predicate(name, Place::Other);
+                let within = match self.1 {
+                    // The pattern of the edges.
+                    Within::Search => Within::Pattern,
+                    _ if finds_paths(name) => Within::Search,
+                    Within::Pattern | Within::Service => Within::Service,
+                };
+                let around = std::mem::replace(&mut self.1, within);
+                self.pattern(inner);
+                self.1 = around;
             }
             GraphPattern::Extend {
                 inner, expression, ..

@@ -1,4 +1,7 @@
 //! Where what happens goes: before the cut into the data set, as triples; after it into the update streams, as lines.
+//!
+//! What comes of a line later is what [`crate::snb::insertions`] makes of it: a test holds that both are the same triples. (Here it is written some millions of times, which is why it
+//! is not read from the texts of the insertions.)
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -213,9 +216,11 @@ impl<'a> Output<'a> {
                 if image_file.is_empty() {
                     self.triple(&subject, "content", &terms::string(content));
                     self.triple(&subject, "length", &terms::int(*length));
-                    self.triple(&subject, "language", &terms::string(language));
                 } else {
                     self.triple(&subject, "imageFile", &terms::string(image_file));
+                }
+                if !language.is_empty() {
+                    self.triple(&subject, "language", &terms::string(language));
                 }
                 self.triple(&subject, "hasCreator", &terms::person(*author));
                 self.triple(&terms::forum(*forum), "containerOf", &subject);
@@ -371,9 +376,139 @@ fn stream_line(due: i64, depends_on: i64, insertion: &Insertion) -> String {
 
 #[cfg(test)]
 mod tests {
+    use oxrdf::graph::CanonicalizationAlgorithm;
+    use oxrdf::{Graph, Triple};
+    use oxttl::NTriplesParser;
+    use spargebra::{GraphUpdateOperation, SparqlParser};
+
     use super::*;
+    use crate::snb::insertions;
     use crate::snb::operation::Operation;
     use crate::snb::update_stream::read_line;
+
+    /// Insertions of all kinds, with and without what may be missing.
+    fn insertions_of_all_kinds() -> Vec<Insertion> {
+        let text = str::to_owned;
+        let person = |languages: &[&str], emails: &[&str], organizations: Vec<(u64, i64)>| {
+            let texts = |all: &[&str]| all.iter().map(|it| text(it)).collect();
+            Insertion::Person {
+                person: 1,
+                first_name: text("Ann \"A\""),
+                last_name: text("B\\C"),
+                gender: text("female"),
+                birthday: 0,
+                creation_date: 1_000,
+                location_ip: text("1.2.3.4"),
+                browser_used: text("Firefox"),
+                city: 3,
+                languages: texts(languages),
+                emails: texts(emails),
+                tags: organizations.iter().map(|(number, _)| *number).collect(),
+                study_at: organizations.clone(),
+                work_at: organizations,
+            }
+        };
+        let like = |is_comment| Insertion::Like {
+            person: 1,
+            message: 7,
+            is_comment,
+            creation_date: 2_000,
+        };
+        let forum = |tags| Insertion::Forum {
+            forum: 4,
+            title: text("Wall of Ann"),
+            creation_date: 1_000,
+            moderator: 1,
+            tags,
+        };
+        let post = |image: &str, language: &str, tags| Insertion::Post {
+            post: 7,
+            image_file: text(image),
+            creation_date: 3_000,
+            location_ip: text("1.2.3.4"),
+            browser_used: text("Firefox"),
+            language: text(language),
+            content: text("50 % off"),
+            length: 8,
+            author: 1,
+            forum: 4,
+            country: 3,
+            tags,
+        };
+        let comment = |is_comment, tags| Insertion::Comment {
+            comment: 9,
+            creation_date: 4_000,
+            location_ip: text("1.2.3.4"),
+            browser_used: text("Firefox"),
+            content: text("some words"),
+            length: 10,
+            author: 1,
+            country: 3,
+            reply_to: (7, is_comment),
+            tags,
+        };
+        vec![
+            person(&[], &[], Vec::new()),
+            person(&["en", "de"], &["a@b", "c@d"], vec![(1, 1990), (2, 1995)]),
+            like(false),
+            like(true),
+            forum(Vec::new()),
+            forum(vec![1, 2]),
+            Insertion::Membership {
+                forum: 4,
+                person: 1,
+                join_date: 5_000,
+            },
+            post("", "", Vec::new()),
+            post("", "en", vec![1]),
+            post("a.jpg", "", vec![1, 2]),
+            post("a.jpg", "en", Vec::new()),
+            comment(false, vec![2]),
+            comment(true, Vec::new()),
+            Insertion::Friendship {
+                person1: 1,
+                person2: 2,
+                creation_date: 6_000,
+            },
+        ]
+    }
+
+    fn canonical(triples: impl IntoIterator<Item = Triple>) -> Vec<String> {
+        let mut graph: Graph = triples.into_iter().collect();
+        graph.canonicalize(CanonicalizationAlgorithm::Unstable);
+        let mut lines: Vec<String> = graph.iter().map(|triple| triple.to_string()).collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    #[test]
+    fn what_is_generated_is_what_the_insertions_would_make_of_it() {
+        let some = |what: &'static str| {
+            (0..4).map(move |number| format!("<http://example.org/{what}{number}>"))
+        };
+        let catalog = Catalog::of(some("tag"), some("place"), some("organization"));
+        for insertion in insertions_of_all_kinds() {
+            let (mut persons, mut activity) = (Vec::new(), Vec::new());
+            let mut output = Output::new(&catalog, &mut persons, &mut activity);
+            output.event(0, 0, &insertion).unwrap();
+            let count = output.triples;
+            let written = [persons, activity].concat();
+            let generated = NTriplesParser::new().for_slice(&written);
+            let generated = canonical(generated.map(Result::unwrap));
+            assert_eq!(generated.len() as u64, count, "{insertion:?}");
+            let text = insertions::text(&insertion, &catalog).unwrap();
+            let update = SparqlParser::new().parse_update(&text).unwrap();
+            let [GraphUpdateOperation::InsertData { data }] = update.operations.as_slice() else {
+                panic!("{text}");
+            };
+            let inserted = canonical(
+                data.iter()
+                    .cloned()
+                    .map(|quad| Triple::new(quad.subject, quad.predicate, quad.object)),
+            );
+            assert_eq!(generated, inserted, "{insertion:?}");
+        }
+    }
 
     #[test]
     fn lines_are_read_as_they_were_meant() {

@@ -52,8 +52,10 @@ impl Normaliser<'_> {
         let (mut iterations, mut damping) = (None, DAMPING);
         let mut ends = Settings::default();
         let mut given: Vec<(&Variable, AlgorithmColumn)> = Vec::new();
+        let mut seen = Vec::with_capacity(parts.settings.len());
         for &triple in &parts.settings {
             let setting = ALGORITHM.setting(triple)?;
+            ALGORITHM.once(setting, &mut seen)?;
             let value = &triple.object;
             match setting {
                 "algorithm" => name = Some(algorithm_of(value)?),

@@ -63,6 +63,21 @@ impl Served {
         })
     }
 
+    /// Refuses a setting that is given a second time: none of the two would be the one that counts.
+    pub(super) fn once<'p>(self, name: &'p str, seen: &mut Vec<&'p str>) -> Result<()> {
+        let names_same = match name {
+            "distance" | "distanceBinding" => "length",
+            other => other,
+        };
+        if seen.contains(&names_same) {
+            return Err(self.wrong(format_args!("{}:{name} is given twice", self.prefix)));
+        }
+        if !matches!(name, "exportBinding" | "exportBindings") {
+            seen.push(names_same);
+        }
+        Ok(())
+    }
+
     pub(super) fn variable<'p>(self, name: &str, value: &'p TermPattern) -> Result<&'p Variable> {
         match value {
             TermPattern::Variable(variable) => Ok(variable),
@@ -175,8 +190,10 @@ pub(super) struct Settings<'p> {
 impl<'p> Settings<'p> {
     fn of(triples: &[&'p TriplePattern]) -> Result<Self> {
         let mut settings = Self::default();
+        let mut seen = Vec::with_capacity(triples.len());
         for &triple in triples {
             let name = SEARCH.setting(triple)?;
+            SEARCH.once(name, &mut seen)?;
             settings.take(name, &triple.object)?;
         }
         Ok(settings)

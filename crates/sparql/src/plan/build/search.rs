@@ -5,14 +5,15 @@ use std::sync::Arc;
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::algorithms::{AlgorithmExec, AlgorithmSpecification};
 use orrery_operators::search::{
-    FrontierExec, SearchColumn, SearchExec, SearchInputs, SearchSpecification,
+    FrontierExec, PlainEdges, PlainStep, SearchColumn, SearchExec, SearchInputs,
+    SearchSpecification,
 };
 
-use crate::algebra::{GraphAlgorithm, Group, Item, PathSearch, Var, VarSet};
+use crate::algebra::{GraphAlgorithm, Group, Item, PathSearch, Quad, Scope, Slot, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
-use crate::statistics::operator_slot;
+use crate::statistics::{operator_scope, operator_slot};
 
 /// Edges up to which all of them are computed at once: a level of a search costs as much as some hundred.
 const WHOLE_EDGES_MAX: f64 = 1_000.0;
@@ -52,7 +53,8 @@ impl Planner<'_> {
         // An edge counts once, however often its pattern matches.
         let was_set = std::mem::replace(&mut self.is_set, true);
         let edges = self.edges_of(&search.edges, None, &wanted);
-        let by_frontier = match is_seedable(search) {
+        let plain = self.plain_edges(search);
+        let by_frontier = match plain.is_none() && is_seedable(search) {
             true => {
                 let [start, end] = search.ends;
                 let from = self.edges_of(&search.edges, Some(start), &wanted);
@@ -94,6 +96,7 @@ impl Planner<'_> {
             offset: search.offset,
             limit: search.limit,
             begins_whole,
+            plain,
             exported: search.exported.len(),
             output: output.collect(),
         };
@@ -135,6 +138,48 @@ impl Planner<'_> {
         self.relation(plan, columns, certain, rows)
     }
 
+    /// What the edges are, if they are triples of some predicates and nothing else.
+    fn plain_edges(&self, search: &PathSearch) -> Option<PlainEdges> {
+        let is_bare = search.edges.is_join_of_items()
+            && search.exported.is_empty()
+            && search.weight.is_none();
+        let ([item], true) = (search.edges.items.as_slice(), is_bare) else {
+            return None;
+        };
+        let mut quads = Vec::new();
+        if !quads_of(item, &mut quads) {
+            return None;
+        }
+        let scope = &quads.first()?.scope;
+        let [start, end] = search.ends;
+        let mut steps = Vec::with_capacity(quads.len());
+        for quad in &quads {
+            let Slot::Constant(predicate) = quad.predicate else {
+                return None;
+            };
+            let ends = (quad.subject.variable()?, quad.object.variable()?);
+            let is_turned = ends == (end, start);
+            let is_plain = (is_turned || ends == (start, end))
+                && quad.object_ranges.is_none()
+                && quad.scope == *scope;
+            if !is_plain {
+                return None;
+            }
+            let step = PlainStep {
+                predicate,
+                is_turned,
+            };
+            if !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+        let is_one_graph = !matches!(scope, Scope::NamedVariable { .. });
+        is_one_graph.then(|| PlainEdges {
+            steps: steps.into(),
+            graph: operator_scope(scope, &self.table),
+        })
+    }
+
     /// The edges, all or those at the nodes of a frontier.
     fn edges_of(
         &mut self,
@@ -165,6 +210,21 @@ fn column_of(search: &PathSearch, var: Var) -> SearchColumn {
     }
     let own = search.output.iter().find(|(name, _)| *name == var);
     own.map_or(SearchColumn::Input, |(_, column)| *column)
+}
+
+/// The patterns that an item is alternatives of; whether it is nothing else.
+fn quads_of<'i>(item: &'i Item, quads: &mut Vec<&'i Quad>) -> bool {
+    match item {
+        Item::Quad(quad) => {
+            quads.push(quad);
+            true
+        }
+        Item::Union(branches) => branches.iter().all(|branch| {
+            let is_bare = branch.is_join_of_items();
+            matches!(branch.items.as_slice(), [item] if is_bare && quads_of(item, quads))
+        }),
+        _ => false,
+    }
 }
 
 /// Whether the edges at some nodes are found from these: all that is joined binds nothing but by patterns, and both ends surely.
