@@ -20,6 +20,8 @@ use store::Store;
 
 const WKT: &str = "http://www.opengis.net/ont/geosparql#wktLiteral";
 const GEO_JSON: &str = "http://www.opengis.net/ont/geosparql#geoJSONLiteral";
+const GML: &str = "http://www.opengis.net/ont/geosparql#gmlLiteral";
+const KML: &str = "http://www.opengis.net/ont/geosparql#kmlLiteral";
 
 fn iri(name: &str) -> Term<'static> {
     Term::iri(format!("http://e/{name}"))
@@ -86,7 +88,27 @@ fn object(random: &mut Random) -> Term<'static> {
             ),
             GEO_JSON,
         ),
-        5 => [
+        5 => Term::typed(
+            format!(
+                "<LineString srsName='EPSG:4326'><posList>{} {} 3 48</posList></LineString>",
+                number(random, 1, 4),
+                number(random, 47, 50)
+            ),
+            GML,
+        ),
+        6 => Term::typed(
+            [
+                format!(
+                    "<Point><coordinates>{},{}</coordinates></Point>",
+                    number(random, 1, 4),
+                    number(random, 47, 50)
+                ),
+                "<Point>".to_owned(),
+            ][usize::from(random.below(8) == 0)]
+            .clone(),
+            KML,
+        ),
+        7 => [
             Term::string("a text that is no place at all"),
             iri("place"),
             Term::string("short"),
