@@ -53,6 +53,41 @@ fn sorted(row: &str) -> String {
 }
 
 #[test]
+fn places_that_are_written_beyond_a_pole_or_a_turn_are_where_they_are() {
+    let fixture = Fixture::new(
+        r#"
+        @prefix : <http://example.org/> .
+        @prefix geo: <http://www.opengis.net/ont/geosparql#> .
+        :over a :Odd ; geo:asWKT "POINT(2 100)"^^geo:wktLiteral .
+        :under a :Odd ; geo:asWKT "LINESTRING(2 -95, 3 -95)"^^geo:wktLiteral .
+        :twice a :Odd ; geo:asWKT "POINT(718 10)"^^geo:wktLiteral .
+        :thrice a :Odd ; geo:asWKT "POINT(-1082 10)"^^geo:wktLiteral .
+        :north a :Place ; geo:asWKT "POINT(-178 80)"^^geo:wktLiteral .
+        :south a :Place ; geo:asWKT "POINT(-178 -85)"^^geo:wktLiteral .
+        :west a :Place ; geo:asWKT "POINT(-2 10)"^^geo:wktLiteral .
+        :other a :Place ; geo:asWKT "POINT(2 80)"^^geo:wktLiteral .
+    "#,
+    );
+    for (odd, place) in [("odd", "place"), ("place", "odd")] {
+        let query = format!(
+            "SELECT ?o ?p {{ ?o a :Odd ; geo:asWKT ?odd . ?p a :Place ; geo:asWKT ?place FILTER(geof:distance(?{odd}, ?{place}, uom:metre) < 1) }}"
+        );
+        let mut found: Vec<String> = rows_both_ways(&fixture, &query)
+            .iter()
+            .map(|row| sorted(row))
+            .collect();
+        found.sort_unstable();
+        let expected = [
+            "o=<over> p=<north>",
+            "o=<thrice> p=<west>",
+            "o=<twice> p=<west>",
+            "o=<under> p=<south>",
+        ];
+        assert_eq!(found, expected, "{query}");
+    }
+}
+
+#[test]
 fn all_notations_go_together() {
     let fixture = Fixture::new(
         r#"
