@@ -364,3 +364,18 @@ proptest! {
         }
     }
 }
+
+/// Found by a comparison with shapely.
+#[test]
+fn an_edge_of_no_length_meets_what_its_point_does() {
+    let shape = |text: &str| from_text(text, Notation::Wkt).unwrap();
+    let one = shape("MULTILINESTRING((6 1,1 3),(2 5,0 5))");
+    let other = shape("LINESTRING(1 6,2 0,6 1,6 1)");
+    let function = function(&format!("{NAMESPACE}intersection")).unwrap();
+    let Some(Answer::Literal(text, _)) =
+        function.call(&[Argument::Shape(&one), Argument::Shape(&other)])
+    else {
+        panic!()
+    };
+    assert!(text.contains("(6 1)"), "{text}");
+}
