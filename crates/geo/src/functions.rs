@@ -6,7 +6,7 @@ use crate::notation::Notation;
 use crate::relations::{Relation, dimension, matches};
 use crate::shape::Shape;
 use crate::units::{area_in_square_metres, length_in_metres};
-use crate::{literal, measures, shapes};
+use crate::{gml, literal, measures, shapes};
 
 /// Where the names of the functions begin.
 pub const NAMESPACE: &str = "http://www.opengis.net/def/function/geosparql/";
@@ -28,6 +28,8 @@ pub enum Parameter {
     Iri,
     /// A string.
     Text,
+    /// A string, or what [`Parameter::Iri`] takes: of a profile.
+    Name,
 }
 
 /// What a function is given.
@@ -37,7 +39,7 @@ pub enum Argument<'a> {
     Shape(&'a Shape),
     /// For [`Parameter::Number`].
     Number(f64),
-    /// For [`Parameter::Iri`] and [`Parameter::Text`].
+    /// For [`Parameter::Iri`], [`Parameter::Text`] and [`Parameter::Name`].
     Text(&'a str),
 }
 
@@ -148,8 +150,8 @@ const ONE: &[Parameter] = &[Parameter::Shape];
 const TWO: &[Parameter] = &[Parameter::Shape, Parameter::Shape];
 const IN_UNIT: &[Parameter] = &[Parameter::Shape, Parameter::Iri];
 
-static FUNCTIONS: [Function; 65] = {
-    use Parameter::{Iri, Number, Shape as Place, Text};
+static FUNCTIONS: [Function; 67] = {
+    use Parameter::{Iri, Name, Number, Shape as Place, Text};
     [
         relation_of(0),
         relation_of(1),
@@ -255,6 +257,13 @@ static FUNCTIONS: [Function; 65] = {
         }),
         function_of("asWKT", ONE, |given| written(given, Notation::Wkt)),
         function_of("asGeoJSON", ONE, |given| written(given, Notation::GeoJson)),
+        function_of("asGML", &[Place, Name], |given| match given {
+            [place, Argument::Text(profile)] if gml::is_profile(profile) => {
+                written(&[*place], Notation::Gml)
+            }
+            _ => None,
+        }),
+        function_of("asKML", ONE, |given| written(given, Notation::Kml)),
         function_of("geometryType", ONE, |given| {
             let kind = kind(shape_of(given)?);
             Some(Answer::Iri(format!("{SIMPLE_FEATURES}{kind}")))
@@ -648,6 +657,7 @@ mod tests {
                         (Parameter::Shape, _) => Argument::Shape(places.next().unwrap_or(one)),
                         (Parameter::Number, _) => Argument::Number(number),
                         (Parameter::Text, _) => Argument::Text("T*F**F***"),
+                        (Parameter::Name, _) => Argument::Text("3.2"),
                         (Parameter::Iri, _) => Argument::Text("http://www.opengis.net/def/uom/OGC/1.0/metre"),
                     });
                 }

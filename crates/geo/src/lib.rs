@@ -3,6 +3,7 @@
 //! ```text
 //! "POINT(2.3 48.9)"^^geo:wktLiteral --parse--> Shape --\
 //! "{"type": ...}"^^geo:geoJSONLiteral --parse--> Shape --+--> Function --> true, a number, another Shape, an IRI
+//! "<gml:Point ...>"^^geo:gmlLiteral --parse--> Shape --+
 //!                              a unit, a number, a pattern --/
 //! ```
 //!
@@ -11,6 +12,7 @@
 //! | `crs` | reference systems: which coordinates are degrees, and in which order they are written |
 //! | `shape` | a geometry with its reference system |
 //! | `notation`, `literal` | shapes from and to the texts of literals |
+//! | `gml`, `kml`, `xml` | those of these notations, and the reader of what they are made of |
 //! | `units` | metres, miles, degrees |
 //! | `relations` | how two shapes lie to each other: simple features, Egenhofer, RCC8, DE-9IM |
 //! | `measures` | distances, lengths and areas on the earth |
@@ -27,6 +29,8 @@
 mod aggregates;
 mod crs;
 mod functions;
+mod gml;
+mod kml;
 mod literal;
 mod measures;
 mod notation;
@@ -34,12 +38,13 @@ mod relations;
 mod shape;
 mod shapes;
 mod units;
+mod xml;
 
 pub use aggregates::PlacesAggregate;
 pub use crs::{CRS84, Crs};
 pub use functions::{Answer, Argument, Function, JENA, NAMESPACE, Parameter, function};
 pub use literal::{from_text, literal_of, text_of};
 pub use measures::{EARTH_RADIUS_M, covering, distance_m, metres_of, surroundings};
-pub use notation::{GEO_JSON_LITERAL, Notation, WKT_LITERAL};
+pub use notation::{GEO_JSON_LITERAL, GML_LITERAL, KML_LITERAL, Notation, WKT_LITERAL};
 pub use relations::Relation;
 pub use shape::Shape;

@@ -1,7 +1,8 @@
 //! Shapes from and to the texts of literals.
 //!
 //! `geo:wktLiteral` (GeoSPARQL 1.1, 8.5.1): an IRI in angle brackets that names the reference system, or none for degrees with the longitude first, and then Well-Known Text, in capitals or
-//! not. `geo:geoJSONLiteral` (8.5.4): a geometry of RFC 7946, whose system is always that. What cannot be read is no shape, and the function that was given it has SPARQL's error.
+//! not. `geo:geoJSONLiteral` (8.5.4): a geometry of RFC 7946, whose system is always that. `geo:gmlLiteral` and `geo:kmlLiteral` are in modules of their own. An empty text is an empty
+//! geometry. What cannot be read is no shape, and the function that was given it has SPARQL's error.
 
 use geo::{CoordsIter, Geometry, GeometryCollection, LineString, MultiPoint, Polygon};
 use geojson::GeoJson;
@@ -10,7 +11,8 @@ use wkt::{ToWkt, Wkt};
 
 use crate::crs::Crs;
 use crate::notation::Notation;
-use crate::shape::Shape;
+use crate::shape::{Shape, with_height};
+use crate::{gml, kml};
 
 /// Collections within collections are read by recursion.
 const DEPTH_MAX: usize = 32;
@@ -18,14 +20,40 @@ const DEPTH_MAX: usize = 32;
 /// The shape of a text; none if it is not of that notation, has a coordinate that is no number or beyond 10^12, a line of one point, a ring of less than four, or collections nested deeper than 32.
 pub fn from_text(text: &str, notation: Notation) -> Option<Shape> {
     let shape = match notation {
+        notation if text.trim_ascii().is_empty() => empty(notation),
         Notation::Wkt => from_wkt(text.trim())?,
         Notation::GeoJson => from_geo_json(text)?,
+        Notation::Gml => gml::from_gml(text)?,
+        Notation::Kml => kml::from_kml(text)?,
     };
     let shape = Shape {
         geometry: without_empty_members(shape.geometry),
         ..shape
     };
-    (is_well_formed(&shape.geometry) && shape.is_finite()).then_some(shape)
+    let is_flat = depth(&shape.geometry) <= DEPTH_MAX;
+    (is_flat && is_well_formed(&shape.geometry) && shape.is_finite()).then_some(shape)
+}
+
+/// What an empty text means (GeoSPARQL 1.1, requirements `wkt-literal-empty` and its like).
+fn empty(notation: Notation) -> Shape {
+    let nothing: Vec<Geometry> = Vec::new();
+    Shape {
+        geometry: Geometry::GeometryCollection(GeometryCollection::from(nothing)),
+        crs: Crs::default(),
+        notation,
+        heights: None,
+        is_measured: false,
+    }
+}
+
+/// How many parentheses Well-Known Text of it has within each other: what is read in any notation can be written in that, and read again.
+fn depth(geometry: &Geometry) -> usize {
+    match geometry {
+        Geometry::GeometryCollection(all) => 1 + all.iter().map(depth).max().unwrap_or(0),
+        Geometry::MultiPolygon(_) => 3,
+        Geometry::Polygon(_) | Geometry::MultiPoint(_) | Geometry::MultiLineString(_) => 2,
+        _ => 1,
+    }
 }
 
 fn from_wkt(text: &str) -> Option<Shape> {
@@ -174,12 +202,7 @@ impl Seen {
     fn coordinates<'c>(&mut self, all: impl IntoIterator<Item = &'c Coord<f64>>) {
         all.into_iter()
             .filter_map(|it| it.z)
-            .for_each(|height| self.height(height));
-    }
-
-    fn height(&mut self, height: f64) {
-        let (least, greatest) = self.heights.unwrap_or((height, height));
-        self.heights = Some((least.min(height), greatest.max(height)));
+            .for_each(|height| self.heights = Some(with_height(self.heights, height)));
     }
 }
 
@@ -194,16 +217,16 @@ fn from_geo_json(text: &str) -> Option<Shape> {
     })
 }
 
-/// A shape as text in the notation of what it was made of; in Well-Known Text where its system is not that of GeoJSON.
+/// A shape as text in the notation of what it was made of; in Well-Known Text where its system is not that of GeoJSON and KML.
 pub fn literal_of(shape: &Shape) -> Option<(String, Notation)> {
-    let notation = match shape.crs {
-        Crs::Crs84 => shape.notation,
+    let notation = match (shape.notation, &shape.crs) {
+        (notation @ (Notation::Wkt | Notation::Gml), _) | (notation, Crs::Crs84) => notation,
         _ => Notation::Wkt,
     };
     Some((text_of(shape, notation)?, notation))
 }
 
-/// A shape as text in a notation; none of one that cannot be written in it: GeoJSON is of the earth.
+/// A shape as text in a notation; none of one that cannot be written in it: GeoJSON and KML are of the earth.
 ///
 /// Well-Known Text of the system that a literal means which names none does not name it.
 pub fn text_of(shape: &Shape, notation: Notation) -> Option<String> {
@@ -218,7 +241,9 @@ pub fn text_of(shape: &Shape, notation: Notation) -> Option<String> {
         Notation::GeoJson if shape.crs.is_on_earth() => {
             Some(geojson::Geometry::from(&shape.geometry).to_string())
         }
-        Notation::GeoJson => None,
+        Notation::Gml => Some(gml::text_of(shape)),
+        Notation::Kml if shape.crs.is_on_earth() => Some(kml::text_of(shape)),
+        Notation::GeoJson | Notation::Kml => None,
     }
 }
 
@@ -272,7 +297,6 @@ mod tests {
         };
         assert!(wkt(&deep(30)).is_some());
         for text in [
-            "",
             "POINT",
             "POINT(1)",
             "POINT(1 2",
@@ -292,7 +316,6 @@ mod tests {
             assert!(wkt(text).is_none(), "{text:.80}");
         }
         for text in [
-            "",
             "{}",
             "[1, 2]",
             r#"{"type": "Point"}"#,

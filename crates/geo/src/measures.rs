@@ -19,7 +19,12 @@ pub fn distance_m(one: &Shape, other: &Shape) -> Option<f64> {
     if !(one.crs.is_on_earth() && other.crs.is_on_earth()) {
         return None;
     }
-    if let (Geometry::Point(one), Geometry::Point(other)) = (&one.geometry, &other.geometry) {
+    // Beyond a pole a cosine is negative, and what is rounded may leave a root of less than nothing.
+    let is_written_as_usual = |point: &geo::Point| (-90.0..=90.0).contains(&point.y());
+    if let (Geometry::Point(one), Geometry::Point(other)) = (&one.geometry, &other.geometry)
+        && is_written_as_usual(one)
+        && is_written_as_usual(other)
+    {
         return Some(Haversine.distance(*one, *other));
     }
     if one.geometry.intersects(&other.geometry) {
@@ -61,7 +66,11 @@ pub fn surroundings(shape: &Shape, metres: f64) -> Option<Rect> {
     let (mut south, mut north) = (bounds.min().y, bounds.max().y);
     let (mut west, mut east) = (bounds.min().x, bounds.max().x);
     // An edge goes the short way, and nearer to a pole than its ends.
-    let mut is_round = false;
+    // Written beyond a pole, it is on the other side of that: all the earth is around it.
+    let mut is_round = south < -90.0 || north > 90.0;
+    if is_round {
+        (south, north) = (-90.0, 90.0);
+    }
     for arc in arcs(&shape.geometry) {
         is_round |= arc.is_round;
         if let Some(latitude) = arc.turning_latitude() {
@@ -463,6 +472,7 @@ mod tests {
         is_about("POINT(179.5 0)", degree_m, [178.5, -1.0, 180.5, 1.0]);
         is_about("POINT(10 89.5)", degree_m, [-180.0, 88.5, 180.0, 90.0]);
         is_about("LINESTRING(0 60, 90 60)", 0.0, [0.0, 60.0, 90.0, 67.792]);
+        is_about("POINT(10 100)", 1.0, [-180.0, -90.0, 180.0, 90.0]);
         assert!(surroundings(&shape("POINT EMPTY"), 1.0).is_none());
     }
 

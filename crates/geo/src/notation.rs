@@ -4,6 +4,10 @@
 pub const WKT_LITERAL: &str = "http://www.opengis.net/ont/geosparql#wktLiteral";
 /// The datatype of GeoJSON.
 pub const GEO_JSON_LITERAL: &str = "http://www.opengis.net/ont/geosparql#geoJSONLiteral";
+/// The datatype of GML.
+pub const GML_LITERAL: &str = "http://www.opengis.net/ont/geosparql#gmlLiteral";
+/// The datatype of KML.
+pub const KML_LITERAL: &str = "http://www.opengis.net/ont/geosparql#kmlLiteral";
 
 /// In which notation a shape is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,14 +16,23 @@ pub enum Notation {
     Wkt,
     /// GeoJSON.
     GeoJson,
+    /// GML 3.2.
+    Gml,
+    /// KML 2.2.
+    Kml,
 }
 
 impl Notation {
+    /// All of them, by their datatypes' names.
+    pub const ALL: [Self; 4] = [Self::GeoJson, Self::Gml, Self::Kml, Self::Wkt];
+
     /// The notation of a datatype.
     pub fn of_datatype(iri: &str) -> Option<Self> {
         match iri {
             WKT_LITERAL => Some(Self::Wkt),
             GEO_JSON_LITERAL => Some(Self::GeoJson),
+            GML_LITERAL => Some(Self::Gml),
+            KML_LITERAL => Some(Self::Kml),
             _ => None,
         }
     }
@@ -29,6 +42,8 @@ impl Notation {
         match self {
             Self::Wkt => WKT_LITERAL,
             Self::GeoJson => GEO_JSON_LITERAL,
+            Self::Gml => GML_LITERAL,
+            Self::Kml => KML_LITERAL,
         }
     }
 }

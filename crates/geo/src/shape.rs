@@ -8,6 +8,12 @@ use crate::notation::Notation;
 /// No system has larger coordinates: it is 25,000 times the way round the earth in metres.
 const COORDINATE_MAX: f64 = 1e12;
 
+/// The least and the greatest height with one more.
+pub(crate) fn with_height(heights: Option<(f64, f64)>, height: f64) -> (f64, f64) {
+    let (least, greatest) = heights.unwrap_or((height, height));
+    (least.min(height), greatest.max(height))
+}
+
 /// A geometry of a literal.
 #[derive(Debug, Clone)]
 pub struct Shape {

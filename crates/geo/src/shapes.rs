@@ -149,6 +149,12 @@ fn crossings(ours: &[LineString], theirs: &[LineString], shared: &mut Parts) {
                 Some(LineIntersection::SinglePoint { intersection, .. }) => {
                     points.push(Point::from(intersection));
                 }
+                // An edge of no length is a point.
+                Some(LineIntersection::Collinear { intersection })
+                    if intersection.start == intersection.end =>
+                {
+                    points.push(Point::from(intersection.start));
+                }
                 Some(LineIntersection::Collinear { intersection }) => pieces.push(intersection),
                 None => {}
             }

@@ -20,6 +20,8 @@ use store::Store;
 
 const WKT: &str = "http://www.opengis.net/ont/geosparql#wktLiteral";
 const GEO_JSON: &str = "http://www.opengis.net/ont/geosparql#geoJSONLiteral";
+const GML: &str = "http://www.opengis.net/ont/geosparql#gmlLiteral";
+const KML: &str = "http://www.opengis.net/ont/geosparql#kmlLiteral";
 
 fn iri(name: &str) -> Term<'static> {
     Term::iri(format!("http://e/{name}"))
@@ -86,7 +88,27 @@ fn object(random: &mut Random) -> Term<'static> {
             ),
             GEO_JSON,
         ),
-        5 => [
+        5 => Term::typed(
+            format!(
+                "<LineString srsName='EPSG:4326'><posList>{} {} 3 48</posList></LineString>",
+                number(random, 1, 4),
+                number(random, 47, 50)
+            ),
+            GML,
+        ),
+        6 => Term::typed(
+            [
+                format!(
+                    "<Point><coordinates>{},{}</coordinates></Point>",
+                    number(random, 1, 4),
+                    number(random, 47, 50)
+                ),
+                "<Point>".to_owned(),
+            ][usize::from(random.below(8) == 0)]
+            .clone(),
+            KML,
+        ),
+        7 => [
             Term::string("a text that is no place at all"),
             iri("place"),
             Term::string("short"),
@@ -397,6 +419,10 @@ fn pairs_of_numbers_are_looked_up_by_ranges() {
         let text = format!("{}", number(random, low, high));
         match random.below(8) {
             0 => Term::typed(text, "http://www.w3.org/2001/XMLSchema#double"),
+            4 => Term::typed(
+                format!("{:E}", number(random, low, high)),
+                "http://www.w3.org/2001/XMLSchema#double",
+            ),
             1 => Term::typed(text, "http://www.w3.org/2001/XMLSchema#float"),
             2 => Term::string(text),
             3 => Term::typed(
@@ -446,6 +472,101 @@ fn pairs_of_numbers_are_looked_up_by_ranges() {
         plan.contains("filter (?lat >= \"39.1") && plan.contains("Posg"),
         "{plan}"
     );
+}
+
+/// Pairs of numbers of a kind, most of them near to Paris.
+fn pairs(random: &mut Random, datatype: &str, most: i32) -> Vec<SmallQuad> {
+    let datatype = format!("http://www.w3.org/2001/XMLSchema#{datatype}");
+    let mut quads = Vec::new();
+    for town in 0..2_500 {
+        let subject = iri(&format!("s{town}"));
+        let (latitude, longitude) = match random.below(3) {
+            0 => (number(random, -most, most), number(random, -180, 180)),
+            _ => (number(random, 47, 50), number(random, 0, 5)),
+        };
+        for (name, value) in [("lat", latitude), ("long", longitude)] {
+            let text = match random.below(2) {
+                0 if datatype.ends_with("double") && format!("{value:E}").contains('.') => {
+                    format!("{value:E}")
+                }
+                _ if datatype.ends_with("decimal") => format!("{value:.2}"),
+                _ => value.to_string(),
+            };
+            quads.push((
+                subject.clone(),
+                iri(name),
+                Term::typed(text, datatype.clone()),
+                None,
+            ));
+        }
+        if town % 3 == 0 {
+            quads.push((subject, iri("is"), iri("odd"), None));
+        }
+    }
+    quads
+}
+
+#[test]
+fn the_nearest_pairs_are_those_of_a_sort_of_all() {
+    let random = &mut Random(5);
+    for (datatype, most, is_looked_up) in [
+        ("decimal", 90, true),
+        ("double", 90, true),
+        ("float", 90, false),
+        // Some are no points, and come first.
+        ("double", 95, false),
+    ] {
+        let store = Store::of(&pairs(random, datatype, most));
+        let options = QueryOptions::of_process();
+        let pattern = "?s <http://e/lat> ?lat ; <http://e/long> ?long";
+        for place in [
+            "POINT(2.35 48.85)",
+            "POINT(-120 -40)",
+            "POINT(179.99 1)",
+            "LINESTRING(1 48, 1.1 48.3)",
+            "POINT(2 89.9)",
+            "<http://example.com/plan> POINT(1 1)",
+        ] {
+            let point = "<http://jena.apache.org/function/spatial#convertLatLon>(?lat, ?long)";
+            let call = format!("geof:distance({point}, \"{place}\"^^geo:wktLiteral, uom:metre)");
+            for query in [
+                format!("SELECT ?s {{ {pattern} }} ORDER BY {call} ?s LIMIT 10"),
+                format!(
+                    "SELECT ?s ?d {{ {pattern} ; <http://e/is> <http://e/odd> BIND({call} AS ?d) }} ORDER BY ?d ?s LIMIT 7 OFFSET 3"
+                ),
+                format!(
+                    "SELECT ?s {{ {pattern} FILTER({call} > 1e5) }} ORDER BY {call} ?s LIMIT 60"
+                ),
+                format!(
+                    "SELECT ?s {{ {pattern} FILTER(?lat > 49.98) }} ORDER BY {call} ?s LIMIT 5"
+                ),
+            ] {
+                store.same(&query, &options, true);
+            }
+        }
+        let call = "geof:distance(<http://jena.apache.org/function/spatial#convertLatLon>(?lat, ?long), \"POINT(2.35 48.85)\"^^geo:wktLiteral, uom:metre)";
+        let nearest = format!("SELECT ?s {{ {pattern} }} ORDER BY {call} ?s LIMIT 10");
+        let explained = plan(&store, &nearest);
+        assert_eq!(
+            explained.contains("FirstEnoughExec"),
+            is_looked_up,
+            "{datatype}\n{explained}"
+        );
+        // What is no point comes first, and ends that.
+        let broken = [
+            (iri("broken"), iri("lat"), Term::string("north"), None),
+            (
+                iri("broken"),
+                iri("long"),
+                Term::typed("1", "http://www.w3.org/2001/XMLSchema#integer"),
+                None,
+            ),
+        ];
+        store.change(&broken, &[]);
+        let found = store.same(&nearest, &options, true);
+        assert!(most > 90 || found[0] == "<http://e/broken>", "{found:?}");
+        assert!(!plan(&store, &nearest).contains("FirstEnoughExec"));
+    }
 }
 
 /// What a million points cost with the index and without: `cargo test --release --test places_index -- --ignored --nocapture`.
@@ -516,5 +637,82 @@ fn a_million_points() {
             "{name}: {} rows, {slow:?} without, {quick:?} with: {ratio:.0} times",
             found.len()
         );
+    }
+}
+
+/// The same for pairs of numbers: the nearest, and what is near, with ranges and without.
+#[test]
+#[ignore = "a measurement"]
+fn a_million_pairs() {
+    use std::time::{Duration, Instant};
+    for datatype in ["decimal", "double"] {
+        let datatype = format!("http://www.w3.org/2001/XMLSchema#{datatype}");
+        let random = &mut Random(6);
+        let mut quads = Vec::with_capacity(2_000_000);
+        for place in 0..1_000_000 {
+            let subject = iri(&format!("s{place}"));
+            for (name, low, high) in [("lat", -70, 75), ("long", -180, 180)] {
+                let text = format!("{:.2}{:03}", number(random, low, high), random.below(1_000));
+                let text = match text.parse::<f64>().unwrap() {
+                    value if datatype.ends_with("double") => value.to_string(),
+                    _ => text,
+                };
+                quads.push((
+                    subject.clone(),
+                    iri(name),
+                    Term::typed(text, datatype.clone()),
+                    None,
+                ));
+            }
+        }
+        let store = Store::of(&quads);
+        drop(quads);
+        let point = "<http://jena.apache.org/function/spatial#convertLatLon>(?lat, ?long)";
+        let call =
+            format!("geof:distance({point}, \"POINT(2.35 48.85)\"^^geo:wktLiteral, uom:kilometre)");
+        let pattern = "?s <http://e/lat> ?lat ; <http://e/long> ?long";
+        let with = QueryOptions::of_process();
+        let without = QueryOptions {
+            tuning: Tuning {
+                uses_places_index: false,
+                ..Tuning::default()
+            },
+            ..QueryOptions::of_process()
+        };
+        for (name, query) in [
+            (
+                "within 20 km",
+                format!("SELECT ?s {{ {pattern} FILTER({call} < 20) }}"),
+            ),
+            (
+                "the nearest 10",
+                format!("SELECT ?s {{ {pattern} }} ORDER BY {call} LIMIT 10"),
+            ),
+            (
+                "the nearest 1",
+                format!("SELECT ?s {{ {pattern} }} ORDER BY {call} LIMIT 1"),
+            ),
+        ] {
+            let time = |options: &QueryOptions, runs: usize| -> (Duration, Vec<String>) {
+                let mut times = Vec::new();
+                let mut found = Vec::new();
+                for _ in 0..runs {
+                    let start = Instant::now();
+                    found = store.rows(&query, options);
+                    times.push(start.elapsed());
+                }
+                found.sort_unstable();
+                times.sort_unstable();
+                (times[runs / 2], found)
+            };
+            let (slow, expected) = time(&without, 3);
+            let (quick, found) = time(&with, 21);
+            assert_eq!(found, expected, "{name}");
+            let ratio = slow.as_secs_f64() / quick.as_secs_f64();
+            println!(
+                "{datatype}, {name}: {} rows, {slow:?} without, {quick:?} with: {ratio:.0} times",
+                found.len()
+            );
+        }
     }
 }

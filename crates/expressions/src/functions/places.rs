@@ -54,11 +54,13 @@ fn given(value: &Value, parameter: Parameter) -> Option<Given> {
             Given::Shape(Box::new(shape))
         }
         (Parameter::Number, number) => Given::Number(exact::to_double(number)?),
-        (Parameter::Iri, Value::Iri(iri)) => Given::Text(iri.clone()),
-        (Parameter::Iri, Value::Other { lexical, datatype }) if **datatype == *xsd::ANY_URI => {
+        (Parameter::Iri | Parameter::Name, Value::Iri(iri)) => Given::Text(iri.clone()),
+        (Parameter::Iri | Parameter::Name, Value::Other { lexical, datatype })
+            if **datatype == *xsd::ANY_URI =>
+        {
             Given::Text(lexical.clone())
         }
-        (Parameter::Text, Value::String(text)) => Given::Text(text.clone()),
+        (Parameter::Text | Parameter::Name, Value::String(text)) => Given::Text(text.clone()),
         _ => return None,
     })
 }

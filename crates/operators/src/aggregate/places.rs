@@ -20,6 +20,8 @@ const POINTS_TOGETHER: usize = 4_096;
 const POINT_BYTES: usize = size_of::<[f64; 2]>();
 const WKT: u8 = 0;
 const GEO_JSON: u8 = 1;
+const GML: u8 = 3;
+const KML: u8 = 4;
 /// In the place of all shapes: an error was among them.
 const FAILED: u8 = 2;
 
@@ -134,6 +136,8 @@ impl Aggregate for Places {
             out.push(match notation {
                 Notation::Wkt => WKT,
                 Notation::GeoJson => GEO_JSON,
+                Notation::Gml => GML,
+                Notation::Kml => KML,
             });
             out.extend_from_slice(&(text.len() as u64).to_le_bytes());
             out.extend_from_slice(text.as_bytes());
@@ -146,6 +150,8 @@ impl Aggregate for Places {
             let notation = match *kind {
                 WKT => Notation::Wkt,
                 GEO_JSON => Notation::GeoJson,
+                GML => Notation::Gml,
+                KML => Notation::Kml,
                 FAILED => {
                     state.fail();
                     return Some(state);

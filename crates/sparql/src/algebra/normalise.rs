@@ -13,6 +13,7 @@ mod mapped;
 mod nearby;
 mod optional;
 mod plain;
+mod related;
 mod search;
 mod taken_apart;
 mod text;
@@ -32,6 +33,7 @@ use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, 
 
 use self::called::{has_calls, has_lists, has_places};
 use self::ground::{Ground, ground, ground_term};
+use self::related::has_relations;
 use self::taken_apart::TakenApart;
 pub(crate) use self::weights::weighed;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};
@@ -76,7 +78,7 @@ pub(crate) struct Normaliser<'q> {
     is_root: bool,
     rewrites: bool,
     graph_branches_max: usize,
-    /// Whether there is a search in it, so that the plan holds what was found.
+    /// Whether there is a search in it, or what is known of a place, so that the plan holds what was found.
     pub(crate) has_texts: bool,
     /// Gives the edge weights of a scope that are in memory.
     pub(crate) known_weights: Option<WeightsInMemory<'q>>,
@@ -165,6 +167,9 @@ impl<'q> Normaliser<'q> {
                 path,
                 object,
             } => {
+                if let Some(group) = self.related_alternatives(subject, path, object, place)? {
+                    return Ok(group);
+                }
                 let mut taken_apart = Vec::new();
                 let subject = self.path_end(subject, &mut taken_apart)?;
                 let object = self.path_end(object, &mut taken_apart)?;
@@ -288,6 +293,18 @@ impl<'q> Normaliser<'q> {
     }
 
     fn basic(&mut self, patterns: &[TriplePattern], place: &PatternPlace) -> Result<Group> {
+        if has_relations(patterns) {
+            return self.with_relations(patterns, place);
+        }
+        self.basic_without_relations(patterns, place)
+    }
+
+    /// The same, where relations of places are those that are stated.
+    fn basic_without_relations(
+        &mut self,
+        patterns: &[TriplePattern],
+        place: &PatternPlace,
+    ) -> Result<Group> {
         if has_places(patterns) {
             return self.with_places(patterns, place);
         }

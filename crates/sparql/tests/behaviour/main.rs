@@ -7,6 +7,7 @@ mod construct;
 mod counts;
 mod exists;
 mod forms;
+mod geosparql;
 mod graphs;
 mod lateral;
 mod limits;

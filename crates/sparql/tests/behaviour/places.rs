@@ -53,6 +53,94 @@ fn sorted(row: &str) -> String {
 }
 
 #[test]
+fn places_that_are_written_beyond_a_pole_or_a_turn_are_where_they_are() {
+    let fixture = Fixture::new(
+        r#"
+        @prefix : <http://example.org/> .
+        @prefix geo: <http://www.opengis.net/ont/geosparql#> .
+        :over a :Odd ; geo:asWKT "POINT(2 100)"^^geo:wktLiteral .
+        :under a :Odd ; geo:asWKT "LINESTRING(2 -95, 3 -95)"^^geo:wktLiteral .
+        :twice a :Odd ; geo:asWKT "POINT(718 10)"^^geo:wktLiteral .
+        :thrice a :Odd ; geo:asWKT "POINT(-1082 10)"^^geo:wktLiteral .
+        :north a :Place ; geo:asWKT "POINT(-178 80)"^^geo:wktLiteral .
+        :south a :Place ; geo:asWKT "POINT(-178 -85)"^^geo:wktLiteral .
+        :west a :Place ; geo:asWKT "POINT(-2 10)"^^geo:wktLiteral .
+        :other a :Place ; geo:asWKT "POINT(2 80)"^^geo:wktLiteral .
+    "#,
+    );
+    for (odd, place) in [("odd", "place"), ("place", "odd")] {
+        let query = format!(
+            "SELECT ?o ?p {{ ?o a :Odd ; geo:asWKT ?odd . ?p a :Place ; geo:asWKT ?place FILTER(geof:distance(?{odd}, ?{place}, uom:metre) < 1) }}"
+        );
+        let mut found: Vec<String> = rows_both_ways(&fixture, &query)
+            .iter()
+            .map(|row| sorted(row))
+            .collect();
+        found.sort_unstable();
+        let expected = [
+            "o=<over> p=<north>",
+            "o=<thrice> p=<west>",
+            "o=<twice> p=<west>",
+            "o=<under> p=<south>",
+        ];
+        assert_eq!(found, expected, "{query}");
+    }
+}
+
+#[test]
+fn all_notations_go_together() {
+    let fixture = Fixture::new(
+        r#"
+        @prefix : <http://example.org/> .
+        @prefix geo: <http://www.opengis.net/ont/geosparql#> .
+        :wkt geo:asWKT "POINT(2 48)"^^geo:wktLiteral .
+        :json geo:asGeoJSON '{"type":"Point","coordinates":[2,48]}'^^geo:geoJSONLiteral .
+        :gml geo:asGML "<gml:Point xmlns:gml='http://www.opengis.net/gml/3.2' srsName='urn:ogc:def:crs:EPSG::4326'><gml:pos>48 2</gml:pos></gml:Point>"^^geo:gmlLiteral .
+        :kml geo:asKML "<Point xmlns='http://www.opengis.net/kml/2.2'><coordinates>2,48</coordinates></Point>"^^geo:kmlLiteral .
+        :broken geo:asKML "<Point"^^geo:kmlLiteral .
+        :area geo:asWKT "POLYGON((1 47, 3 47, 3 49, 1 49, 1 47))"^^geo:wktLiteral .
+    "#,
+    );
+    for (query, expected) in [
+        (
+            "SELECT ?s ?t { ?s ?p ?one . ?t ?q ?other FILTER(geof:sfEquals(?one, ?other)) }",
+            17,
+        ),
+        (
+            "SELECT ?s { ?s ?p ?one . :area geo:asWKT ?area FILTER(geof:sfWithin(?one, ?area)) }",
+            5,
+        ),
+        (
+            "SELECT ?s { ?s ?p ?one FILTER(geof:distance(?one, 'POINT(2 48)'^^geo:wktLiteral, uom:metre) < 1e-3) }",
+            5,
+        ),
+        (
+            "SELECT ?s { ?s ?p ?one } ORDER BY geof:distance(?one, '<Point><coordinates>2,48</coordinates></Point>'^^geo:kmlLiteral, uom:metre) LIMIT 3",
+            3,
+        ),
+        (
+            "PREFIX spatial: <http://jena.apache.org/spatial#> SELECT ?s { ?s spatial:nearby (48 2 1) }",
+            5,
+        ),
+        (
+            "SELECT ?all { { SELECT (geof:aggUnion(?one) AS ?all) { ?s geo:asGML|geo:asKML ?one FILTER(?s != :broken) } } FILTER(geof:sfEquals(?all, 'POINT(2 48)'^^geo:wktLiteral)) }",
+            1,
+        ),
+        (
+            "SELECT ?s { ?s geo:asWKT ?one FILTER(DATATYPE(geof:asGML(?one, 'gml-sf0')) = geo:gmlLiteral && DATATYPE(geof:asKML(?one)) = geo:kmlLiteral) }",
+            2,
+        ),
+        (
+            "SELECT ?s { ?s geo:asWKT ?one FILTER(geof:sfEquals(?one, geof:asGML(?one, <http://www.opengis.net/def/profile/ogc/2.0/gml-sf2>))) }",
+            2,
+        ),
+    ] {
+        let query = format!("PREFIX geo: <http://www.opengis.net/ont/geosparql#> {query}");
+        assert_eq!(rows_both_ways(&fixture, &query).len(), expected, "{query}");
+    }
+}
+
+#[test]
 fn distances_join_across_the_date_line_too() {
     let fixture = Fixture::new(PLACES);
     let towns = "?t a :Town ; geo:asWKT ?one . ?u a :Town ; geo:asWKT ?other .";

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use orrery_geo::{GEO_JSON_LITERAL, Notation, WKT_LITERAL, covering, from_text};
+use orrery_geo::{Notation, covering, from_text};
 use orrery_storage::{Dictionary, Result};
 use orrery_term::TermId;
 use orrery_term::key::typed_key;
@@ -16,12 +16,12 @@ const MAKING_BYTES: u64 = 56;
 /// Where the literals of geometries are in a dictionary.
 #[derive(Clone, Debug)]
 pub(super) struct Ranks {
-    /// Those of GeoJSON come first, as their keys do.
-    ranges: [(Notation, Range<u64>); 2],
+    /// In the order of their keys.
+    ranges: [(Notation, Range<u64>); Notation::ALL.len()],
 }
 
 impl Ranks {
-    /// Four look-ups.
+    /// Two look-ups for each notation.
     pub(super) fn of(dictionary: &Dictionary) -> Result<Self> {
         let of = |notation: Notation| {
             let mut key = Vec::new();
@@ -30,11 +30,12 @@ impl Ranks {
             // What follows all texts of the type: the zero byte before these becomes a one.
             key.pop();
             key.push(1);
-            Ok((notation, first..dictionary.lower_bound(&key)?))
+            Result::Ok((notation, first..dictionary.lower_bound(&key)?))
         };
-        Ok(Self {
-            ranges: [of(Notation::GeoJson)?, of(Notation::Wkt)?],
-        })
+        let [one, two, three, four] = Notation::ALL.map(of);
+        let ranges = [one?, two?, three?, four?];
+        debug_assert!(ranges.is_sorted_by_key(|(_, ranks)| ranks.start));
+        Ok(Self { ranges })
     }
 
     /// How many there are.
@@ -48,15 +49,17 @@ impl Ranks {
         self.count().saturating_mul(MAKING_BYTES)
     }
 
-    /// The id of the literal of a number, which counts those of both ranges.
+    /// The id of the literal of a number, which counts those of all ranges.
     pub(super) fn id(&self, number: u32) -> TermId {
-        let number = u64::from(number);
-        let [(_, first), (_, second)] = &self.ranges;
-        let of_first = first.end - first.start;
-        TermId::literal(match number < of_first {
-            true => first.start + number,
-            false => second.start + (number - of_first),
-        })
+        let mut left = u64::from(number);
+        for (_, ranks) in &self.ranges {
+            let count = ranks.end - ranks.start;
+            if left < count {
+                return TermId::literal(ranks.start + left);
+            }
+            left -= count;
+        }
+        unreachable!("numbers are those of the ranges")
     }
 
     /// All ids but those of the ranges, as intervals with both ends.
@@ -99,12 +102,9 @@ impl Entry {
 
 /// The text of a key of a literal with this datatype, if it is one.
 pub(super) fn text_of(key: &[u8]) -> Option<(Notation, &[u8])> {
-    for (notation, datatype) in [
-        (Notation::Wkt, WKT_LITERAL),
-        (Notation::GeoJson, GEO_JSON_LITERAL),
-    ] {
+    for notation in Notation::ALL {
         let rest = key.strip_prefix(b"T");
-        let rest = rest.and_then(|rest| rest.strip_prefix(datatype.as_bytes()));
+        let rest = rest.and_then(|rest| rest.strip_prefix(notation.datatype().as_bytes()));
         if let Some([0, text @ ..]) = rest {
             return Some((notation, text));
         }

@@ -4,6 +4,8 @@ use oxrdf::NamedNode;
 use oxrdf::vocab::rdf;
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
+/// GeoSPARQL's namespace.
+pub(super) const GEO: &str = "http://www.opengis.net/ont/geosparql#";
 /// Jena's namespace of predicates that ask for places.
 const SPATIAL: &str = "http://jena.apache.org/spatial#";
 /// Jena's namespace of functions of lists.

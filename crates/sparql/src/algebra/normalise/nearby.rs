@@ -16,14 +16,15 @@ use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use spargebra::term::{TermPattern, TriplePattern};
 
-use super::called::{place_called, taken_list};
+use super::called::{GEO, place_called, taken_list};
 use super::{Normaliser, PatternPlace};
 use crate::algebra::Group;
 use crate::error::{QueryError, Result};
 
-const GEO: &str = "http://www.opengis.net/ont/geosparql#";
 const WGS84: &str = "http://www.w3.org/2003/01/geo/wgs84_pos#";
 const KILOMETRE: &str = "http://www.opengis.net/def/uom/OGC/1.0/kilometre";
+/// Properties of geometries whose values are literals of them.
+pub(super) const WRITTEN: [&str; 4] = ["asWKT", "asGeoJSON", "asGML", "asKML"];
 /// Members of a list that are read: one more than any predicate takes.
 const MEMBERS_MAX: usize = 6;
 
@@ -222,7 +223,7 @@ fn places(subject: &TermPattern, asked: &Asked) -> GraphPattern {
         Expression::FunctionCall(point, pair),
     );
     let (place, geometry) = (own("place"), own("geometry"));
-    for written in ["asWKT", "asGeoJSON"] {
+    for written in WRITTEN {
         for of_feature in [None, Some("hasDefaultGeometry"), Some("hasGeometry")] {
             let patterns = match of_feature {
                 None => vec![step(subject, iri(GEO, written), place.clone())],

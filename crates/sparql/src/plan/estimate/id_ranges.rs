@@ -108,15 +108,65 @@ fn around(literal: &oxrdf::Literal, side: Side) -> Option<ObjectRanges> {
     Some(ObjectRanges::new(intervals))
 }
 
-/// All inline doubles: their order and that of their ids are left alone.
-fn doubles() -> (TermId, TermId) {
-    (
-        TermId::first_of(TermKind::Double),
-        TermId::last_of(TermKind::DoublePlain),
-    )
+/// Magnitudes below are in no id; zero is.
+const DOUBLE_MIN: f64 = 1e-17;
+
+/// The inline doubles beside a number, and those next to it: where a decimal becomes a double, it is rounded.
+fn doubles(value: f64, side: Side, intervals: &mut Vec<(TermId, TermId)>) {
+    let (mut low, mut high) = (value.next_down(), value.next_up());
+    if low.abs() < DOUBLE_MIN {
+        low = -DOUBLE_MIN;
+    }
+    if high.abs() < DOUBLE_MIN {
+        high = DOUBLE_MIN;
+    }
+    for (place, kind) in DOUBLES.into_iter().enumerate() {
+        let (first, last) = (TermId::first_of(kind), TermId::last_of(kind));
+        let low = double_ids(low).map_or(first, |ids| ids[place]);
+        let high = double_ids(high).map_or(last, |ids| ids[place]);
+        intervals.push(match side {
+            Side::Below | Side::UpTo => (first, high),
+            Side::From | Side::Above => (low, last),
+            Side::Equal => (low, high),
+        });
+    }
 }
 
-/// The numeric kinds beside a number of so many millionths: integers and decimals by value, doubles all.
+const DOUBLES: [TermKind; 2] = [TermKind::Double, TermKind::DoublePlain];
+
+/// The ids of a double in both forms, which have the same payload; either may be one that no text has.
+fn double_ids(value: f64) -> Option<[TermId; 2]> {
+    let plain = TermId::double(value)?.bits();
+    let payload = plain - TermId::first_of(TermKind::DoublePlain).bits();
+    Some(DOUBLES.map(|kind| TermId::from_bits(TermId::first_of(kind).bits() + payload)))
+}
+
+/// The ids of all integers, decimals and doubles between two numbers of at most three digits, these among them, whose value is in the id; no others.
+pub(in crate::plan) fn numbers_between(low: f64, high: f64) -> Option<ObjectRanges> {
+    let mut intervals = Vec::new();
+    let units = MILLIONTHS as f64;
+    for (kind, low, high) in [
+        (
+            TermKind::Integer,
+            TermId::integer(low.ceil() as i64)?,
+            TermId::integer(high.floor() as i64)?,
+        ),
+        (
+            TermKind::Decimal,
+            TermId::decimal((low * units).ceil() as i64)?,
+            TermId::decimal((high * units).floor() as i64)?,
+        ),
+    ] {
+        let from = Side::From.of(kind, low)?.0;
+        let to = Side::UpTo.of(kind, high)?.1;
+        intervals.extend((from <= to).then_some((from, to)));
+    }
+    let (low, high) = (double_ids(low)?, double_ids(high)?);
+    intervals.extend(low.into_iter().zip(high));
+    Some(ObjectRanges::new(intervals))
+}
+
+/// The numeric kinds beside a number of so many millionths.
 fn exact_numbers(millionths: i64, side: Side, intervals: &mut Vec<(TermId, TermId)>) -> Option<()> {
     if millionths.abs() > EXACT_MAX * MILLIONTHS {
         return None;
@@ -134,7 +184,7 @@ fn exact_numbers(millionths: i64, side: Side, intervals: &mut Vec<(TermId, TermI
     };
     intervals.extend(integers);
     intervals.extend(side.of(TermKind::Decimal, TermId::decimal(millionths)?));
-    intervals.push(doubles());
+    doubles(millionths as f64 / MILLIONTHS as f64, side, intervals);
     Some(())
 }
 
@@ -157,7 +207,7 @@ fn numbers_near(value: f64, side: Side, intervals: &mut Vec<(TermId, TermId)>) -
             Side::Equal => (low, high),
         });
     }
-    intervals.push(doubles());
+    doubles(value, side, intervals);
     Some(())
 }
 
