@@ -109,6 +109,12 @@ pub(crate) enum TextCommand {
         /// Only literals that stand in a quad with this predicate; may be given several times
         #[arg(long = "property", value_name = "IRI")]
         properties: Vec<String>,
+        /// Only literals of subjects that have this class by rdf:type, in any graph; may be given several times
+        #[arg(long = "class", value_name = "IRI")]
+        classes: Vec<String>,
+        /// Only literals that stand in a quad in this graph; "" for the default graph; may be given several times
+        #[arg(long = "graph", value_name = "IRI")]
+        graphs: Vec<String>,
         /// Only literals in this language, with its regions; "" for those without a language; may be given several times
         #[arg(long = "language", value_name = "TAG")]
         languages: Vec<String>,

@@ -17,17 +17,32 @@ pub(crate) fn run(command: TextCommand) -> Result<(), Failure> {
         TextCommand::Create {
             database,
             properties,
+            classes,
+            graphs,
             languages,
             grams,
             memory,
         } => {
-            for iri in &properties {
-                url::Url::parse(iri).map_err(|error| {
-                    Failure::Other(format!("--property {iri:?} is no absolute IRI: {error}"))
-                })?;
+            let graph_iris: Vec<String> = graphs
+                .iter()
+                .filter(|iri| !iri.is_empty())
+                .cloned()
+                .collect();
+            for (option, iris) in [
+                ("--property", &properties),
+                ("--class", &classes),
+                ("--graph", &graph_iris),
+            ] {
+                for iri in iris {
+                    url::Url::parse(iri).map_err(|error| {
+                        Failure::Other(format!("{option} {iri:?} is no absolute IRI: {error}"))
+                    })?;
+                }
             }
             let rules = TextRules {
                 predicates: properties,
+                classes,
+                graphs,
                 languages: languages.iter().map(|tag| tag.to_lowercase()).collect(),
                 grams,
             };
@@ -87,6 +102,8 @@ fn list(directory: &Path, format: ReportFormat) -> Result<String, Failure> {
     if matches!(format, ReportFormat::Json) {
         let report = json!({
             "properties": rules.predicates,
+            "classes": rules.classes,
+            "graphs": rules.graphs,
             "languages": rules.languages,
             "grams": rules.grams,
             "texts": in_base,
@@ -106,8 +123,15 @@ fn list(directory: &Path, format: ReportFormat) -> Result<String, Failure> {
         true => "\"\"".to_owned(),
         false => tag.clone(),
     });
+    let classes = each(&rules.classes, "any", &|iri| format!("<{iri}>"));
+    let graphs = each(&rules.graphs, "all", &|iri| match iri.is_empty() {
+        true => "default".to_owned(),
+        false => format!("<{iri}>"),
+    });
     let grams = if rules.grams { "yes" } else { "no" };
-    text += &format!("properties {properties}\nlanguages  {languages}\ngrams      {grams}\n");
+    text += &format!(
+        "properties {properties}\nclasses    {classes}\ngraphs     {graphs}\nlanguages  {languages}\ngrams      {grams}\n"
+    );
     text += &format!(
         "{}, {} on disk; {} since the base was written, {} in memory\n",
         Counted(in_base, "text"),

@@ -4,14 +4,15 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use orrery_term::{Term, TermId, TermKind};
+use orrery_term::{TermId, TermKind};
 use orrery_text::{Figures, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search};
 
 use super::file::{TextFile, text_error};
 use super::recent::{RECENT_BYTES_MAX, RecentPart, Taken};
 use super::rules::TextRules;
+use super::selection::Selection;
 use crate::delta::DeltaEntry;
-use crate::index::Permutation;
+use crate::index::{COLUMNS, Permutation};
 use crate::read_view::ReadView;
 use crate::snapshot::Snapshot;
 use crate::{Error, Result};
@@ -176,29 +177,16 @@ struct Selected<'s> {
     snapshot: &'s Snapshot,
     file: &'s TextFile,
     base_parts: &'s [OpenPart],
-    /// The ids of the predicates, if not all count.
-    predicates: Option<HashSet<u64>>,
+    selection: Selection,
 }
 
 impl<'s> Selected<'s> {
     fn new(snapshot: &'s Snapshot, file: &'s TextFile) -> Result<Self> {
-        let rules = file.rules();
-        let predicates = match rules.predicates.is_empty() {
-            true => None,
-            false => {
-                let mut ids = HashSet::new();
-                for iri in &rules.predicates {
-                    let id = snapshot.term_id(&Term::iri(iri.as_str()))?;
-                    ids.extend(id.map(TermId::bits));
-                }
-                Some(ids)
-            }
-        };
         Ok(Self {
             snapshot,
             file,
             base_parts: file.parts()?,
-            predicates,
+            selection: Selection::new(file.rules(), &|term| snapshot.term_id(term))?,
         })
     }
 
@@ -284,31 +272,75 @@ impl<'s> Selected<'s> {
         self.part(ids)
     }
 
-    /// Notes the object of a quad that was inserted, if the rules select it and it is not in an index yet.
+    /// Notes what a change brings in that is not in an index yet: the object of a quad that was inserted, if the rules select it; and where a subject
+    /// gets a class that counts, the objects of its quads. Of a text and a type that a state has and no index knows, one at least is a change that is looked at now, so the
+    /// other one is found in the state.
     fn take(
         &self,
         entry: &DeltaEntry,
         ids: &mut HashSet<u64>,
         new: &mut Vec<TermId>,
     ) -> Result<()> {
-        let [object, _, predicate, _] = entry.row;
+        if !entry.is_insertion {
+            return Ok(());
+        }
+        let [object, subject, predicate, graph] = entry.row;
+        if self.selection.is_type(predicate, object) {
+            self.take_all_of(TermId::from_bits(subject), ids, new)?;
+        }
+        if self.is_new(object, predicate, graph, ids)? {
+            let subject = TermId::from_bits(subject);
+            if self.selection.needs_class() && !self.has_class(subject)? {
+                return Ok(());
+            }
+            ids.insert(object);
+            new.push(TermId::from_bits(object));
+        }
+        Ok(())
+    }
+
+    /// Notes the objects of a subject that has a class.
+    fn take_all_of(
+        &self,
+        subject: TermId,
+        ids: &mut HashSet<u64>,
+        new: &mut Vec<TermId>,
+    ) -> Result<()> {
+        let Some(spog) = self.snapshot.index(Permutation::Spog) else {
+            return Ok(());
+        };
+        let mut wanted = [true; COLUMNS];
+        wanted[0] = false;
+        let mut scan = spog.scan(spog.range(&[subject])?, wanted);
+        while let Some(vector) = scan.next_vector()? {
+            let [predicates, objects, graphs] = [1, 2, 3].map(|column| vector.column(column));
+            for ((&predicate, &object), &graph) in predicates.iter().zip(objects).zip(graphs) {
+                if self.is_new(object, predicate, graph, ids)? {
+                    ids.insert(object);
+                    new.push(TermId::from_bits(object));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn has_class(&self, subject: TermId) -> Result<bool> {
+        let posg = self.snapshot.index(Permutation::Posg);
+        let mut posg = posg.map(|posg| posg.cursor());
+        self.selection.has_class(posg.as_mut(), subject)
+    }
+
+    /// Whether an object may be a text of the rules, but for its subject's class, and is in no index yet.
+    fn is_new(&self, object: u64, predicate: u64, graph: u64, ids: &HashSet<u64>) -> Result<bool> {
         let id = TermId::from_bits(object);
         let is_text = matches!(
             id.checked_kind(),
             Some(TermKind::Literal | TermKind::ShortString | TermKind::Delta)
         );
-        let is_selected = entry.is_insertion
-            && is_text
-            && self
-                .predicates
-                .as_ref()
-                .is_none_or(|predicates| predicates.contains(&predicate));
-        if !is_selected || ids.contains(&object) || self.is_in_base(id)? {
-            return Ok(());
-        }
-        ids.insert(object);
-        new.push(id);
-        Ok(())
+        Ok(is_text
+            && self.selection.takes(predicate, graph)
+            && !ids.contains(&object)
+            && !self.is_in_base(id)?)
     }
 
     fn is_in_base(&self, id: TermId) -> Result<bool> {

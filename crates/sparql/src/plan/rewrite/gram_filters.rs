@@ -8,7 +8,7 @@
 //! The filter stays and decides, so what is added takes nothing away as long as every literal is in it that can pass. Which ones are those:
 //!
 //! * The variable is the object of a pattern in the same group, so it has a value that stands in a quad; with a predicate that the index
-//!   covers, or the index covers all. If the index is of some languages, another filter has to say which language it is.
+//!   covers, or the index covers all; in a graph that it covers, and with a type beside it, if it is of some graphs or classes. If the index is of some languages, another filter has to say which language it is.
 //! * Of a term that is no string these functions are errors, but of its `STR`. There the objects of the predicate that are no strings come in too, if they are few.
 //!
 //! What is found is used where it is few: literals for [`ROWS_PER_CANDIDATE`] rows of the smallest pattern each, [`CANDIDATES_MAX`] at most. Before anything is read it is known how many
@@ -21,10 +21,11 @@ use std::sync::Arc;
 
 use orrery_storage::text::{TextReader, TextRules};
 use orrery_storage::{COLUMNS, Permutation};
+use orrery_term::vocabulary::rdf;
 use orrery_term::{Term, TermId, TermKind};
 use orrery_text::GramQuery;
 
-use crate::algebra::{Group, Item, Quad, Slot, Values, Var, VarSet};
+use crate::algebra::{Group, Item, Quad, Scope, Slot, Values, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::rewrite::text_tests::{TextTest, language};
@@ -124,7 +125,7 @@ impl Planner<'_> {
         for item in &group.items {
             if let Item::Quad(quad) = item
                 && quad.object == Slot::Variable(var)
-                && self.is_covered(quad, rules)?
+                && self.is_covered(quad, group, rules)?
             {
                 covered = Some(quad.predicate);
                 break;
@@ -174,16 +175,69 @@ impl Planner<'_> {
         Ok(found)
     }
 
-    /// Whether the index has all strings that stand in the pattern's quads.
-    fn is_covered(&self, quad: &Quad, rules: &TextRules) -> Result<bool> {
-        if rules.predicates.is_empty() {
+    /// Whether the index has all strings that stand in the pattern's quads: by its predicate, its graph, and a type that the group asks of its subject.
+    fn is_covered(&self, quad: &Quad, group: &Group, rules: &TextRules) -> Result<bool> {
+        let has_predicate = match (rules.predicates.is_empty(), quad.predicate) {
+            (true, _) => true,
+            (false, Slot::Constant(predicate)) => {
+                self.iri_is(predicate, &|iri| rules.takes_predicate(iri))?
+            }
+            (false, Slot::Variable(_) | Slot::Absent) => false,
+        };
+        Ok(has_predicate
+            && self.is_in_graphs(&quad.scope, rules)?
+            && self.has_class(quad, group, rules)?)
+    }
+
+    fn is_in_graphs(&self, scope: &Scope, rules: &TextRules) -> Result<bool> {
+        if rules.graphs.is_empty() {
             return Ok(true);
         }
-        let Slot::Constant(predicate) = quad.predicate else {
-            return Ok(false);
+        let takes = |graph: TermId| match graph == TermId::DEFAULT_GRAPH {
+            true => Ok(rules.takes_graph(None)),
+            false => self.iri_is(graph, &|iri| rules.takes_graph(Some(iri))),
         };
-        match self.context.term(predicate)? {
-            Term::Iri(iri) => Ok(rules.takes_predicate(&iri)),
+        match scope {
+            Scope::Default => takes(TermId::DEFAULT_GRAPH),
+            Scope::Named(graph) => takes(*graph),
+            Scope::Union(graphs)
+            | Scope::NamedVariable {
+                allowed: Some(graphs),
+                ..
+            } => {
+                for graph in graphs.iter() {
+                    if !takes(*graph)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Scope::AllUnion | Scope::NamedVariable { allowed: None, .. } => Ok(false),
+        }
+    }
+
+    /// Whether another pattern of the group says that the subject has a class of the rules: in whichever graph, as the index has it.
+    fn has_class(&self, quad: &Quad, group: &Group, rules: &TextRules) -> Result<bool> {
+        if rules.classes.is_empty() {
+            return Ok(true);
+        }
+        for item in &group.items {
+            if let Item::Quad(other) = item
+                && other.subject == quad.subject
+                && let (Slot::Constant(predicate), Slot::Constant(class)) =
+                    (other.predicate, other.object)
+                && self.iri_is(predicate, &|iri| iri == rdf::TYPE)?
+                && self.iri_is(class, &|iri| rules.classes.iter().any(|known| known == iri))?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn iri_is(&self, id: TermId, is_asked: &dyn Fn(&str) -> bool) -> Result<bool> {
+        match self.context.term(id)? {
+            Term::Iri(iri) => Ok(is_asked(&iri)),
             _ => Ok(false),
         }
     }
