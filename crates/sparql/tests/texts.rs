@@ -7,11 +7,14 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use orrery_runtime::{Adjacencies, Remade};
 use orrery_sparql::QueryOptions;
-use orrery_storage::text::TextRules;
+use orrery_storage::text::{TextReader, TextRules};
 use orrery_storage::{
-    Asker, At, CommitOptions, Database, GraphNames, ReadScope, SmallQuad, build_small, verify,
+    Asker, At, CommitOptions, Database, Error as StorageError, GraphNames, ReadScope, SmallQuad,
+    build_small, verify,
 };
 use orrery_term::{Literal, Term};
 use proptest::prelude::*;
@@ -390,6 +393,53 @@ fn a_class_brings_texts_in_and_takes_them_away() {
     writer.checkpoint().unwrap();
     change(":a a :Wine .", true);
     assert_eq!(found(), ["e=<http://e/a>", "e=<http://e/new>"]);
+}
+
+/// Something else that is kept in the same memory.
+#[derive(Debug)]
+struct Other;
+
+impl Remade for Other {
+    fn used(&self) -> u64 {
+        0
+    }
+
+    fn give_up(&self) {}
+}
+
+#[test]
+fn texts_that_came_take_memory_that_others_can_have() {
+    const ROOM: u64 = 64 << 20;
+    let fixture = wines();
+    let writer = fixture.writer();
+    let later = "@prefix : <http://e/> . :n :note \"a wine that came later, with a label\" .";
+    Fixture::commit(&writer, later, true);
+    let view = fixture.engine.database().view_of_process();
+    let kept_bytes = || view.snapshot().text_bytes().unwrap().1;
+    let documents = |memory: &Adjacencies| {
+        let reader = TextReader::within(&view, memory)?;
+        Ok::<u64, StorageError>(reader.unwrap().documents()?.1)
+    };
+    let tight = Adjacencies::new(1_000);
+    let refused = documents(&tight).unwrap_err();
+    assert!(
+        matches!(refused, StorageError::TextsBehind { .. }),
+        "{refused}"
+    );
+    assert!(kept_bytes() < 1_000 && tight.counts().bytes < 1_000);
+    let memory = Adjacencies::new(ROOM);
+    for _ in 0..2 {
+        assert_eq!(documents(&memory).unwrap(), 1);
+        assert_eq!(memory.counts().bytes, kept_bytes());
+        let reader = TextReader::within(&view, &memory).unwrap().unwrap();
+        let other = Arc::new(Other);
+        assert!(memory.keep(&other, ROOM, || Some(ROOM)));
+        assert_eq!(kept_bytes(), 0);
+        // Who has begun keeps what they have; who comes then makes it again, in the place of the other.
+        assert_eq!(reader.documents().unwrap().1, 1);
+        assert_eq!(documents(&memory).unwrap(), 1);
+        assert_eq!(memory.counts().bytes, kept_bytes());
+    }
 }
 
 #[test]

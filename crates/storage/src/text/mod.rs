@@ -35,6 +35,7 @@ mod stored_file;
 mod verify;
 
 pub use reader::TextReader;
+pub use recent::{RecentTexts, TextMemory};
 pub use rules::{TextEntry, TextRules};
 
 pub(crate) use build::{TEXT_MEMORY_BYTES, TEXT_PREFIX, write_texts};

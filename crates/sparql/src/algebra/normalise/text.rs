@@ -56,7 +56,8 @@ impl Normaliser<'_> {
         self.has_texts = true;
         let request = Request::of(inner)?;
         let view = Arc::clone(self.context.view());
-        let reader = TextReader::new(&view)?.ok_or_else(no_index)?;
+        let reader =
+            TextReader::within(&view, &**self.context.adjacencies())?.ok_or_else(no_index)?;
         let rules = reader.rules().cloned().unwrap_or_default();
         let rule = Rule::of(&rules, &view)?;
         let search = Search {
@@ -99,7 +100,8 @@ impl Normaliser<'_> {
             QueryError::unsupported(format!("{} {:?}: {error}", found.name, found.query))
         })?;
         let view = Arc::clone(self.context.view());
-        let reader = TextReader::new(&view)?.ok_or_else(no_index)?;
+        let reader =
+            TextReader::within(&view, &**self.context.adjacencies())?.ok_or_else(no_index)?;
         let rules = reader.rules().cloned().unwrap_or_default();
         let search = Search {
             view: &view,

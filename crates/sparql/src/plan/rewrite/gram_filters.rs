@@ -14,7 +14,8 @@
 //! What is found is used where it is few: literals for [`ROWS_PER_CANDIDATE`] rows of the smallest pattern each, [`CANDIDATES_MAX`] at most. Before anything is read it is known how many
 //! postings that takes. A plan for such a filter is not kept: what was found is of one state, and one needle is rare where another is not.
 //!
-//! Of who does not see all graphs, literals that stand in no quad of the predicate that they see are left out before they are counted.
+//! Literals that stand in no quad of the predicate are left out before they are counted: a walk over its objects, where the filter would decode them. Of who does not see all graphs, a quad
+//! that they see.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -250,7 +251,7 @@ impl Planner<'_> {
         (most, postings_max): (usize, u64),
     ) -> Result<Option<Vec<TermId>>> {
         let view = self.context.view();
-        let Some(reader) = TextReader::for_grams(view)? else {
+        let Some(reader) = TextReader::for_grams(view, &**self.context.adjacencies())? else {
             return Ok(None);
         };
         // What hidden texts there are must not decide whether the index is used, as far as it can be afforded.
@@ -277,22 +278,26 @@ impl Planner<'_> {
         if !searched? || count > raw_most {
             return Ok(None);
         }
-        if sees_all {
-            return Ok(Some(found));
-        }
-        let (permutation, before) = match predicate {
-            Some(_) => (Permutation::Posg, predicate.as_slice()),
-            None => (Permutation::Ospg, [].as_slice()),
+        let (permutation, mut prefix) = match predicate {
+            // All stand in some quad.
+            None if sees_all => return Ok(Some(found)),
+            None => (Permutation::Ospg, Vec::new()),
+            // The filter would decode the texts of other predicates, too, which may be long; here each is a step of a walk.
+            Some(predicate) => (Permutation::Posg, vec![predicate]),
         };
         let Some(index) = view.index(permutation) else {
             return Ok(None);
         };
+        found.sort_unstable();
+        let mut cursor = index.cursor();
         let mut seen = Vec::new();
         for id in found {
             patience.check()?;
-            if !index.range(&[before, &[id]].concat())?.is_empty() {
+            prefix.push(id);
+            if !cursor.seek(&prefix)?.is_empty() {
                 seen.push(id);
             }
+            prefix.pop();
         }
         Ok(Some(seen))
     }
