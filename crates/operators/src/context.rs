@@ -127,7 +127,7 @@ impl QueryContext {
     }
 
     /// The adjacencies in memory.
-    pub(crate) fn adjacencies(&self) -> &Arc<Adjacencies> {
+    pub fn adjacencies(&self) -> &Arc<Adjacencies> {
         &self.adjacencies
     }
 

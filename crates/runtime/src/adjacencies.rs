@@ -11,7 +11,7 @@
 //! queries that look up little never pay for it, and none pays much more than twice. One that was given up has to be missed twice as often to
 //! come back, so that predicates that do not fit into the memory together do not drive each other out for ever.
 //!
-//! What else is made of files, can be made again and is worth keeping ([`Remade`]: the index of places) is kept in the same memory, and goes by the same rule.
+//! What else is made of files, can be made again and is worth keeping ([`Remade`]: the index of places, texts that came since the base was written) is kept in the same memory, and goes by the same rule.
 //!
 //! The adjacencies themselves are kept beside the files that they are made of ([`AdjacencySlot`]) and go with them. An
 //! [`Adjacencies`] is the sum of all of one engine: their memory is at most what it was given, and the one that was not used for
@@ -22,6 +22,7 @@ use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use orrery_storage::adjacency::Build;
+use orrery_storage::text::{RecentTexts, TextMemory};
 use orrery_storage::{
     Adjacency, AdjacencySlot, BaseChange, DerivedIndex, IndexView, Permutation, ReadView,
 };
@@ -216,6 +217,35 @@ impl Adjacencies {
         true
     }
 
+    /// Keeps something with so many bytes in all, in place of what it had, if there is room, for which others are given up. Else it keeps what it had.
+    fn hold_other(&self, kept: &Arc<dyn Remade>, bytes: u64) -> bool {
+        let mut all = self.kept.lock();
+        all.forget_gone();
+        let of = Arc::downgrade(kept);
+        let is_it = |slot: &Kept| match &slot.what {
+            KeptThing::Other(other) => std::ptr::addr_eq(other.as_ptr(), of.as_ptr()),
+            KeptThing::Adjacency { .. } => false,
+        };
+        let at = all.slots.iter().position(is_it);
+        // Not in the list, so that it is not given up for itself.
+        let had = at.map(|at| all.slots.swap_remove(at));
+        let had_bytes = had.map_or(0, |had| had.bytes);
+        all.bytes -= had_bytes;
+        let mut has_room = true;
+        while has_room && all.bytes + bytes > self.bytes_max {
+            has_room = all.give_up_oldest();
+        }
+        let bytes = if has_room { bytes } else { had_bytes };
+        all.bytes += bytes;
+        if bytes > 0 {
+            all.slots.push(Kept {
+                what: KeptThing::Other(of),
+                bytes,
+            });
+        }
+        has_room
+    }
+
     /// Does some work on the one thread in the background, if it has none. Whether it has begun.
     pub fn in_background(
         self: &Arc<Self>,
@@ -324,6 +354,24 @@ impl Adjacencies {
         }
         kept.bytes += bytes;
         true
+    }
+}
+
+impl Remade for RecentTexts {
+    fn used(&self) -> u64 {
+        Self::used(self)
+    }
+
+    fn give_up(&self) {
+        Self::give_up(self);
+    }
+}
+
+impl TextMemory for Adjacencies {
+    fn hold(&self, texts: &Arc<RecentTexts>, bytes: u64) -> bool {
+        texts.set_used(self.now());
+        let texts: Arc<dyn Remade> = Arc::<RecentTexts>::clone(texts);
+        self.hold_other(&texts, bytes)
     }
 }
 

@@ -68,6 +68,7 @@ mod stages;
 mod stalls;
 mod state;
 mod stream_body;
+mod texts;
 mod times;
 mod tls;
 mod traces;

@@ -9,6 +9,9 @@ pub(crate) const GRAPHS: &str = "/graphs";
 /// What tells whether the server is up.
 pub(crate) const HEALTH: &str = "/health";
 
+/// The index of texts.
+pub(crate) const TEXTS: &str = "/text";
+
 /// What the server counts, for Prometheus; there and on the admin socket.
 pub(crate) const METRICS: &str = "/metrics";
 
@@ -33,6 +36,8 @@ pub(crate) const ASK: &str = "GET, HEAD, POST, OPTIONS";
 
 pub(crate) const DO: &str = "POST, OPTIONS";
 
+const MAKE: &str = "GET, HEAD, POST, DELETE, OPTIONS";
+
 const END: &str = "DELETE, OPTIONS";
 
 /// Of the server as a whole, for `OPTIONS *`.
@@ -44,6 +49,7 @@ pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
         "/" | "/console.js" | "/console.css" | "/changes" | HEALTH | METRICS => Some(READ),
         "/sparql" | "/sparql/" | "/explain" | "/prefixes" => Some(ASK),
         "/checkpoint" | "/compact" | "/sql" => Some(DO),
+        TEXTS => Some(MAKE),
         "*" => Some(ALL),
         path => {
             let rest = path.strip_prefix(GRAPHS)?;

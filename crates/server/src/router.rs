@@ -8,6 +8,7 @@
 //! | `/changes` | what was committed since, as RDF Patch |
 //! | `/explain` | the plan of a query, as text |
 //! | `/prefixes` | the prefixes that queries need not declare |
+//! | `/text` | the index of texts |
 //! | `/health` | JSON for load balancers and people |
 //! | `/metrics` | what the server counts, for Prometheus |
 //! | `/` | the console |
@@ -38,7 +39,9 @@ use crate::state::ServerState;
 use crate::stream_body::{self};
 use crate::traces::Tracer;
 use crate::writes::Writes;
-use crate::{changes, console, description, graphs, health, metrics_page, prefixes, sql, updates};
+use crate::{
+    changes, console, description, graphs, health, metrics_page, prefixes, sql, texts, updates,
+};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Extension, Request, State};
@@ -239,6 +242,10 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         .route("/changes", known(get(change_feed)))
         .route("/checkpoint", known(post(checkpoint)))
         .route("/compact", known(post(compaction)))
+        .route(
+            paths::TEXTS,
+            known(get(list_texts).post(make_texts).delete(give_texts_up)),
+        )
         .route("/prefixes", known(get(list_prefixes).post(change_prefixes)))
         .route("/graphs", any(graph_store))
         .route("/graphs/", any(graph_store))
@@ -374,6 +381,27 @@ async fn change_prefixes(State(state): State<Arc<ServerState>>, request: Request
     let (parts, _) = request.into_parts();
     let changed = prefixes::change(&state, &parts).await;
     changed.unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+/// `/text`
+async fn list_texts(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let listed = texts::list(&state, &parts).await;
+    listed.unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+/// `/text`
+async fn make_texts(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let made = texts::make(&state, &parts).await;
+    made.unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+/// `/text`
+async fn give_texts_up(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let given_up = texts::give_up(&state, &parts).await;
+    given_up.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
 /// `/explain`

@@ -23,6 +23,7 @@ fn rules(predicates: &[&str], languages: &[&str]) -> TextRules {
         predicates: predicates.iter().map(|p| format!("http://e/{p}")).collect(),
         languages: languages.iter().map(|&tag| tag.to_owned()).collect(),
         grams: true,
+        ..TextRules::default()
     }
 }
 
@@ -149,7 +150,9 @@ fn text_test() -> impl Strategy<Value = String> {
 }
 
 fn pattern(test: &str, number: usize) -> String {
-    match number % 8 {
+    match number % 10 {
+        8 => format!("?s :p1 ?l ; a :C0 FILTER({test})"),
+        9 => format!("GRAPH :g1 {{ ?s :p1 ?l . ?s a :C0 FILTER({test}) }}"),
         0 => format!("?s :p1 ?l FILTER({test})"),
         1 => format!("?s :p1 ?l . ?s :p2 ?m FILTER({test})"),
         2 => format!("?s ?p ?l FILTER({test})"),
@@ -177,9 +180,15 @@ fn quad() -> impl Strategy<Value = String> {
         4 => ["123", "1.5", ":abk", "true", "\"2012-12-12\"^^xsd:date"][text.len() % 5].to_owned(),
         _ => format!("\"{text}\""),
     });
-    (0..6_u8, 1..3_u8, object, 0..3_u8).prop_map(|(s, p, object, graph)| match graph {
-        0 => format!(":s{s} :p{p} {object} ."),
-        _ => format!(":g{graph} {{ :s{s} :p{p} {object} }}"),
+    (0..6_u8, 0..3_u8, object, 0..3_u8).prop_map(|(s, p, object, graph)| {
+        let triple = match p {
+            0 => format!(":s{s} a :C{}", object.len() % 2),
+            _ => format!(":s{s} :p{p} {object}"),
+        };
+        match graph {
+            0 => format!("{triple} ."),
+            _ => format!(":g{graph} {{ {triple} }}"),
+        }
     })
 }
 
@@ -202,9 +211,13 @@ proptest! {
         (predicates, languages) in prop::sample::select(vec![
             (&[][..], &[][..]), (&["p1"][..], &[][..]), (&["p1", "p2"][..], &["en"][..]), (&[][..], &["", "de"][..]),
         ]),
-        tests in prop::collection::vec((text_test(), 0..8_usize), 6),
+        classes in prop::sample::select(vec![&[][..], &[][..], &["http://e/C0"][..]]),
+        graphs in prop::sample::select(vec![&[][..], &[][..], &[""][..], &["http://e/g1"][..]]),
+        tests in prop::collection::vec((text_test(), 0..10_usize), 6),
     ) {
-        let fixture = fixture(&trig(&base), rules(predicates, languages));
+        let owned = |iris: &[&str]| iris.iter().map(|&iri| iri.to_owned()).collect();
+        let rules = TextRules { classes: owned(classes), graphs: owned(graphs), ..rules(predicates, languages) };
+        let fixture = fixture(&trig(&base), rules);
         let writer = fixture.writer();
         let mut states = vec![fixture.engine.database().snapshot()];
         let mut now: BTreeSet<String> = base;
@@ -247,7 +260,7 @@ fn the_index_is_used_where_it_has_all_that_can_pass() {
     let english = fixture(LABELS, rules(&["label"], &["en"]));
     let process = QueryOptions::of_process();
     for (pattern, expected) in [
-        // Literals of all graphs, of which the pattern finds its own.
+        // Labels of all graphs, of which the pattern finds its own.
         (
             "?s :label ?l FILTER(CONTAINS(?l, \"singing\"))",
             [Some(3), Some(3), None],
@@ -275,7 +288,7 @@ fn the_index_is_used_where_it_has_all_that_can_pass() {
         ),
         (
             "?s :note ?l FILTER(CONTAINS(?l, \"singing\"))",
-            [Some(3), None, None],
+            [Some(1), None, None],
         ),
         (
             "?s ?p ?l FILTER(CONTAINS(?l, \"singing\"))",
@@ -296,7 +309,7 @@ fn the_index_is_used_where_it_has_all_that_can_pass() {
         // The filter lets no row through that the optional part did not match, so it is not optional.
         (
             "?s :label ?m OPTIONAL { ?s :note ?l } FILTER(CONTAINS(?l, \"singing\"))",
-            [Some(3), None, None],
+            [Some(1), None, None],
         ),
         (
             "?l :label ?m FILTER(CONTAINS(?l, \"singing\"))",
@@ -311,6 +324,47 @@ fn the_index_is_used_where_it_has_all_that_can_pass() {
         let found = [&all, &labels, &english].map(|fixture| {
             rows(fixture, &query, &process);
             looked_up(fixture, &query, &process)
+        });
+        assert_eq!(found, expected, "{pattern}");
+    }
+}
+
+#[test]
+fn an_index_of_a_class_or_a_graph_is_used_where_the_pattern_asks_for_it() {
+    let data = format!("{LABELS} :a a :Bird . :b a :Ship . :hidden {{ :h a :Bird }}");
+    let owned = |iri: &str| vec![iri.to_owned()];
+    let of_class = TextRules {
+        classes: owned("http://e/Bird"),
+        ..rules(&[], &[])
+    };
+    let of_graph = TextRules {
+        graphs: owned("http://e/hidden"),
+        ..rules(&[], &[])
+    };
+    let of_default = TextRules {
+        graphs: owned(""),
+        ..rules(&[], &[])
+    };
+    let stores = [of_class, of_graph, of_default].map(|rules| fixture(&data, rules));
+    for (pattern, expected) in [
+        ("?s :label ?l", [None, None, Some(2)]),
+        ("?s :label ?l . ?s a :Bird", [Some(3), None, Some(2)]),
+        ("?s :label ?l . ?s a :Ship", [None, None, Some(2)]),
+        ("?s :label ?l . ?t a :Bird", [None, None, Some(2)]),
+        ("GRAPH :hidden { ?s :label ?l }", [None, Some(2), None]),
+        (
+            "GRAPH :hidden { ?s :label ?l . ?s a :Bird }",
+            [Some(3), Some(2), None],
+        ),
+        ("GRAPH ?g { ?s :label ?l }", [None, None, None]),
+    ] {
+        let query = format!(
+            "PREFIX : <http://e/> SELECT * {{ {pattern} FILTER(CONTAINS(?l, \"singing\")) }}"
+        );
+        let process = QueryOptions::of_process();
+        let found = [0, 1, 2].map(|at| {
+            rows(&stores[at], &query, &process);
+            looked_up(&stores[at], &query, &process)
         });
         assert_eq!(found, expected, "{pattern}");
     }

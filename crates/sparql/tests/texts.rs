@@ -7,11 +7,14 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use orrery_runtime::{Adjacencies, Remade};
 use orrery_sparql::QueryOptions;
-use orrery_storage::text::TextRules;
+use orrery_storage::text::{TextReader, TextRules};
 use orrery_storage::{
-    Asker, At, CommitOptions, Database, GraphNames, ReadScope, SmallQuad, build_small, verify,
+    Asker, At, CommitOptions, Database, Error as StorageError, GraphNames, ReadScope, SmallQuad,
+    build_small, verify,
 };
 use orrery_term::{Literal, Term};
 use proptest::prelude::*;
@@ -27,21 +30,37 @@ const WORDS: [&str; 8] = [
     "red", "wine", "wines", "white", "cellar", "old", "a", "house",
 ];
 
+const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
+
+/// Where a search looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    DefaultGraph,
+    /// `GRAPH <http://e/g1>`.
+    Named,
+    /// All graphs as one.
+    Union,
+}
+
 fn iri(name: String) -> Term<'static> {
     Term::iri(format!("http://e/{name}"))
 }
 
-/// Short strings are in ids, long ones in dictionaries; some have a language.
+/// Short strings are in ids, long ones in dictionaries; some have a language. Some quads are types.
 fn quad() -> impl Strategy<Value = SmallQuad> {
     let words = prop::collection::vec(prop::sample::select(&WORDS[..]), 1..5);
-    (0..6_u8, 0..3_u8, words, 0..3_u8, 0..3_u8).prop_map(|(s, p, words, language, graph)| {
+    (0..6_u8, 0..4_u8, words, 0..3_u8, 0..3_u8).prop_map(|(s, p, words, language, graph)| {
+        let graph = (graph > 0).then(|| iri(format!("g{graph}")));
+        if p == 3 {
+            let class = iri(format!("C{language}"));
+            return (iri(format!("s{s}")), Term::iri(RDF_TYPE), class, graph);
+        }
         let text = words.join(" ");
         let object = match language {
             0 => Term::language(text, "en"),
             1 => Term::language(text, "de-at"),
             _ => Term::string(text),
         };
-        let graph = (graph > 0).then(|| iri(format!("g{graph}")));
         (iri(format!("s{s}")), iri(format!("p{p}")), object, graph)
     })
 }
@@ -78,27 +97,39 @@ fn expected(
     rules: &TextRules,
     words: [&str; 2],
     is_or: bool,
-    graph: Option<&str>,
+    place: Place,
 ) -> Vec<String> {
-    let mut rows = Vec::new();
+    let is_seen = |name: &Option<Term<'static>>| match place {
+        Place::DefaultGraph => name.is_none(),
+        Place::Named => name == &Some(iri("g1".to_owned())),
+        Place::Union => true,
+    };
+    let among = |known: &[String], term: &Term<'_>| {
+        let written = term.to_string();
+        known.iter().any(|iri| format!("<{iri}>") == written)
+    };
+    // As a pattern for the type beside the search would find it.
+    let has_class = |subject: &Term<'static>| {
+        let mut types = quads.iter().filter(|quad| quad.1 == Term::iri(RDF_TYPE));
+        rules.classes.is_empty()
+            || types.any(|(of, _, class, name)| {
+                of == subject && is_seen(name) && among(&rules.classes, class)
+            })
+    };
+    let mut triples = BTreeSet::new();
     for (subject, predicate, object, name) in quads {
         let Term::Literal(Literal { lexical, .. }) = object else {
-            panic!("a literal");
+            continue;
         };
         let Some((_, tag)) = rules.text_of(object) else {
             continue;
         };
-        let predicate = predicate.to_string();
-        let is_covered = rules.predicates.is_empty()
-            || rules
-                .predicates
-                .iter()
-                .any(|known| format!("<{known}>") == predicate);
-        let is_there = match (graph, name) {
-            (None, None) => true,
-            (Some(graph), Some(name)) => name.to_string() == format!("<{graph}>"),
-            (None, Some(_)) | (Some(_), None) => false,
-        };
+        let is_covered = rules.predicates.is_empty() || among(&rules.predicates, predicate);
+        let is_in_graphs = rules.graphs.is_empty()
+            || match name {
+                None => rules.graphs.iter().any(String::is_empty),
+                Some(name) => among(&rules.graphs, name),
+            };
         let is_stemmed = tag.is_some();
         let has = |word: &str| {
             let mut all = lexical.split(' ');
@@ -108,36 +139,59 @@ fn expected(
             true => has(words[0]) || has(words[1]),
             false => has(words[0]) && has(words[1]),
         };
-        if is_covered && is_there && is_found {
-            rows.push(format!("{subject} {object}"));
+        if is_covered && is_in_graphs && is_seen(name) && is_found && has_class(subject) {
+            triples.insert((subject.clone(), predicate.clone(), object.clone()));
         }
     }
+    let rows = triples
+        .iter()
+        .map(|(subject, _, object)| format!("{subject} {object}"));
+    let mut rows: Vec<String> = rows.collect();
     rows.sort();
     rows
 }
 
-fn query(words: [&str; 2], is_or: bool, graph: Option<&str>, rest: &str) -> String {
+fn query(words: [&str; 2], is_or: bool, place: Place, rest: &str) -> String {
     let [one, other] = words;
     let both = if is_or { "OR" } else { "AND" };
     let search = format!(
         "SERVICE text:search {{ [] text:query \"{one} {both} {other}\" ; text:entity ?s ; text:literal ?l {rest} }}"
     );
-    match graph {
-        None => format!("SELECT ?s ?l {{ {search} }}"),
-        Some(graph) => format!("SELECT ?s ?l {{ GRAPH <{graph}> {{ {search} }} }}"),
+    match place {
+        Place::DefaultGraph | Place::Union => format!("SELECT ?s ?l {{ {search} }}"),
+        Place::Named => format!("SELECT ?s ?l {{ GRAPH <http://e/g1> {{ {search} }} }}"),
     }
 }
 
 fn rules() -> impl Strategy<Value = TextRules> {
     let predicates = prop::sample::select(vec![vec![], vec![0], vec![0, 2, 9]]);
     let languages = prop::sample::select(vec![vec![], vec!["en"], vec!["", "de"]]);
-    (predicates, languages).prop_map(|(predicates, languages)| TextRules {
-        predicates: predicates
-            .iter()
-            .map(|p| format!("http://e/p{p}"))
-            .collect(),
-        languages: languages.into_iter().map(str::to_owned).collect(),
-        grams: false,
+    let classes = prop::sample::select(vec![vec![], vec![], vec![0], vec![0, 1, 9]]);
+    let graphs = prop::sample::select(vec![
+        vec![],
+        vec![],
+        vec![""],
+        vec!["g1"],
+        vec!["", "g1", "g9"],
+    ]);
+    (predicates, languages, classes, graphs).prop_map(|(predicates, languages, classes, graphs)| {
+        let iris = |letter: char, numbers: Vec<u8>| {
+            let iris = numbers
+                .iter()
+                .map(|number| format!("http://e/{letter}{number}"));
+            iris.collect()
+        };
+        let graph = |name: &str| match name {
+            "" => String::new(),
+            name => format!("http://e/{name}"),
+        };
+        TextRules {
+            predicates: iris('p', predicates),
+            languages: languages.into_iter().map(str::to_owned).collect(),
+            classes: iris('C', classes),
+            graphs: graphs.into_iter().map(graph).collect(),
+            grams: false,
+        }
     })
 }
 
@@ -166,27 +220,30 @@ proptest! {
             if checkpoints {
                 store.writer.checkpoint().unwrap();
             }
-            for graph in [None, Some("http://e/g1")] {
-                let found = asked(&store, &query(words, is_or, graph, ""), &QueryOptions::of_process());
-                prop_assert_eq!(&found, &expected(&now, &rules, words, is_or, graph));
+            for place in [Place::DefaultGraph, Place::Named, Place::Union] {
+                let options = QueryOptions { union_default_graph: place == Place::Union, ..QueryOptions::of_process() };
+                let found = asked(&store, &query(words, is_or, place, ""), &options);
+                prop_assert_eq!(&found, &expected(&now, &rules, words, is_or, place));
                 // With room for all, a limit changes nothing.
-                let found = asked(&store, &query(words, is_or, graph, "; text:limit 1000"), &QueryOptions::of_process());
-                prop_assert_eq!(&found, &expected(&now, &rules, words, is_or, graph));
+                let found = asked(&store, &query(words, is_or, place, "; text:limit 1000"), &options);
+                prop_assert_eq!(&found, &expected(&now, &rules, words, is_or, place));
                 // Of who sees one graph: the same as over a database with nothing else.
                 let mut names = GraphNames::default();
                 names.named.insert(iri("g1".to_owned()));
                 let scope = ReadScope::only(Asker::Process, names);
-                let options = QueryOptions { scope, ..QueryOptions::of_process() };
-                let found = asked(&store, &query(words, is_or, graph, "; text:score ?score"), &options);
+                let options = QueryOptions { scope, ..options };
                 let seen: Quads = now.iter().filter(|quad| quad.3 == Some(iri("g1".to_owned()))).cloned().collect();
-                prop_assert_eq!(&found, &expected(&seen, &rules, words, is_or, graph));
+                for rest in ["; text:score ?score", "; text:limit 1000"] {
+                    let found = asked(&store, &query(words, is_or, place, rest), &options);
+                    prop_assert_eq!(&found, &expected(&seen, &rules, words, is_or, place));
+                }
             }
         }
         for (commit, state) in &states {
             let snapshot = store.engine.database().snapshot_at(At::Commit(*commit)).unwrap();
             let options = QueryOptions { snapshot: Some(snapshot), ..QueryOptions::of_process() };
-            let found = asked(&store, &query(words, is_or, None, ""), &options);
-            prop_assert_eq!(&found, &expected(state, &rules, words, is_or, None), "commit {}", commit);
+            let found = asked(&store, &query(words, is_or, Place::DefaultGraph, ""), &options);
+            prop_assert_eq!(&found, &expected(state, &rules, words, is_or, Place::DefaultGraph), "commit {}", commit);
         }
         let directory = store.directory.path().to_path_buf();
         let Store { engine, writer, directory: kept, .. } = store;
@@ -198,8 +255,8 @@ proptest! {
         let rebuilt = database.set_text_rules(Some(rules.clone()), None).unwrap();
         prop_assert_eq!(rebuilt.commit(), *states.keys().last().unwrap());
         let store = Store::over(database, kept);
-        let found = asked(&store, &query(words, is_or, None, ""), &QueryOptions::of_process());
-        prop_assert_eq!(&found, &expected(&now, &rules, words, is_or, None));
+        let found = asked(&store, &query(words, is_or, Place::DefaultGraph, ""), &QueryOptions::of_process());
+        prop_assert_eq!(&found, &expected(&now, &rules, words, is_or, Place::DefaultGraph));
     }
 }
 
@@ -291,6 +348,98 @@ fn searches_as_other_stores_write_them_are_understood() {
     let query = "SELECT ?e { ?e rdfs:label ?l . ?l <bif:contains> ?words }";
     let error = fixture.ask(query).unwrap_err().to_string();
     assert!(error.contains("a variable and a string"), "{error}");
+}
+
+/// The type may come before the text or after it, in a commit or in the base; and go.
+#[test]
+fn a_class_brings_texts_in_and_takes_them_away() {
+    let fixture = Fixture::new(WINES);
+    let database = fixture.engine.database();
+    let rules = TextRules {
+        classes: vec!["http://e/Wine".to_owned()],
+        graphs: vec![String::new()],
+        ..TextRules::default()
+    };
+    database.set_text_rules(Some(rules), None).unwrap();
+    let writer = fixture.writer();
+    let change = |turtle: &str, is_insertion| {
+        let turtle = format!("@prefix : <http://e/> . {turtle}");
+        Fixture::commit(&writer, &turtle, is_insertion);
+    };
+    let found = || {
+        let query = "SELECT ?e { SERVICE text:search { [] text:query \"wine OR rouge\" ; text:entity ?e } }";
+        let mut found = rows(&fixture, query);
+        let alone = "SELECT ?l { VALUES ?l { \"vin rouge\"@fr } ?l <bif:contains> \"rouge\" }";
+        found.extend(rows(&fixture, alone));
+        found.sort();
+        found
+    };
+    assert_eq!(found(), [""; 0]);
+    change(":a a :Wine . :d a :Cheese . :g { :e a :Wine }", true);
+    assert_eq!(found(), ["e=<http://e/a>"]);
+    change(":d a :Wine . :new a :Wine ; :note \"a new wine\" .", true);
+    let rouge = "l=\"vin rouge\"@fr";
+    assert_eq!(
+        found(),
+        [
+            "e=<http://e/a>",
+            "e=<http://e/d>",
+            "e=<http://e/new>",
+            rouge
+        ]
+    );
+    change(":d a :Wine . :a a :Wine .", false);
+    assert_eq!(found(), ["e=<http://e/new>"]);
+    writer.checkpoint().unwrap();
+    change(":a a :Wine .", true);
+    assert_eq!(found(), ["e=<http://e/a>", "e=<http://e/new>"]);
+}
+
+/// Something else that is kept in the same memory.
+#[derive(Debug)]
+struct Other;
+
+impl Remade for Other {
+    fn used(&self) -> u64 {
+        0
+    }
+
+    fn give_up(&self) {}
+}
+
+#[test]
+fn texts_that_came_take_memory_that_others_can_have() {
+    const ROOM: u64 = 64 << 20;
+    let fixture = wines();
+    let writer = fixture.writer();
+    let later = "@prefix : <http://e/> . :n :note \"a wine that came later, with a label\" .";
+    Fixture::commit(&writer, later, true);
+    let view = fixture.engine.database().view_of_process();
+    let kept_bytes = || view.snapshot().text_bytes().unwrap().1;
+    let documents = |memory: &Adjacencies| {
+        let reader = TextReader::within(&view, memory)?;
+        Ok::<u64, StorageError>(reader.unwrap().documents()?.1)
+    };
+    let tight = Adjacencies::new(1_000);
+    let refused = documents(&tight).unwrap_err();
+    assert!(
+        matches!(refused, StorageError::TextsBehind { .. }),
+        "{refused}"
+    );
+    assert!(kept_bytes() < 1_000 && tight.counts().bytes < 1_000);
+    let memory = Adjacencies::new(ROOM);
+    for _ in 0..2 {
+        assert_eq!(documents(&memory).unwrap(), 1);
+        assert_eq!(memory.counts().bytes, kept_bytes());
+        let reader = TextReader::within(&view, &memory).unwrap().unwrap();
+        let other = Arc::new(Other);
+        assert!(memory.keep(&other, ROOM, || Some(ROOM)));
+        assert_eq!(kept_bytes(), 0);
+        // Who has begun keeps what they have; who comes then makes it again, in the place of the other.
+        assert_eq!(reader.documents().unwrap().1, 1);
+        assert_eq!(documents(&memory).unwrap(), 1);
+        assert_eq!(memory.counts().bytes, kept_bytes());
+    }
 }
 
 #[test]

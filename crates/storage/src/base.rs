@@ -4,6 +4,7 @@
 //! the only thing that is decoded. All snapshots over a base share it, and its delta dictionary; its files
 //! stay readable while one of them lives, whatever writers do.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -28,9 +29,26 @@ pub(crate) const BASE_PERMUTATIONS: [Permutation; 4] = [
     Permutation::Ospg,
 ];
 
-/// An open base.
+/// An open base. Its index of texts may change by itself; then there is another base with the same files and the same delta dictionary, so that ids stay
+/// what they are.
 #[derive(Debug)]
 pub(crate) struct Base {
+    files: Arc<BaseFiles>,
+    /// The index of its texts, if there is one.
+    text: Option<TextFile>,
+}
+
+impl Deref for Base {
+    type Target = BaseFiles;
+
+    fn deref(&self) -> &BaseFiles {
+        &self.files
+    }
+}
+
+/// What an open base is without its index of texts.
+#[derive(Debug)]
+pub(crate) struct BaseFiles {
     directory: PathBuf,
     /// Name of the segment's directory.
     name: String,
@@ -41,8 +59,6 @@ pub(crate) struct Base {
     default_gspo: OnceLock<Arc<QuadIndex>>,
     statistics: Statistics,
     statistics_file: BlockFile,
-    /// The index of its texts, if there is one.
-    text: Option<TextFile>,
     pub(crate) delta_dictionary: DeltaDictionary,
 }
 
@@ -98,6 +114,43 @@ impl Base {
         directory: PathBuf,
         entry: &BaseEntry,
     ) -> Result<Self> {
+        let files = BaseFiles::open(file_system, directory, entry)?;
+        let (files, text) = (Arc::new(files), None);
+        Ok(Self { files, text })
+    }
+
+    /// The same files and the same delta dictionary, so far without an index of texts.
+    pub(crate) fn without_texts(&self) -> Self {
+        let (files, text) = (Arc::clone(&self.files), None);
+        Self { files, text }
+    }
+
+    /// Opens the index of its texts.
+    pub(crate) fn open_texts(
+        &mut self,
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        entry: &TextEntry,
+    ) -> Result<()> {
+        self.text = Some(TextFile::open(file_system, directory, entry)?);
+        Ok(())
+    }
+
+    /// The index of its texts, if there is one.
+    pub(crate) fn text(&self) -> Option<&TextFile> {
+        self.text.as_ref()
+    }
+
+    /// Whether this is what a manifest's entry names.
+    pub(crate) fn is_of(&self, entry: &BaseEntry) -> bool {
+        let text = self.text().map(TextFile::directory_name);
+        let named = entry.directory_of_texts();
+        self.name == entry.segment.name && text == named.map(|named| named.name.as_str())
+    }
+}
+
+impl BaseFiles {
+    fn open(file_system: &dyn FileSystem, directory: PathBuf, entry: &BaseEntry) -> Result<Self> {
         let mut indexes = PerPermutation::default();
         let listed = entry
             .segment
@@ -137,7 +190,6 @@ impl Base {
             indexes,
             default_gspo: OnceLock::new(),
             statistics_file,
-            text: None,
             delta_dictionary: DeltaDictionary::default(),
         })
     }
@@ -158,29 +210,6 @@ impl Base {
             | Component::TableChanges
             | Component::Texts => None,
         }
-    }
-
-    /// Opens the index of its texts.
-    pub(crate) fn open_texts(
-        &mut self,
-        file_system: &dyn FileSystem,
-        directory: &Path,
-        entry: &TextEntry,
-    ) -> Result<()> {
-        self.text = Some(TextFile::open(file_system, directory, entry)?);
-        Ok(())
-    }
-
-    /// The index of its texts, if there is one.
-    pub(crate) fn text(&self) -> Option<&TextFile> {
-        self.text.as_ref()
-    }
-
-    /// Whether this is what a manifest's entry names.
-    pub(crate) fn is_of(&self, entry: &BaseEntry) -> bool {
-        let text = self.text().map(TextFile::directory_name);
-        let named = entry.directory_of_texts();
-        self.name == entry.segment.name && text == named.map(|named| named.name.as_str())
     }
 
     /// Where the segment's files are.

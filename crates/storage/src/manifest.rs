@@ -51,6 +51,8 @@ const PREFIXES: &str = "prefixes";
 const TABLES: &str = "tables";
 /// There is an index of texts: a program that does not know of it would leave its files behind, and out of backups.
 const TEXT: &str = "text";
+/// Classes or graphs say which texts: a program that does not know of these would index others at the next load.
+const TEXT_SELECTION: &str = "text-by-class-and-graph";
 
 const MANIFEST_FILE: &str = "MANIFEST";
 const MANIFEST_NEW_FILE: &str = "MANIFEST.new";
@@ -422,6 +424,9 @@ impl Manifest {
             .iter()
             .any(|base| base.all_tables().next().is_some());
         let has_text = self.text.is_some() || self.bases.iter().any(|base| base.text.is_some());
+        let of_bases = self.bases.iter().filter_map(|base| base.text.as_ref());
+        let mut rules = of_bases.map(|text| &text.rules).chain(&self.text);
+        let has_selection = rules.any(TextRules::selects_classes_or_graphs);
         for (name, need, is_used) in [
             (CLEARED_GRAPHS, Need::Required, has_cleared),
             (
@@ -432,6 +437,7 @@ impl Manifest {
             (PREFIXES, Need::Optional, !self.prefixes.is_empty()),
             (TABLES, Need::Required, has_tables),
             (TEXT, Need::Required, has_text),
+            (TEXT_SELECTION, Need::Required, has_selection),
         ] {
             match is_used {
                 true => self.features.insert(name.to_owned(), need),
@@ -497,7 +503,7 @@ fn check_features(features: &BTreeMap<String, Need>, path: &Path) -> Result<()> 
         **need == Need::Required
             && !matches!(
                 name.as_str(),
-                CLEARED_GRAPHS | LANGUAGE_TAGS | PREFIXES | TABLES | TEXT
+                CLEARED_GRAPHS | LANGUAGE_TAGS | PREFIXES | TABLES | TEXT | TEXT_SELECTION
             )
     });
     match unknown {

@@ -124,6 +124,16 @@ impl Snapshot {
         }
     }
 
+    /// The same state over files of which the index of texts alone is another one, told from another manifest. What is kept of the files for who does not see all of them
+    /// is made anew, for it has the index, too.
+    pub(crate) fn with_texts(&self, stored: Arc<Stored>, manifest: Arc<Manifest>) -> Self {
+        Self {
+            stored,
+            shown_files: Arc::default(),
+            ..self.with_manifest(manifest)
+        }
+    }
+
     /// The same state with further language tags.
     pub(crate) fn with_language_tags(mut self, new: &LanguageTags) -> Self {
         if !new.is_empty() {

@@ -170,6 +170,19 @@ impl Stored {
         Ok(stored)
     }
 
+    /// The same over a base that has the same files, with another index of texts.
+    pub(crate) fn over(&self, base: Arc<Base>) -> Self {
+        assert_eq!(base.name(), self.base.name(), "its files are the same");
+        Self {
+            base,
+            hidden: self.hidden.clone(),
+            hidden_gspo: self.hidden_gspo.clone(),
+            flushed: self.flushed.clone(),
+            indexes: self.indexes.clone(),
+            counts: self.counts,
+        }
+    }
+
     /// The same base with the quads of some more graphs hidden, and nothing laid over it.
     pub(crate) fn hiding(&self, graphs: &GraphSet, counts: SnapshotCounts) -> Result<Self> {
         let (base, hidden) = (Arc::clone(&self.base), self.hidden.union(graphs));

@@ -1,7 +1,8 @@
 //! Looking grams up.
 //!
 //! What a query reads is known before it is read: of an AND the postings of the rarest gram, or of the OR that has the fewest; all others only say which
-//! of these documents stay, and are skipped through. So a needle of twenty characters costs what its rarest gram costs.
+//! of these documents stay, and are skipped through. So a needle of twenty characters costs what its rarest gram costs. Others are asked as long as they say much: a gram that most documents have is not, and after one
+//! that let nearly all through, no further one is, for they are more common still.
 
 use tantivy::postings::{SegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
@@ -14,6 +15,10 @@ use crate::schema::NUMBER;
 
 /// So few documents are looked at by who asks sooner than other grams are looked up.
 const FEW_DOCUMENTS: usize = 16;
+/// A gram that more than the fourth part of all documents has leaves few out for what looking each up costs.
+const COMMON_PARTS: u64 = 4;
+/// Where more than all but the eighth part stay, a gram said little.
+const POOR_PARTS: usize = 8;
 /// Postings between two looks at whether to go on.
 const BETWEEN_LOOKS: usize = 64 * 1024;
 
@@ -45,6 +50,7 @@ pub fn gram_search<'p>(
             index: &index,
             go_on,
             seen: 0,
+            common: u64::from(part.segment().max_doc()) / COMMON_PARTS,
         };
         let documents = search.read(&tree)?;
         let numbers = part.segment().fast_fields().u64(NUMBER)?.values;
@@ -108,6 +114,8 @@ struct PartSearch<'s> {
     index: &'s InvertedIndexReader,
     go_on: &'s mut dyn FnMut() -> bool,
     seen: usize,
+    /// Grams that more documents have are not looked up to leave some out.
+    common: u64,
 }
 
 impl PartSearch<'_> {
@@ -181,10 +189,15 @@ impl PartSearch<'_> {
         all: &[Node],
     ) -> Result<Vec<DocId>, TextError> {
         for one in all {
-            if documents.len() <= FEW_DOCUMENTS {
+            if documents.len() <= FEW_DOCUMENTS || one.cost() > self.common {
                 break;
             }
-            documents = self.keep(&documents, one)?;
+            let kept = self.keep(&documents, one)?;
+            let says_little = kept.len() > documents.len() / POOR_PARTS * (POOR_PARTS - 1);
+            documents = kept;
+            if says_little {
+                break;
+            }
         }
         Ok(documents)
     }

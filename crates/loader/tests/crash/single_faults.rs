@@ -10,7 +10,7 @@ use crate::setting;
 use crate::workload::{Step, Workload};
 use crate::world::{content, open};
 
-const STEPS: [Step; 17] = [
+const STEPS: [Step; 20] = [
     Step::Commit,
     Step::Checkpoint,
     Step::Group,
@@ -24,6 +24,9 @@ const STEPS: [Step; 17] = [
     Step::Clear,
     Step::Checkpoint,
     Step::Load,
+    Step::Texts,
+    Step::Commit,
+    Step::Texts,
     Step::Commit,
     Step::CompactBeside,
     Step::CompactTable,

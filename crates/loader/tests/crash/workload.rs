@@ -46,12 +46,14 @@ pub(crate) enum Step {
     CompactTable,
     /// A bulk load into the open database.
     Load,
+    /// The index of texts is given up, made, or made anew, in a workload that has one.
+    Texts,
     Reopen,
 }
 
 impl Step {
     pub(crate) fn random(random: &mut Random) -> Self {
-        match random.below(26) {
+        match random.below(27) {
             0..6 => Self::Commit,
             6..8 => Self::Mixed,
             8..10 => Self::Group,
@@ -63,6 +65,7 @@ impl Step {
             19 => Self::CompactBeside,
             20 => Self::Load,
             21..23 => Self::CompactTable,
+            23 => Self::Texts,
             _ => Self::Reopen,
         }
     }
@@ -92,6 +95,7 @@ pub(crate) struct Workload {
     pub(crate) file_system: Arc<dyn FileSystem>,
     random: Random,
     pub(crate) session: Option<Session>,
+    has_texts: bool,
     /// By commit number: what the database holds after it. Also of commits whose fate is not known.
     pub(crate) states: BTreeMap<u64, State>,
     /// The last commit that was acknowledged as durable.
@@ -151,6 +155,7 @@ impl Workload {
             file_system,
             random: Random(seed),
             session: None,
+            has_texts,
             states: BTreeMap::new(),
             acknowledged: 0,
             disk: None,
@@ -173,10 +178,12 @@ impl Workload {
         session: Session,
         last_commit: u64,
     ) -> Self {
+        let has_texts = session.database.snapshot().text_rules().is_some();
         Self {
             file_system,
             random: Random(last_commit),
             session: Some(session),
+            has_texts,
             states: BTreeMap::new(),
             acknowledged: last_commit,
             disk: None,
@@ -235,6 +242,7 @@ impl Workload {
             }
             Step::CompactTable => self.compact_table()?,
             Step::Load => self.load()?,
+            Step::Texts => self.change_texts()?,
             Step::Reopen => self.reopen()?,
         }
         Ok(())
@@ -340,6 +348,19 @@ impl Workload {
     }
 
     /// A compaction of the table is a commit that changes nothing.
+    fn change_texts(&mut self) -> Result<()> {
+        if !self.has_texts {
+            return Ok(());
+        }
+        let writer = self.writer()?;
+        let is_there = writer.database().snapshot().text_rules().is_some();
+        let is_made = !is_there || self.random.below(3) > 0;
+        let rules = is_made.then(TextRules::default);
+        let after = writer.set_text_rules(rules, Some(1 << 20))?;
+        assert_eq!(after.text_rules().is_some(), is_made);
+        Ok(())
+    }
+
     fn compact_table(&mut self) -> Result<()> {
         let writer = self.writer()?;
         let before = writer.begin()?.begins_after();

@@ -102,13 +102,19 @@ pub(crate) enum MappingCommand {
 /// What to do with the index of texts.
 #[derive(Subcommand)]
 pub(crate) enum TextCommand {
-    /// Make an index of the texts of literals, in place of the one that there is; nobody may write the database meanwhile
+    /// Make an index of the texts of literals, in place of the one that there is; without a server, nobody may write the database meanwhile
     Create {
         #[command(flatten)]
-        database: DatabaseArgument,
+        place: PrefixPlace,
         /// Only literals that stand in a quad with this predicate; may be given several times
         #[arg(long = "property", value_name = "IRI")]
         properties: Vec<String>,
+        /// Only literals of subjects that have this class by rdf:type, in any graph; may be given several times
+        #[arg(long = "class", value_name = "IRI")]
+        classes: Vec<String>,
+        /// Only literals that stand in a quad in this graph; "" for the default graph; may be given several times
+        #[arg(long = "graph", value_name = "IRI")]
+        graphs: Vec<String>,
         /// Only literals in this language, with its regions; "" for those without a language; may be given several times
         #[arg(long = "language", value_name = "TAG")]
         languages: Vec<String>,
@@ -116,7 +122,7 @@ pub(crate) enum TextCommand {
         /// makes the index larger
         #[arg(long)]
         grams: bool,
-        /// Memory to use at most
+        /// Memory to use at most; a server takes a part of its own
         #[arg(long, value_name = "BYTES", default_value = "512M")]
         memory: Bytes,
     },
@@ -124,27 +130,27 @@ pub(crate) enum TextCommand {
     #[command(visible_alias = "stats")]
     List {
         #[command(flatten)]
-        database: DatabaseArgument,
+        place: PrefixPlace,
         /// How to report
         #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
         format: ReportFormat,
     },
-    /// Make the index anew, of the same literals; nobody may write the database meanwhile
+    /// Make the index anew, of the same literals; without a server, nobody may write the database meanwhile
     Rebuild {
         #[command(flatten)]
-        database: DatabaseArgument,
-        /// Memory to use at most
+        place: PrefixPlace,
+        /// Memory to use at most; a server takes a part of its own
         #[arg(long, value_name = "BYTES", default_value = "512M")]
         memory: Bytes,
     },
-    /// Give the index up; nobody may write the database meanwhile
+    /// Give the index up; without a server, nobody may write the database meanwhile
     Drop {
         #[command(flatten)]
-        database: DatabaseArgument,
+        place: PrefixPlace,
     },
 }
 
-/// Whose prefixes they are.
+/// Whose prefixes they are, or whose index of texts.
 #[derive(Args)]
 pub(crate) struct PrefixPlace {
     /// The database's directory

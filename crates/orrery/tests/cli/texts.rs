@@ -90,6 +90,22 @@ fn an_index_of_texts_lives_with_its_database() {
         rows.lines().skip(1).collect::<Vec<_>>(),
         ["http://e/b", "http://e/d"]
     );
+    // But the server makes it, and gives it up.
+    let place = ["--server", address.as_str()];
+    let of_server = |command: &[&str]| succeed(&[&["text"], command, &place].concat());
+    let made = of_server(&["rebuild"]);
+    assert!(made.starts_with("2 texts in "), "{made}");
+    let made = of_server(&["create", "--graph", "", "--grams"]);
+    assert!(made.starts_with("4 texts in "), "{made}");
+    let list = of_server(&["list"]);
+    assert!(list.contains("graphs     default\n"), "{list}");
+    assert!(list.contains("grams      yes\n"), "{list}");
+    of_server(&["drop"]);
+    fail(
+        &[&["text", "list"], &place[..]].concat(),
+        &["orrery text create"],
+    );
+    of_server(&["create", "--property", LABEL, "--class", "http://e/None"]);
     drop(server);
 
     succeed(&["text", "drop", "--db", text(&database)]);

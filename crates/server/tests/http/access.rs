@@ -235,10 +235,22 @@ async fn changes_are_for_those_who_have_the_right() {
     let done = post(address, "/sparql", &[&pat, UPDATE], insert).await;
     assert_eq!(done.status, 200, "{}", done.text());
     // What is about the database as a whole is for administrators.
-    for path in ["/checkpoint", "/compact", "/prefixes?name=q&iri=x%3Aq"] {
+    let administered = [
+        "/checkpoint",
+        "/compact",
+        "/prefixes?name=q&iri=x%3Aq",
+        "/text?grams=true",
+        "/text?rebuild=true",
+    ];
+    for path in administered {
         refused(&post(address, path, &[&pat], b"").await, 403);
         let done = post(address, path, &[&root], b"").await;
         assert_eq!(done.status, 200, "{path}: {}", done.text());
+    }
+    for method in ["GET", "DELETE"] {
+        refused(&send(address, method, "/text", &[&pat], b"").await, 403);
+        let done = send(address, method, "/text", &[&root], b"").await;
+        assert_eq!(done.status, 200, "{method}: {}", done.text());
     }
     // SQL of tables.
     let statement = "Content-Type: application/sql";

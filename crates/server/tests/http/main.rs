@@ -39,6 +39,7 @@ mod sql;
 mod sql_rules;
 mod stop;
 mod streaming;
+mod texts;
 mod tls;
 mod traces;
 mod updates;

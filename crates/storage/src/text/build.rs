@@ -7,17 +7,18 @@
 //! A thread takes the next piece, reads the texts, and adds them to its part; a part that has taken its share of the memory is finished, written, and another one
 //! begun. So the pieces that a part gets ascend, and the memory is bounded by what is given, whatever there is to index.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use orrery_term::{TermId, TermKind, parse_key};
+use orrery_term::{Term, TermId, TermKind, parse_key};
 use orrery_text::PartBuilder;
 use parking_lot::Mutex;
 
 use super::file::{TextFileWriter, text_error};
 use super::rules::{TextEntry, TextRules};
+use super::selection::Selection;
 use crate::base::Base;
 use crate::components::FileEntry;
 use crate::components::{DirectoryComponents, TEXT_FILE};
@@ -123,7 +124,7 @@ fn write_parts(
     Ok(writer.into_inner())
 }
 
-/// Calls `each` with ids of literals of the base that stand in a quad with a predicate of the rules, ascending, piece by piece, until
+/// Calls `each` with ids of literals of the base that stand in a quad which the rules select, ascending, piece by piece, until
 /// it says no.
 pub(super) fn for_each_literal(
     base: &Base,
@@ -131,13 +132,16 @@ pub(super) fn for_each_literal(
     mut each: impl FnMut(Vec<TermId>) -> bool,
 ) -> Result<()> {
     const OBJECT: usize = 0;
+    const SUBJECT: usize = 1;
     const PREDICATE: usize = 2;
+    const GRAPH: usize = 3;
     let Some(index) = base.index(Permutation::Ospg) else {
         return Ok(());
     };
-    let predicates = match rules.predicates.is_empty() {
-        true => None,
-        false => Some(predicate_ids(base.dictionary(), rules)?),
+    let selection = Selection::new(rules, &|term| id_in(base.dictionary(), term))?;
+    let mut types = match selection.needs_class() {
+        true => base.index(Permutation::Posg).map(|posg| posg.cursor()),
+        false => None,
     };
     let mut piece = Vec::new();
     let mut last = None;
@@ -149,20 +153,29 @@ pub(super) fn for_each_literal(
             std::ops::Bound::Included(low),
             std::ops::Bound::Included(high),
         )?;
-        let mut wanted = [false; COLUMNS];
+        let mut wanted = [selection.is_of_quads(); COLUMNS];
         wanted[OBJECT] = true;
-        wanted[PREDICATE] = predicates.is_some();
+        wanted[SUBJECT] = selection.needs_class();
         let mut scan = index.scan(range, wanted);
         while let Some(vector) = scan.next_vector()? {
             let objects = vector.column(OBJECT);
             for (row, &object) in objects.iter().enumerate() {
-                let is_of_rules = predicates
-                    .as_ref()
-                    .is_none_or(|ids| ids.contains(&vector.column(PREDICATE)[row]));
-                if last != Some(object) && is_of_rules {
-                    last = Some(object);
-                    piece.push(TermId::from_bits(object));
+                if last == Some(object) {
+                    continue;
                 }
+                let is_selected = !selection.is_of_quads()
+                    || selection.takes(vector.column(PREDICATE)[row], vector.column(GRAPH)[row]);
+                if !is_selected {
+                    continue;
+                }
+                if selection.needs_class() {
+                    let subject = TermId::from_bits(vector.column(SUBJECT)[row]);
+                    if !selection.has_class(types.as_mut(), subject)? {
+                        continue;
+                    }
+                }
+                last = Some(object);
+                piece.push(TermId::from_bits(object));
             }
             if piece.len() >= PIECE_IDS && !each(std::mem::take(&mut piece)) {
                 return Ok(());
@@ -183,18 +196,12 @@ fn bounds(kind: TermKind) -> (TermId, TermId) {
     (TermId::from_bits(low), TermId::from_bits(high))
 }
 
-/// The ids that the predicates of the rules have in a dictionary.
-fn predicate_ids(dictionary: &Dictionary, rules: &TextRules) -> Result<HashSet<u64>> {
-    let mut ids = HashSet::new();
+/// The id of a term in a dictionary.
+fn id_in(dictionary: &Dictionary, term: &Term<'_>) -> Result<Option<TermId>> {
     let mut key = Vec::new();
-    for iri in &rules.predicates {
-        key.clear();
-        orrery_term::write_key(&orrery_term::Term::iri(iri.as_str()), &mut key);
-        if let Some(rank) = dictionary.find(&key)? {
-            ids.insert(dictionary.id_of_rank(rank).bits());
-        }
-    }
-    Ok(ids)
+    orrery_term::write_key(term, &mut key);
+    let rank = dictionary.find(&key)?;
+    Ok(rank.map(|rank| dictionary.id_of_rank(rank)))
 }
 
 /// What the threads have in common.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use orrery_text::{DocumentCounts, FileHandle, OpenPart, Part, PartFile, TextError};
 use serde::{Deserialize, Serialize};
 
-use super::recent::Recent;
+use super::recent::RecentTexts;
 use super::rules::{TextEntry, TextRules};
 use super::stored_file::{BLOCK_BYTES, StoredFile};
 use crate::block_file::{BlockFile, BlockFileWriter, FileKind, FileSummary};
@@ -90,7 +90,7 @@ pub(crate) struct TextFile {
     rules: TextRules,
     file: Arc<BlockFile>,
     parts: OnceLock<Vec<OpenPart>>,
-    pub(super) recent: Recent,
+    pub(super) recent: Arc<RecentTexts>,
 }
 
 impl TextFile {
@@ -113,7 +113,7 @@ impl TextFile {
             rules: entry.rules.clone(),
             file: Arc::new(file),
             parts: OnceLock::new(),
-            recent: Recent::default(),
+            recent: Arc::default(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Full text: the index of the texts of literals, as part of the database.
 //!
 //! ```text
-//! MANIFEST    text: the rules          which predicates and languages; without rules there is no index, and nothing here costs anything
+//! MANIFEST    text: the rules          which predicates, classes, graphs and languages; without rules there is no index, and nothing here costs anything
 //!             base: text: ...          the index of the base's literals, and the rules that it was made by
 //! DIR/text-000007/text.index           written with the base by load and compaction, or by itself (`change`); never changed
 //! memory                               literals that commits brought since (`recent`), taken up when a search first reads their state
@@ -30,10 +30,12 @@ mod file;
 mod reader;
 mod recent;
 mod rules;
+mod selection;
 mod stored_file;
 mod verify;
 
 pub use reader::TextReader;
+pub use recent::{RecentTexts, TextMemory};
 pub use rules::{TextEntry, TextRules};
 
 pub(crate) use build::{TEXT_MEMORY_BYTES, TEXT_PREFIX, write_texts};

@@ -4,14 +4,15 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use orrery_term::{Term, TermId, TermKind};
+use orrery_term::{TermId, TermKind};
 use orrery_text::{Figures, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search};
 
 use super::file::{TextFile, text_error};
-use super::recent::{RECENT_BYTES_MAX, RecentPart, Taken};
+use super::recent::{RECENT_BYTES_MAX, RecentPart, Taken, TextMemory, Unshared};
 use super::rules::TextRules;
-use crate::delta::DeltaEntry;
-use crate::index::Permutation;
+use super::selection::Selection;
+use crate::delta::{DeltaEntry, DeltaIndex};
+use crate::index::{COLUMNS, Permutation};
 use crate::read_view::ReadView;
 use crate::snapshot::Snapshot;
 use crate::{Error, Result};
@@ -37,11 +38,19 @@ impl TextReader {
     /// # Errors
     /// When files cannot be read, or too much came since the last compaction.
     pub fn new(view: &ReadView) -> Result<Option<Self>> {
+        Self::within(view, &Unshared)
+    }
+
+    /// The same with the memory for what came that is granted.
+    ///
+    /// # Errors
+    /// When files cannot be read, or there is no memory for what came since the last compaction.
+    pub fn within(view: &ReadView, memory: &dyn TextMemory) -> Result<Option<Self>> {
         let snapshot = Arc::clone(view.snapshot());
         let Some(file) = snapshot.base().text() else {
             return Ok(None);
         };
-        let recent = recent_parts(&snapshot, file)?;
+        let recent = recent_parts(&snapshot, file, memory)?;
         Ok(Some(Self {
             recent,
             sees_all: view.scope().list().is_none(),
@@ -106,14 +115,14 @@ impl TextReader {
     ///
     /// # Errors
     /// When files cannot be read.
-    pub fn for_grams(view: &ReadView) -> Result<Option<Self>> {
+    pub fn for_grams(view: &ReadView, memory: &dyn TextMemory) -> Result<Option<Self>> {
         let snapshot = view.snapshot();
         let has_grams = snapshot.text_rules().is_some_and(|rules| rules.grams);
         if !has_grams || snapshot.is_of_transaction() || snapshot.change_count() > GRAM_CHANGES_MAX
         {
             return Ok(None);
         }
-        match Self::new(view) {
+        match Self::within(view, memory) {
             Err(Error::TextsBehind { .. }) => Ok(None),
             reader => reader,
         }
@@ -145,11 +154,15 @@ impl TextReader {
 }
 
 /// The parts in memory that a state needs.
-fn recent_parts(snapshot: &Snapshot, file: &TextFile) -> Result<Vec<Arc<OpenPart>>> {
+fn recent_parts(
+    snapshot: &Snapshot,
+    file: &TextFile,
+    memory: &dyn TextMemory,
+) -> Result<Vec<Arc<OpenPart>>> {
     if snapshot.change_count() == 0 {
         return Ok(Vec::new());
     }
-    let selected = Selected::new(snapshot, file)?;
+    let selected = Selected::new(snapshot, file, memory)?;
     if snapshot.is_of_transaction() {
         // Its ids may get to stand for other terms: nothing of it is kept.
         let mut ids = HashSet::new();
@@ -159,7 +172,7 @@ fn recent_parts(snapshot: &Snapshot, file: &TextFile) -> Result<Vec<Arc<OpenPart
                 selected.take(&entry?, &mut ids, &mut new)?;
             }
         }
-        let part = selected.part(new)?;
+        let part = selected.part(new, 0)?;
         return Ok(part.map(|part| part.part).into_iter().collect());
     }
     let mut taken = file.recent.lock();
@@ -175,34 +188,23 @@ fn recent_parts(snapshot: &Snapshot, file: &TextFile) -> Result<Vec<Arc<OpenPart
 struct Selected<'s> {
     snapshot: &'s Snapshot,
     file: &'s TextFile,
+    memory: &'s dyn TextMemory,
     base_parts: &'s [OpenPart],
-    /// The ids of the predicates, if not all count.
-    predicates: Option<HashSet<u64>>,
+    selection: Selection,
 }
 
 impl<'s> Selected<'s> {
-    fn new(snapshot: &'s Snapshot, file: &'s TextFile) -> Result<Self> {
-        let rules = file.rules();
-        let predicates = match rules.predicates.is_empty() {
-            true => None,
-            false => {
-                let mut ids = HashSet::new();
-                for iri in &rules.predicates {
-                    let id = snapshot.term_id(&Term::iri(iri.as_str()))?;
-                    ids.extend(id.map(TermId::bits));
-                }
-                Some(ids)
-            }
-        };
+    fn new(snapshot: &'s Snapshot, file: &'s TextFile, memory: &'s dyn TextMemory) -> Result<Self> {
         Ok(Self {
             snapshot,
             file,
+            memory,
             base_parts: file.parts()?,
-            predicates,
+            selection: Selection::new(file.rules(), &|term| snapshot.term_id(term))?,
         })
     }
 
-    fn deltas(&self) -> &'s [crate::DeltaIndex] {
+    fn deltas(&self) -> &'s [DeltaIndex] {
         let index = self.snapshot.index(Permutation::Ospg);
         index.map_or(&[], |index| index.deltas())
     }
@@ -212,48 +214,64 @@ impl<'s> Selected<'s> {
         let files: Arc<dyn Any + Send + Sync> =
             Arc::<crate::stored::Stored>::clone(self.snapshot.stored());
         let in_memory = self.snapshot.deltas().get(Permutation::Ospg);
-        let mut new = Vec::new();
         let seen = taken.seen(&files).map(|changes| changes.cloned());
-        match (seen, in_memory) {
-            (Some(Some(earlier)), Some(changes)) => {
-                for entry in changes.changes_since(&earlier)? {
-                    self.take(&entry, &mut taken.ids, &mut new)?;
-                }
-            }
-            (Some(None), Some(changes)) => {
-                for entry in changes.entries() {
-                    self.take(&entry?, &mut taken.ids, &mut new)?;
-                }
-            }
-            (Some(_), None) => return Ok(()),
-            (None, _) => {
-                for delta in self.deltas() {
-                    for entry in delta.entries() {
-                        self.take(&entry?, &mut taken.ids, &mut new)?;
-                    }
-                }
-            }
+        if seen.is_some() && in_memory.is_none() {
+            return Ok(());
         }
-        let added = self.add(taken, &mut new);
-        if let Err(error) = added {
+        let mut new = Vec::new();
+        let added = self
+            .gather(seen, in_memory, &mut taken.ids, &mut new)
+            .and_then(|()| self.add(taken, &mut new));
+        if added.is_err() {
             // They are not there: looked at again next time.
             for id in &new {
                 taken.ids.remove(&id.bits());
             }
-            return Err(error);
         }
+        let held = self.hold(taken.bytes());
+        added?;
+        held?;
         taken.note_seen(&files, in_memory.cloned());
+        Ok(())
+    }
+
+    /// What is to be taken up. `seen` are the changes in memory that were looked at, if those in files were.
+    fn gather(
+        &self,
+        seen: Option<Option<DeltaIndex>>,
+        in_memory: Option<&DeltaIndex>,
+        ids: &mut HashSet<u64>,
+        new: &mut Vec<TermId>,
+    ) -> Result<()> {
+        match (seen, in_memory) {
+            (Some(Some(earlier)), Some(changes)) => {
+                for entry in changes.changes_since(&earlier)? {
+                    self.take(&entry, ids, new)?;
+                }
+            }
+            (Some(None), Some(changes)) => {
+                for entry in changes.entries() {
+                    self.take(&entry?, ids, new)?;
+                }
+            }
+            (Some(_), None) => {}
+            (None, _) => {
+                for delta in self.deltas() {
+                    for entry in delta.entries() {
+                        self.take(&entry?, ids, new)?;
+                    }
+                }
+            }
+        }
         Ok(())
     }
 
     fn add(&self, taken: &mut Taken, new: &mut [TermId]) -> Result<()> {
         new.sort_unstable();
-        if taken.bytes() > RECENT_BYTES_MAX && !new.is_empty() {
-            return Err(Error::TextsBehind {
-                path: self.snapshot.directory().to_path_buf(),
-            });
+        if new.is_empty() {
+            return Ok(());
         }
-        let Some(part) = self.part(new.to_vec())? else {
+        let Some(part) = self.part(new.to_vec(), taken.bytes())? else {
             return Ok(());
         };
         let others = taken.take_mergeable(part.part.documents());
@@ -261,7 +279,9 @@ impl<'s> Selected<'s> {
             taken.parts.push(part);
             return Ok(());
         }
-        let merged = self.merge(&part, &others);
+        let beside =
+            taken.bytes() + part.bytes + others.iter().map(|other| other.bytes).sum::<usize>();
+        let merged = self.merge(&part, &others, beside);
         match merged {
             Ok(Some(merged)) => taken.parts.push(merged),
             Ok(None) => {}
@@ -273,7 +293,12 @@ impl<'s> Selected<'s> {
         Ok(())
     }
 
-    fn merge(&self, part: &RecentPart, others: &[RecentPart]) -> Result<Option<RecentPart>> {
+    fn merge(
+        &self,
+        part: &RecentPart,
+        others: &[RecentPart],
+        beside: usize,
+    ) -> Result<Option<RecentPart>> {
         let mut ids = Vec::new();
         for part in others.iter().chain([part]) {
             let numbers = part.part.numbers();
@@ -281,34 +306,78 @@ impl<'s> Selected<'s> {
             ids.extend(numbers.map(TermId::from_bits));
         }
         ids.sort_unstable();
-        self.part(ids)
+        self.part(ids, beside)
     }
 
-    /// Notes the object of a quad that was inserted, if the rules select it and it is not in an index yet.
+    /// Notes what a change brings in that is not in an index yet: the object of a quad that was inserted, if the rules select it; and where a subject
+    /// gets a class that counts, the objects of its quads. Of a text and a type that a state has and no index knows, one at least is a change that is looked at now, so the
+    /// other one is found in the state.
     fn take(
         &self,
         entry: &DeltaEntry,
         ids: &mut HashSet<u64>,
         new: &mut Vec<TermId>,
     ) -> Result<()> {
-        let [object, _, predicate, _] = entry.row;
+        if !entry.is_insertion {
+            return Ok(());
+        }
+        let [object, subject, predicate, graph] = entry.row;
+        if self.selection.is_type(predicate, object) {
+            self.take_all_of(TermId::from_bits(subject), ids, new)?;
+        }
+        if self.is_new(object, predicate, graph, ids)? {
+            let subject = TermId::from_bits(subject);
+            if self.selection.needs_class() && !self.has_class(subject)? {
+                return Ok(());
+            }
+            ids.insert(object);
+            new.push(TermId::from_bits(object));
+        }
+        Ok(())
+    }
+
+    /// Notes the objects of a subject that has a class.
+    fn take_all_of(
+        &self,
+        subject: TermId,
+        ids: &mut HashSet<u64>,
+        new: &mut Vec<TermId>,
+    ) -> Result<()> {
+        let Some(spog) = self.snapshot.index(Permutation::Spog) else {
+            return Ok(());
+        };
+        let mut wanted = [true; COLUMNS];
+        wanted[0] = false;
+        let mut scan = spog.scan(spog.range(&[subject])?, wanted);
+        while let Some(vector) = scan.next_vector()? {
+            let [predicates, objects, graphs] = [1, 2, 3].map(|column| vector.column(column));
+            for ((&predicate, &object), &graph) in predicates.iter().zip(objects).zip(graphs) {
+                if self.is_new(object, predicate, graph, ids)? {
+                    ids.insert(object);
+                    new.push(TermId::from_bits(object));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn has_class(&self, subject: TermId) -> Result<bool> {
+        let posg = self.snapshot.index(Permutation::Posg);
+        let mut posg = posg.map(|posg| posg.cursor());
+        self.selection.has_class(posg.as_mut(), subject)
+    }
+
+    /// Whether an object may be a text of the rules, but for its subject's class, and is in no index yet.
+    fn is_new(&self, object: u64, predicate: u64, graph: u64, ids: &HashSet<u64>) -> Result<bool> {
         let id = TermId::from_bits(object);
         let is_text = matches!(
             id.checked_kind(),
             Some(TermKind::Literal | TermKind::ShortString | TermKind::Delta)
         );
-        let is_selected = entry.is_insertion
-            && is_text
-            && self
-                .predicates
-                .as_ref()
-                .is_none_or(|predicates| predicates.contains(&predicate));
-        if !is_selected || ids.contains(&object) || self.is_in_base(id)? {
-            return Ok(());
-        }
-        ids.insert(object);
-        new.push(id);
-        Ok(())
+        Ok(is_text
+            && self.selection.takes(predicate, graph)
+            && !ids.contains(&object)
+            && !self.is_in_base(id)?)
     }
 
     fn is_in_base(&self, id: TermId) -> Result<bool> {
@@ -326,9 +395,22 @@ impl<'s> Selected<'s> {
         Ok(false)
     }
 
-    /// A part of those of these literals, ascending, that the rules select.
-    fn part(&self, mut ids: Vec<TermId>) -> Result<Option<RecentPart>> {
+    /// Asks for memory for all that is held.
+    fn hold(&self, bytes: usize) -> Result<()> {
+        let is_granted = bytes <= RECENT_BYTES_MAX + PART_BYTES
+            && self.memory.hold(&self.file.recent, bytes as u64);
+        match is_granted {
+            true => Ok(()),
+            false => Err(Error::TextsBehind {
+                path: self.snapshot.directory().to_path_buf(),
+            }),
+        }
+    }
+
+    /// A part of those of these literals, ascending, that the rules select; in memory beside so many bytes.
+    fn part(&self, mut ids: Vec<TermId>, beside: usize) -> Result<Option<RecentPart>> {
         let error = |error| self.file.error(error);
+        let mut held = 0;
         ids.sort_unstable();
         let mut part = None;
         for id in ids {
@@ -344,6 +426,12 @@ impl<'s> Selected<'s> {
                     .insert(PartBuilder::new(PART_BYTES, self.file.rules().grams).map_err(error)?),
             };
             begun.add(id.bits(), text, tag).map_err(error)?;
+            // What it gathers, and what comes of that.
+            let bytes = 2 * begun.memory_bytes();
+            if bytes > held {
+                held = bytes + PART_BYTES;
+                self.hold(beside + held)?;
+            }
         }
         let Some(part) = part else { return Ok(None) };
         let part = part.finish().map_err(error)?;

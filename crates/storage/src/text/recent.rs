@@ -3,9 +3,12 @@
 //! They belong to the base as the delta dictionary does: an id that a commit brought means the same in all states over it. Which literals are here already is a set of ids; a
 //! state's changes are compared with those of the last state that was looked at, so a search after a commit costs what the commit changed. A new part is merged with those
 //! before it that are not much larger, so there are few.
+//!
+//! Memory: what they take is asked for as it grows ([`TextMemory`]), [`RECENT_BYTES_MAX`] at most. Whoever grants it may have them given up at any time; the next search makes them again, of the changes since the base.
 
 use std::any::Any;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use orrery_text::OpenPart;
@@ -15,6 +18,8 @@ use crate::delta::DeltaIndex;
 
 /// Bytes of all parts together.
 pub(super) const RECENT_BYTES_MAX: usize = 256 << 20;
+/// What an id in the set takes.
+const ID_BYTES: usize = 9;
 /// States of files that are remembered: one for each list of graphs that somebody sees, mostly one.
 const SEEN_MAX: usize = 8;
 
@@ -25,9 +30,63 @@ pub(super) struct RecentPart {
     pub(super) bytes: usize,
 }
 
-/// What came since the base.
+/// What came since a base: the texts in memory, which can be given up, for a search that needs them makes them again.
 #[derive(Debug, Default)]
-pub(super) struct Recent(Mutex<Taken>);
+pub struct RecentTexts {
+    taken: Mutex<Taken>,
+    /// To be given up by whoever has them.
+    is_unwanted: AtomicBool,
+    used: AtomicU64,
+}
+
+/// Who grants memory for texts that came since a base was written.
+pub trait TextMemory {
+    /// Whether these texts may take so many bytes in all, in place of what they had. For that others may be given up ([`RecentTexts::give_up`]), these never: they are being used.
+    fn hold(&self, texts: &Arc<RecentTexts>, bytes: u64) -> bool;
+}
+
+/// Grants what an index takes at most, for a process that has the memory to itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unshared;
+
+impl TextMemory for Unshared {
+    fn hold(&self, _: &Arc<RecentTexts>, _: u64) -> bool {
+        true
+    }
+}
+
+impl RecentTexts {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Taken> {
+        let mut taken = self.taken.lock();
+        self.forget_unwanted(&mut taken);
+        taken
+    }
+
+    fn forget_unwanted(&self, taken: &mut Taken) {
+        if self.is_unwanted.swap(false, Ordering::AcqRel) {
+            *taken = Taken::default();
+        }
+    }
+
+    /// Lets them go: at once, or when whoever takes some up at this moment is done, and they are asked for next. Searches that have begun keep what they read.
+    pub fn give_up(&self) {
+        self.is_unwanted.store(true, Ordering::Release);
+        // Never waits: who has them may wait for memory.
+        if let Some(mut taken) = self.taken.try_lock() {
+            self.forget_unwanted(&mut taken);
+        }
+    }
+
+    /// When they were used last, as [`Self::set_used`] was told.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// They are used now.
+    pub fn set_used(&self, now: u64) {
+        self.used.store(now, Ordering::Relaxed);
+    }
+}
 
 /// What was taken up so far.
 #[derive(Debug, Default)]
@@ -37,12 +96,6 @@ pub(super) struct Taken {
     pub(super) ids: HashSet<u64>,
     /// Files of which all changes were looked at, and up to which changes in memory.
     seen: Vec<(Weak<dyn Any + Send + Sync>, Option<DeltaIndex>)>,
-}
-
-impl Recent {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.0.lock()
-    }
 }
 
 impl Taken {
@@ -68,9 +121,10 @@ impl Taken {
         self.seen.push((wanted, changes));
     }
 
-    /// Bytes of all parts.
+    /// Bytes of all parts, and of the ids.
     pub(super) fn bytes(&self) -> usize {
-        self.parts.iter().map(|part| part.bytes).sum()
+        let parts: usize = self.parts.iter().map(|part| part.bytes).sum();
+        parts + self.ids.capacity() * ID_BYTES
     }
 
     /// The parts that a new one of so many documents is to be merged with, taken out.

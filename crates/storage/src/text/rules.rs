@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::components::DirectoryComponents;
 
-/// Which literals are indexed: strings, with a language tag or without, that stand in a quad with one of the predicates.
+/// Which literals are indexed: strings, with a language tag or without, that stand in a quad with one of the predicates, in one of the graphs, whose subject has
+/// one of the classes by an `rdf:type` in any graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextRules {
     /// IRIs of predicates; without any, all.
@@ -16,6 +17,12 @@ pub struct TextRules {
     /// Languages, in lower case: `en` takes `en-gb` too, an empty one strings without a tag. Without any, all.
     #[serde(default)]
     pub languages: Vec<String>,
+    /// IRIs of classes; without any, subjects need none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// IRIs of graphs, an empty one for the default graph; without any, all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub graphs: Vec<String>,
     /// Whether the index has the trigrams of its texts too, for substrings and regular expressions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grams: bool,
@@ -43,6 +50,21 @@ impl TextRules {
                     !language.is_empty() && (rest.is_empty() || rest.starts_with('-'))
                 }),
             })
+    }
+
+    /// Whether it depends on a literal's quads, too, whether it is indexed.
+    pub fn selects_quads(&self) -> bool {
+        !self.predicates.is_empty() || self.selects_classes_or_graphs()
+    }
+
+    /// Whether graphs or classes matter: programs before there were these know of predicates and languages alone.
+    pub(crate) fn selects_classes_or_graphs(&self) -> bool {
+        !self.classes.is_empty() || !self.graphs.is_empty()
+    }
+
+    /// Whether quads in a graph are looked at; none is the default graph.
+    pub fn takes_graph(&self, iri: Option<&str>) -> bool {
+        self.graphs.is_empty() || self.graphs.iter().any(|known| known == iri.unwrap_or(""))
     }
 
     /// Whether quads with a predicate are looked at.

@@ -31,6 +31,7 @@ mod shared;
 mod staged;
 mod table_changes;
 mod table_compaction;
+mod texts;
 mod transaction;
 mod worker;
 

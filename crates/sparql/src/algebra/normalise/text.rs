@@ -10,7 +10,8 @@
 //! The search runs while the query is planned: so the planner knows how many literals there are, and joins them with the other patterns in the order that it finds best: the
 //! literals lead where they are few, and a pattern that matches less leads them. A plan with literals of a state in it is not kept for others.
 //!
-//! A solution is a quad: its object matches the query, its predicate is one of those that are asked for and that the index covers, its graph one of the pattern's. With a limit the best of these come:
+//! A solution is a quad: its object matches the query, its predicate is one of those that are asked for and that the index covers, its graph one of the pattern's and of the rules', and its subject has a class of the
+//! rules (`rule`). With a limit the best of these come:
 //! by score, then by the ids of literal, subject, predicate and graph. Of who does not see all graphs, literals that stand in no quad that they see are left out before anything
 //! else is done with them.
 //!
@@ -19,6 +20,7 @@
 mod best;
 mod foreign;
 mod request;
+mod rule;
 
 use std::sync::Arc;
 
@@ -33,6 +35,7 @@ use self::best::{Best, Found};
 use self::foreign::ForeignSearch;
 pub(super) use self::foreign::jena_search;
 use self::request::Request;
+use self::rule::Rule;
 use super::{Normaliser, PatternPlace};
 use crate::algebra::{Group, Item, Quad, Scope, Slot, Values, Var};
 use crate::error::{QueryError, Result};
@@ -53,27 +56,35 @@ impl Normaliser<'_> {
         self.has_texts = true;
         let request = Request::of(inner)?;
         let view = Arc::clone(self.context.view());
-        let reader = TextReader::new(&view)?.ok_or_else(no_index)?;
+        let reader =
+            TextReader::within(&view, &**self.context.adjacencies())?.ok_or_else(no_index)?;
         let rules = reader.rules().cloned().unwrap_or_default();
+        let rule = Rule::of(&rules, &view)?;
         let search = Search {
             view: &view,
             reader: &reader,
             query: &request.query,
             language: request.language.as_deref().map(language_rules),
+            rule: &rule,
             normaliser: self,
         };
         let predicates = predicates(&view, &request, &rules)?;
-        if predicates.as_ref().is_some_and(Vec::is_empty) || place.scope.is_empty() {
+        let scope = rule.scope(&place.scope).filter(|scope| !scope.is_empty());
+        let Some(scope) = scope.filter(|_| !predicates.as_ref().is_some_and(Vec::is_empty)) else {
             return self.no_texts(&request, place);
-        }
+        };
         match request.limit {
             None => {
-                let hits = search.all()?;
-                self.with_pattern(&request, &hits, predicates, place)
+                let hits = search.all(false)?;
+                self.with_pattern(&request, &hits, (predicates, &rule, scope), place)
             }
             Some(limit) => {
-                let rows =
-                    search.best_rows(&request, limit, predicates.as_deref(), &place.scope)?;
+                let asked = Asked {
+                    predicates: predicates.as_deref(),
+                    scope: &scope,
+                    of_pattern: &place.scope,
+                };
+                let rows = search.best_rows(&request, limit, &asked)?;
                 self.with_rows(&request, &rows, place)
             }
         }
@@ -89,15 +100,18 @@ impl Normaliser<'_> {
             QueryError::unsupported(format!("{} {:?}: {error}", found.name, found.query))
         })?;
         let view = Arc::clone(self.context.view());
-        let reader = TextReader::new(&view)?.ok_or_else(no_index)?;
+        let reader =
+            TextReader::within(&view, &**self.context.adjacencies())?.ok_or_else(no_index)?;
+        let rules = reader.rules().cloned().unwrap_or_default();
         let search = Search {
             view: &view,
             reader: &reader,
             query: &query,
             language: None,
+            rule: &Rule::of(&rules, &view)?,
             normaliser: self,
         };
-        let rows = search.all()?.into_iter().map(|hit| vec![Some(hit.id)]);
+        let rows = search.all(true)?.into_iter().map(|hit| vec![Some(hit.id)]);
         let rows = rows.collect();
         Ok(Some(Item::Values(Values {
             variables: vec![self.variable(found.literal)],
@@ -110,7 +124,7 @@ impl Normaliser<'_> {
         &mut self,
         request: &Request,
         hits: &[Found],
-        predicates: Option<Vec<TermId>>,
+        (predicates, rule, scope): (Option<Vec<TermId>>, &Rule, Scope),
         place: &PatternPlace,
     ) -> Result<Group> {
         let literal = self.variable_or_fresh(request.literal.as_ref(), "text");
@@ -151,9 +165,12 @@ impl Normaliser<'_> {
             subject,
             predicate,
             object: Slot::Variable(literal),
-            scope: place.scope.clone(),
+            scope,
             object_ranges: None,
         }));
+        if !rule.restrict(&mut group, subject, &place.scope, &mut self.table) {
+            return self.no_texts(request, place);
+        }
         Ok(group)
     }
 
@@ -251,6 +268,15 @@ struct Row {
     score: f32,
 }
 
+/// Which quads a search asks for.
+struct Asked<'a> {
+    /// If not all.
+    predicates: Option<&'a [TermId]>,
+    /// The graphs of the pattern that the rules have, too.
+    scope: &'a Scope,
+    of_pattern: &'a Scope,
+}
+
 /// One search, as somebody sees one state.
 struct Search<'s, 'q> {
     view: &'s Arc<ReadView>,
@@ -258,6 +284,7 @@ struct Search<'s, 'q> {
     query: &'s Query,
     /// What takes literals in the language that is asked for.
     language: Option<TextRules>,
+    rule: &'s Rule,
     normaliser: &'s Normaliser<'q>,
 }
 
@@ -281,8 +308,8 @@ impl Search<'_, '_> {
         Ok(best.finish())
     }
 
-    /// All literals that match and that the asker sees.
-    fn all(&self) -> Result<Vec<Found>> {
+    /// All literals that match and that the asker sees; those alone that stand in a quad of the rules, if no pattern asks for that.
+    fn all(&self, is_alone: bool) -> Result<Vec<Found>> {
         let (mut hits, has_more) = self.hits(HITS_MAX)?;
         if has_more {
             return Err(QueryError::unsupported(format!(
@@ -290,11 +317,17 @@ impl Search<'_, '_> {
             )));
         }
         let sees_all = self.view.scope().graphs().is_none();
-        if !sees_all || self.language.is_some() {
+        let needs_quad = !sees_all || is_alone && self.rule.is_of_quads();
+        if needs_quad || self.language.is_some() {
             let mut kept = Vec::with_capacity(hits.len());
             for hit in hits {
                 self.normaliser.context.patience().check()?;
-                if (sees_all || self.stands_in_a_quad(hit.id)?) && self.is_in_language(hit.id)? {
+                let is_there = match (needs_quad, is_alone) {
+                    (false, _) => true,
+                    (true, true) => self.rule.has_quad(self.view, hit.id)?,
+                    (true, false) => self.stands_in_a_quad(hit.id)?,
+                };
+                if is_there && self.is_in_language(hit.id)? {
                     kept.push(hit);
                 }
             }
@@ -317,13 +350,7 @@ impl Search<'_, '_> {
     }
 
     /// The first so many solutions, the best first.
-    fn best_rows(
-        &self,
-        request: &Request,
-        limit: usize,
-        predicates: Option<&[TermId]>,
-        scope: &Scope,
-    ) -> Result<Vec<Row>> {
+    fn best_rows(&self, request: &Request, limit: usize, asked: &Asked<'_>) -> Result<Vec<Row>> {
         let Some(subject) = self.constant_subject(request)? else {
             return Ok(Vec::new());
         };
@@ -339,7 +366,7 @@ impl Search<'_, '_> {
                 if !self.is_in_language(hit.id)? {
                     continue;
                 }
-                self.quads_of(*hit, subject, predicates, scope, limit, &mut rows)?;
+                self.quads_of(*hit, subject, asked, limit, &mut rows)?;
             }
             if rows.len() >= limit || !has_more {
                 rows.truncate(limit);
@@ -368,8 +395,7 @@ impl Search<'_, '_> {
         &self,
         hit: Found,
         subject: Option<TermId>,
-        predicates: Option<&[TermId]>,
-        scope: &Scope,
+        asked: &Asked<'_>,
         limit: usize,
         rows: &mut Vec<Row>,
     ) -> Result<()> {
@@ -387,11 +413,19 @@ impl Search<'_, '_> {
             for row in 0..columns[0].len() {
                 let quad = columns.map(|column| TermId::from_bits(column[row]));
                 let [object, subject, predicate, graph] = quad;
-                let is_asked = predicates.is_none_or(|asked| asked.contains(&predicate));
+                let scope = asked.scope;
+                let is_asked = asked
+                    .predicates
+                    .is_none_or(|asked| asked.contains(&predicate));
                 // Of a merge of graphs each triple comes once.
                 let triple = (object, subject, predicate);
                 let is_known = scope.variable().is_none() && last == Some(triple);
-                if !is_asked || is_known || !is_in(scope, graph) {
+                let of_class = (graph, asked.of_pattern);
+                if !is_asked
+                    || is_known
+                    || !is_in(scope, graph)
+                    || !self.rule.has_class(self.view, subject, of_class)?
+                {
                     continue;
                 }
                 last = Some(triple);

@@ -8,23 +8,25 @@
 //! The filter stays and decides, so what is added takes nothing away as long as every literal is in it that can pass. Which ones are those:
 //!
 //! * The variable is the object of a pattern in the same group, so it has a value that stands in a quad; with a predicate that the index
-//!   covers, or the index covers all. If the index is of some languages, another filter has to say which language it is.
+//!   covers, or the index covers all; in a graph that it covers, and with a type beside it, if it is of some graphs or classes. If the index is of some languages, another filter has to say which language it is.
 //! * Of a term that is no string these functions are errors, but of its `STR`. There the objects of the predicate that are no strings come in too, if they are few.
 //!
 //! What is found is used where it is few: literals for [`ROWS_PER_CANDIDATE`] rows of the smallest pattern each, [`CANDIDATES_MAX`] at most. Before anything is read it is known how many
 //! postings that takes. A plan for such a filter is not kept: what was found is of one state, and one needle is rare where another is not.
 //!
-//! Of who does not see all graphs, literals that stand in no quad of the predicate that they see are left out before they are counted.
+//! Literals that stand in no quad of the predicate are left out before they are counted: a walk over its objects, where the filter would decode them. Of who does not see all graphs, a quad
+//! that they see.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use orrery_storage::text::{TextReader, TextRules};
 use orrery_storage::{COLUMNS, Permutation};
+use orrery_term::vocabulary::rdf;
 use orrery_term::{Term, TermId, TermKind};
 use orrery_text::GramQuery;
 
-use crate::algebra::{Group, Item, Quad, Slot, Values, Var, VarSet};
+use crate::algebra::{Group, Item, Quad, Scope, Slot, Values, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::rewrite::text_tests::{TextTest, language};
@@ -124,7 +126,7 @@ impl Planner<'_> {
         for item in &group.items {
             if let Item::Quad(quad) = item
                 && quad.object == Slot::Variable(var)
-                && self.is_covered(quad, rules)?
+                && self.is_covered(quad, group, rules)?
             {
                 covered = Some(quad.predicate);
                 break;
@@ -174,16 +176,69 @@ impl Planner<'_> {
         Ok(found)
     }
 
-    /// Whether the index has all strings that stand in the pattern's quads.
-    fn is_covered(&self, quad: &Quad, rules: &TextRules) -> Result<bool> {
-        if rules.predicates.is_empty() {
+    /// Whether the index has all strings that stand in the pattern's quads: by its predicate, its graph, and a type that the group asks of its subject.
+    fn is_covered(&self, quad: &Quad, group: &Group, rules: &TextRules) -> Result<bool> {
+        let has_predicate = match (rules.predicates.is_empty(), quad.predicate) {
+            (true, _) => true,
+            (false, Slot::Constant(predicate)) => {
+                self.iri_is(predicate, &|iri| rules.takes_predicate(iri))?
+            }
+            (false, Slot::Variable(_) | Slot::Absent) => false,
+        };
+        Ok(has_predicate
+            && self.is_in_graphs(&quad.scope, rules)?
+            && self.has_class(quad, group, rules)?)
+    }
+
+    fn is_in_graphs(&self, scope: &Scope, rules: &TextRules) -> Result<bool> {
+        if rules.graphs.is_empty() {
             return Ok(true);
         }
-        let Slot::Constant(predicate) = quad.predicate else {
-            return Ok(false);
+        let takes = |graph: TermId| match graph == TermId::DEFAULT_GRAPH {
+            true => Ok(rules.takes_graph(None)),
+            false => self.iri_is(graph, &|iri| rules.takes_graph(Some(iri))),
         };
-        match self.context.term(predicate)? {
-            Term::Iri(iri) => Ok(rules.takes_predicate(&iri)),
+        match scope {
+            Scope::Default => takes(TermId::DEFAULT_GRAPH),
+            Scope::Named(graph) => takes(*graph),
+            Scope::Union(graphs)
+            | Scope::NamedVariable {
+                allowed: Some(graphs),
+                ..
+            } => {
+                for graph in graphs.iter() {
+                    if !takes(*graph)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Scope::AllUnion | Scope::NamedVariable { allowed: None, .. } => Ok(false),
+        }
+    }
+
+    /// Whether another pattern of the group says that the subject has a class of the rules: in whichever graph, as the index has it.
+    fn has_class(&self, quad: &Quad, group: &Group, rules: &TextRules) -> Result<bool> {
+        if rules.classes.is_empty() {
+            return Ok(true);
+        }
+        for item in &group.items {
+            if let Item::Quad(other) = item
+                && other.subject == quad.subject
+                && let (Slot::Constant(predicate), Slot::Constant(class)) =
+                    (other.predicate, other.object)
+                && self.iri_is(predicate, &|iri| iri == rdf::TYPE)?
+                && self.iri_is(class, &|iri| rules.classes.iter().any(|known| known == iri))?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn iri_is(&self, id: TermId, is_asked: &dyn Fn(&str) -> bool) -> Result<bool> {
+        match self.context.term(id)? {
+            Term::Iri(iri) => Ok(is_asked(&iri)),
             _ => Ok(false),
         }
     }
@@ -196,7 +251,7 @@ impl Planner<'_> {
         (most, postings_max): (usize, u64),
     ) -> Result<Option<Vec<TermId>>> {
         let view = self.context.view();
-        let Some(reader) = TextReader::for_grams(view)? else {
+        let Some(reader) = TextReader::for_grams(view, &**self.context.adjacencies())? else {
             return Ok(None);
         };
         // What hidden texts there are must not decide whether the index is used, as far as it can be afforded.
@@ -223,22 +278,26 @@ impl Planner<'_> {
         if !searched? || count > raw_most {
             return Ok(None);
         }
-        if sees_all {
-            return Ok(Some(found));
-        }
-        let (permutation, before) = match predicate {
-            Some(_) => (Permutation::Posg, predicate.as_slice()),
-            None => (Permutation::Ospg, [].as_slice()),
+        let (permutation, mut prefix) = match predicate {
+            // All stand in some quad.
+            None if sees_all => return Ok(Some(found)),
+            None => (Permutation::Ospg, Vec::new()),
+            // The filter would decode the texts of other predicates, too, which may be long; here each is a step of a walk.
+            Some(predicate) => (Permutation::Posg, vec![predicate]),
         };
         let Some(index) = view.index(permutation) else {
             return Ok(None);
         };
+        found.sort_unstable();
+        let mut cursor = index.cursor();
         let mut seen = Vec::new();
         for id in found {
             patience.check()?;
-            if !index.range(&[before, &[id]].concat())?.is_empty() {
+            prefix.push(id);
+            if !cursor.seek(&prefix)?.is_empty() {
                 seen.push(id);
             }
+            prefix.pop();
         }
         Ok(Some(seen))
     }
