@@ -543,6 +543,34 @@ fn weights_are_those_of_the_definition_after_any_change() {
                 }
             }
         }
+        sees_what_a_database_without_the_rest_has(&store, seed);
+    }
+}
+
+/// Who sees only the default graph and the definitions is told what a database without the other graphs tells.
+fn sees_what_a_database_without_the_rest_has(store: &Store, seed: u64) {
+    let scope = ReadScope::only(
+        Asker::Process,
+        GraphNames {
+            has_default: true,
+            named: [Term::iri("https://orrery-db.org/weight#definitions")].into(),
+            ..GraphNames::default()
+        },
+    );
+    let options = QueryOptions::of(scope);
+    let other = Store::of(&[]);
+    let triples = store.all("SELECT ?s ?p ?o { ?s ?p ?o }");
+    other
+        .say(&format!("INSERT DATA {{ {} }}", triples.join(" . ")))
+        .unwrap();
+    for (at, (definition, _)) in DEFINITIONS.iter().enumerate() {
+        other
+            .say(&format!("CREATE EDGE WEIGHT e:w{at} {definition}"))
+            .unwrap();
+        let query = read(&format!("w{at}"));
+        let mut rows = store.rows(&said(&query), &options);
+        rows.sort_unstable();
+        assert_eq!(rows, other.all(&query), "seed {seed}, {definition}");
     }
 }
 

@@ -353,7 +353,7 @@ fn definition(text: &str) -> String {
         base: Some("http://e/base/"),
         ..ParserOptions::default()
     };
-    let (update, _) = orrery_syntax::parse_update(text, &options).unwrap();
+    let (update, _) = parse_update(text, &options).expect(text);
     match orrery_syntax::weight_statement(&update.operations[0]) {
         Some(orrery_syntax::WeightStatement::Create { definition, .. }) => definition,
         other => panic!("{other:?}"),
@@ -378,6 +378,6 @@ fn definitions_of_edge_weights_are_queries_with_all_that_they_need() {
     ] {
         let found = definition(text);
         assert_eq!(found, expected);
-        orrery_syntax::parse_query(&found, &ParserOptions::default()).unwrap();
+        parse_query(&found, &ParserOptions::default()).expect(&found);
     }
 }
