@@ -6,7 +6,7 @@
 
 use tantivy::query::{
     Bm25StatisticsProvider, BooleanQuery, EnableScoring, FuzzyTermQuery, Occur, PhraseQuery,
-    Query as Compiled, TermQuery,
+    Query as Compiled, TermQuery, Weight,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet, TERMINATED, Term};
@@ -66,8 +66,19 @@ pub fn search<'p>(
             continue;
         };
         let figures = AnalyzerFigures::new(figures, analyzer)?;
+        // Once for all parts: it asks each of them how often the words are.
+        let mut weight = None;
         for part in parts.clone().into_iter().filter(|part| has_documents(part)) {
-            run(part, &*compiled, &figures, go_on, found)?;
+            let weight = match &mut weight {
+                Some(weight) => weight,
+                None => {
+                    let searcher = part.searcher();
+                    let scoring =
+                        EnableScoring::enabled_from_statistics_provider(&figures, searcher);
+                    weight.insert(compiled.weight(scoring)?)
+                }
+            };
+            run(part, &**weight, go_on, found)?;
         }
     }
     Ok(())
@@ -75,21 +86,21 @@ pub fn search<'p>(
 
 fn run(
     part: &OpenPart,
-    query: &dyn Compiled,
-    figures: &AnalyzerFigures<'_>,
+    weight: &dyn Weight,
     go_on: &mut dyn FnMut() -> bool,
     found: &mut dyn FnMut(Hit),
 ) -> Result<(), TextError> {
     if !go_on() {
         return Err(TextError::Stopped);
     }
-    let scoring = EnableScoring::enabled_from_statistics_provider(figures, part.searcher());
-    let weight = query.weight(scoring)?;
     let segment = part.segment();
-    let numbers = segment.fast_fields().u64(NUMBER)?.values;
     let mut scorer = weight.scorer(segment, 1.0)?;
-    let mut seen = 0;
     let mut document = scorer.doc();
+    if document == TERMINATED {
+        return Ok(());
+    }
+    let numbers = segment.fast_fields().u64(NUMBER)?.values;
+    let mut seen = 0;
     while document != TERMINATED {
         found(Hit {
             number: numbers.get_val(document),
