@@ -31,9 +31,8 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use self::called::{has_calls, has_lists, has_places};
+use self::called::{has_calls, has_lists, has_places, has_relations};
 use self::ground::{Ground, ground, ground_term};
-use self::related::has_relations;
 use self::taken_apart::TakenApart;
 pub(crate) use self::weights::weighed;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children, variables};

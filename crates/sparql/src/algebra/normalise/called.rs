@@ -1,5 +1,6 @@
-//! Which patterns stand for something else than triples: a walk over a list or a container (`lists`), a search in texts (`text/foreign`), places (`nearby`).
+//! Which patterns stand for something else than triples: a walk over a list or a container (`lists`), a search in texts (`text/foreign`), places (`nearby`), relations of places (`related`).
 
+use orrery_geo::Relation;
 use oxrdf::NamedNode;
 use oxrdf::vocab::rdf;
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
@@ -30,6 +31,24 @@ pub(super) fn place_called(pattern: &TriplePattern) -> Option<&str> {
         NamedNodePattern::NamedNode(node) => node.as_str().strip_prefix(SPATIAL),
         NamedNodePattern::Variable(_) => None,
     }
+}
+
+/// Whether some of the patterns ask for relations of places.
+pub(super) fn has_relations(patterns: &[TriplePattern]) -> bool {
+    patterns.iter().any(|it| relation_of(it).is_some())
+}
+
+/// The relation that a pattern asks for.
+pub(super) fn relation_of(pattern: &TriplePattern) -> Option<Relation> {
+    match &pattern.predicate {
+        NamedNodePattern::NamedNode(node) => relation_named(node),
+        NamedNodePattern::Variable(_) => None,
+    }
+}
+
+/// The relation that a property is.
+pub(super) fn relation_named(node: &NamedNode) -> Option<Relation> {
+    Relation::of_name(node.as_str().strip_prefix(GEO)?)
 }
 
 /// Whether some of the patterns stand for a walk or a search.

@@ -26,7 +26,7 @@ use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::algebra::{Expression, Function, GraphPattern, PropertyPathExpression};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
-use super::called::{GEO, has_calls, has_places};
+use super::called::{GEO, has_calls, has_places, relation_named, relation_of};
 use super::{Normaliser, PatternPlace, union_of};
 use crate::algebra::{Group, Scope};
 use crate::error::Result;
@@ -61,22 +61,6 @@ struct Ways {
 
 /// An end of a relation whose places are known when the query is planned.
 type Known = Vec<(Literal, Shape)>;
-
-/// Whether some of the patterns ask for relations.
-pub(super) fn has_relations(patterns: &[TriplePattern]) -> bool {
-    patterns.iter().any(|it| relation_of(it).is_some())
-}
-
-fn relation_of(pattern: &TriplePattern) -> Option<Relation> {
-    match &pattern.predicate {
-        NamedNodePattern::NamedNode(node) => relation_named(node),
-        NamedNodePattern::Variable(_) => None,
-    }
-}
-
-fn relation_named(node: &NamedNode) -> Option<Relation> {
-    Relation::of_name(node.as_str().strip_prefix(GEO)?)
-}
 
 /// A step of a path that is a relation, as the triple pattern that it stands for.
 fn step(
