@@ -353,7 +353,10 @@ fn definition(text: &str) -> String {
         base: Some("http://e/base/"),
         ..ParserOptions::default()
     };
-    let (update, _) = parse_update(text, &options).expect(text);
+    let (update, _) = match parse_update(text, &options) {
+        Ok(parsed) => parsed,
+        Err(error) => panic!("{text}: {error}"),
+    };
     match orrery_syntax::weight_statement(&update.operations[0]) {
         Some(orrery_syntax::WeightStatement::Create { definition, .. }) => definition,
         other => panic!("{other:?}"),
