@@ -59,14 +59,15 @@ use crate::test_support::{Quad, Solution, context_of, names, term, var};
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Made while a plan runs, of a stream that is read once, or standing for an input of a plan that is kept: no plan that runs holds them. And the
-/// order of kept plans, which goes by the name of the sort that it stands for. What solutions are made of that come of no quads is known to its own process. A
-/// frontier gives nothing by itself; it is below the search for paths.
-const NOT_IN_PLANS: [&str; 5] = [
+/// order of kept plans, which goes by the name of the sort that it stands for. What solutions are made of that come of no quads is known to its own process, and so
+/// is a table of edge weights. A frontier gives nothing by itself; it is below the search for paths.
+const NOT_IN_PLANS: [&str; 6] = [
     "StreamExec",
     "StandInExec",
     "OrderExec",
     "SourceExec",
     "FrontierExec",
+    "WeightsExec",
 ];
 
 /// Subjects 0 to 39 with the predicate 100, each to itself times ten; the first ten in the graph 7 as well.
