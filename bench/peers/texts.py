@@ -112,7 +112,9 @@ def with_free_text(folder):
         "DB.DBA.VT_INC_INDEX_DB_DBA_RDF_OBJ ();",
         "checkpoint;",
     ):
-        isql(statement)
+        done_so = isql(statement)
+        if done_so.returncode != 0 or "*** Error" in done_so.stdout:
+            sys.exit(f"{statement} failed: {done_so.stdout or done_so.stderr}")
     print(f"Virtuoso's free-text index: {time.perf_counter() - begun:.1f} s", file=sys.stderr)
     open(done, "w").close()
 

@@ -206,8 +206,11 @@ impl Reading {
         }
         let mut all = Vec::new();
         for segments in children(element) {
+            if &*segments.name != "segments" || segments.children.is_empty() {
+                return None;
+            }
             for segment in children(segments) {
-                if (&*segments.name, &*segment.name) != ("segments", "LineStringSegment") {
+                if &*segment.name != "LineStringSegment" {
                     return None;
                 }
                 join(&mut all, self.positions(segment, axes)?);
@@ -253,8 +256,11 @@ impl Reading {
     fn patches(&mut self, element: &Element, axes: Option<usize>) -> Option<Vec<Polygon>> {
         let mut areas = Vec::new();
         for patches in children(element) {
+            if &*patches.name != "patches" || patches.children.is_empty() {
+                return None;
+            }
             for patch in children(patches) {
-                if (&*patches.name, &*patch.name) != ("patches", "PolygonPatch") {
+                if &*patch.name != "PolygonPatch" {
                     return None;
                 }
                 areas.push(self.area(patch, axes)?);
@@ -282,7 +288,11 @@ impl Reading {
                         _ => 2,
                     };
                     let numbers = numbers(&written.text)?;
-                    for position in numbers.chunks(axes.unwrap_or(of_system)) {
+                    let axes = axes.unwrap_or(of_system);
+                    if !numbers.len().is_multiple_of(axes) {
+                        return None;
+                    }
+                    for position in numbers.chunks(axes) {
                         all.push(self.position(position)?);
                     }
                 }

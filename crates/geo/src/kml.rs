@@ -88,16 +88,14 @@ fn together(members: Vec<Geometry>) -> Geometry {
 fn area(element: &Element, heights: &mut Heights) -> Option<Polygon> {
     let (mut edge, mut holes) = (None, Vec::new());
     for property in children(element) {
-        for ring in children(property) {
-            if &*ring.name != "LinearRing" {
-                return None;
-            }
-            let ring = LineString::new(coordinates(ring, heights)?);
-            match &*property.name {
-                "outerBoundaryIs" if edge.is_none() => edge = Some(ring),
-                "innerBoundaryIs" => holes.push(ring),
-                _ => return None,
-            }
+        let ring = property
+            .only_child()
+            .filter(|it| &*it.name == "LinearRing")?;
+        let ring = LineString::new(coordinates(ring, heights)?);
+        match &*property.name {
+            "outerBoundaryIs" if edge.is_none() => edge = Some(ring),
+            "innerBoundaryIs" => holes.push(ring),
+            _ => return None,
         }
     }
     let empty = || holes.is_empty().then(|| LineString::new(Vec::new()));

@@ -13,6 +13,8 @@ pub(crate) const DEPTH_MAX: usize = 64;
 const ELEMENTS_MAX: usize = 1 << 18;
 /// Attributes of one element, declarations of namespaces among them.
 const ATTRIBUTES_MAX: usize = 16;
+/// Those that say something of a geometry. Others are read, and let go.
+const ATTRIBUTES: [&str; 5] = ["srsName", "srsDimension", "decimal", "cs", "ts"];
 
 /// An element, with what is in it.
 #[derive(Debug, Default)]
@@ -94,7 +96,9 @@ fn opened(start: &BytesStart<'_>, is_known: bool) -> Option<Element> {
             let value = std::str::from_utf8(&attribute.value).ok()?;
             let value = quick_xml::escape::unescape(value).ok()?;
             let name = std::str::from_utf8(attribute.key.into_inner()).ok()?;
-            element.attributes.push((name.into(), value.into()));
+            if ATTRIBUTES.contains(&name) {
+                element.attributes.push((name.into(), value.into()));
+            }
         }
     }
     Some(element)
@@ -146,9 +150,14 @@ mod tests {
         ] {
             assert_eq!(names(text).as_deref(), Some(expected), "{text}");
         }
-        let read = read("<a one='1 &lt; 2' x:two='2' xmlns:x='urn:b'/>", |_| true).unwrap();
-        assert_eq!(read.attribute("one"), Some("1 < 2"));
-        assert_eq!(read.attribute("two"), None);
+        let read = read(
+            "<a srsName='1 &lt; 2' other='1' x:cs='2' xmlns:x='urn:b'/>",
+            |_| true,
+        )
+        .unwrap();
+        assert_eq!(read.attribute("srsName"), Some("1 < 2"));
+        assert_eq!(read.attribute("cs"), None);
+        assert_eq!(read.attribute("other"), None);
     }
 
     #[test]

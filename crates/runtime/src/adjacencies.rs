@@ -231,7 +231,7 @@ impl Adjacencies {
         let had = at.map(|at| all.slots.swap_remove(at));
         let had_bytes = had.map_or(0, |had| had.bytes);
         all.bytes -= had_bytes;
-        let mut has_room = true;
+        let mut has_room = bytes <= self.bytes_max;
         while has_room && all.bytes + bytes > self.bytes_max {
             has_room = all.give_up_oldest();
         }

@@ -12,7 +12,7 @@ use crate::conditions::{Conditions, State};
 use crate::edge;
 use crate::errors::{ServerError, told_to_the_log};
 use crate::options::compaction_within;
-use crate::parameters::url_parameters;
+use crate::parameters;
 use crate::state::ServerState;
 use axum::Json;
 use axum::http::request::Parts;
@@ -35,11 +35,7 @@ pub(crate) async fn answer(
     let writer = state.writes(parts)?.writer().clone();
     edge::require_all_graphs(parts)?;
     edge::require_administrator(parts, "write the database anew")?;
-    if let Some((name, _)) = url_parameters(parts.uri.query())?.first() {
-        return Err(ServerError::bad_request(format!(
-            "parameter `{name}` is unknown here; there are none"
-        )));
-    }
+    parameters::none(parts.uri.query())?;
     let snapshot = writer.database().snapshot();
     Conditions::of(&parts.headers)?.check_change(State {
         commit: snapshot.commit(),

@@ -46,7 +46,26 @@ pub(crate) fn unknown(name: &str, known: &str) -> ServerError {
     ))
 }
 
-/// A graph's name as a parameter gives it, which must be an absolute IRI.
+/// Refuses all parameters of a URL.
+pub(crate) fn none(url_query: Option<&str>) -> Result<(), ServerError> {
+    match url_parameters(url_query)?.first() {
+        None => Ok(()),
+        Some((name, _)) => Err(ServerError::bad_request(format!(
+            "parameter `{name}` is unknown here; there are none"
+        ))),
+    }
+}
+
+/// What a parameter says that is `true` or `false`.
+pub(crate) fn flag(name: &str, value: &str) -> Result<bool, ServerError> {
+    value.parse().map_err(|_| {
+        ServerError::bad_request(format!(
+            "parameter `{name}` is true or false, not `{value}`"
+        ))
+    })
+}
+
+/// An IRI as a parameter gives it, which must be an absolute IRI.
 pub(crate) fn checked_iri(parameter: &str, iri: String) -> Result<String, ServerError> {
     match oxrdf::NamedNode::new(&iri) {
         Ok(_) => Ok(iri),

@@ -12,7 +12,7 @@
 use crate::conditions::etag_of_commit;
 use crate::edge;
 use crate::errors::ServerError;
-use crate::parameters::{unknown, url_parameters};
+use crate::parameters::{self, flag, unknown, url_parameters};
 use crate::state::ServerState;
 use crate::updates::{CommitRequest, answer as answer_of_commit, who};
 use axum::Json;
@@ -24,11 +24,7 @@ use orrery_term::PrefixError;
 
 /// All prefixes.
 pub(crate) fn list(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
-    if let Some((name, _)) = url_parameters(parts.uri.query())?.first() {
-        return Err(ServerError::bad_request(format!(
-            "parameter `{name}` is unknown here; there are none"
-        )));
-    }
+    parameters::none(parts.uri.query())?;
     let snapshot = state.engine.database().snapshot();
     let prefixes: Vec<_> = snapshot
         .prefixes()
@@ -61,7 +57,7 @@ impl Wanted {
                 "name" => name = Some(value),
                 "iri" => iri = Some(value),
                 "remove" => removed = Some(value),
-                "replace" => is_replaced = value == "true",
+                "replace" => is_replaced = flag(&parameter, &value)?,
                 _ => return Err(unknown(&parameter, "name, iri, replace, remove")),
             }
         }

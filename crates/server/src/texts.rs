@@ -15,16 +15,14 @@ use std::time::Instant;
 use axum::Json;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use orrery_storage::Database;
-use orrery_storage::text::{TextReader, TextRules};
+use orrery_storage::text::{TextReport, TextRules};
 use serde_json::{Value, json};
-use url::Url;
 
 use crate::conditions::{Conditions, State};
 use crate::edge;
 use crate::errors::ServerError;
 use crate::options::compaction_within;
-use crate::parameters::{unknown, url_parameters};
+use crate::parameters::{self, checked_iri, flag, unknown, url_parameters};
 use crate::state::ServerState;
 
 /// Properties, classes, graphs and languages together.
@@ -48,14 +46,14 @@ impl Wanted {
         let (mut rules, mut is_anew) = (TextRules::default(), false);
         for (name, value) in parameters {
             match name.as_str() {
-                "property" => rules.predicates.push(iri(&name, value)?),
-                "class" => rules.classes.push(iri(&name, value)?),
+                "property" => rules.predicates.push(checked_iri(&name, value)?),
+                "class" => rules.classes.push(checked_iri(&name, value)?),
                 // The default graph.
                 "graph" if value.is_empty() => rules.graphs.push(value),
-                "graph" => rules.graphs.push(iri(&name, value)?),
+                "graph" => rules.graphs.push(checked_iri(&name, value)?),
                 "language" => rules.languages.push(value.to_lowercase()),
-                "grams" => rules.grams = value == "true",
-                "rebuild" => is_anew = value == "true",
+                "grams" => rules.grams = flag(&name, &value)?,
+                "rebuild" => is_anew = flag(&name, &value)?,
                 _ => {
                     let known = "property, class, graph, language, grams, rebuild";
                     return Err(unknown(&name, known));
@@ -72,25 +70,16 @@ impl Wanted {
     }
 }
 
-fn iri(name: &str, value: String) -> Result<String, ServerError> {
-    match Url::parse(&value) {
-        Ok(_) => Ok(value),
-        Err(error) => Err(ServerError::bad_request(format!(
-            "`{name}` is no absolute IRI: {error}"
-        ))),
-    }
-}
-
 /// Which texts are in the index.
 pub(crate) async fn list(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
     edge::require_all_graphs(parts)?;
     edge::require_administrator(parts, "read which texts are in the index")?;
-    no_parameters(parts)?;
+    parameters::none(parts.uri.query())?;
     let database = state.engine.database().clone();
     let listed = state
         .query_threads
         .handle()
-        .spawn_blocking(move || describe(&database));
+        .spawn_blocking(move || TextReport::of(&database));
     let listed = listed.await.map_err(|error| ended(&error))??;
     Ok(Json(json!({ "index": listed })).into_response())
 }
@@ -103,7 +92,7 @@ pub(crate) async fn make(state: &ServerState, parts: &Parts) -> Result<Response,
 
 /// Gives the index up.
 pub(crate) async fn give_up(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
-    no_parameters(parts)?;
+    parameters::none(parts.uri.query())?;
     change(state, parts, Wanted::Dropped).await
 }
 
@@ -121,7 +110,7 @@ async fn change(
         time_us: snapshot.commit_time_us(),
         exists: true,
     })?;
-    let known = snapshot.manifest().text.as_ref().or(snapshot.text_rules());
+    let known = snapshot.text_rules_to_come();
     let rules = match wanted {
         Wanted::Made(rules) => Some(rules),
         Wanted::MadeAnew => Some(known.cloned().ok_or_else(no_index)?),
@@ -139,42 +128,12 @@ async fn change(
             return Ok(json!({ "dropped": true }));
         }
         let seconds = started.elapsed().as_secs_f64();
-        let index = describe(writer.database())?;
+        let index = TextReport::of(writer.database())?;
         tracing::info!("an index of texts was made in {seconds:.1} s");
         Ok(json!({ "index": index, "seconds": seconds }))
     });
     let made: Result<Value, orrery_storage::Error> = made.await.map_err(|error| ended(&error))?;
     Ok(Json(made?).into_response())
-}
-
-fn describe(database: &Database) -> Result<Value, orrery_storage::Error> {
-    let view = database.view_of_process();
-    let Some(reader) = TextReader::new(&view)? else {
-        return Ok(Value::Null);
-    };
-    let rules = reader.rules().cloned().unwrap_or_default();
-    let (in_base, in_memory) = reader.documents()?;
-    let (bytes, memory_bytes) = view.snapshot().text_bytes().unwrap_or_default();
-    Ok(json!({
-        "properties": rules.predicates,
-        "classes": rules.classes,
-        "graphs": rules.graphs,
-        "languages": rules.languages,
-        "grams": rules.grams,
-        "texts": in_base,
-        "texts_since": in_memory,
-        "bytes": bytes,
-        "memory_bytes": memory_bytes,
-    }))
-}
-
-fn no_parameters(parts: &Parts) -> Result<(), ServerError> {
-    match url_parameters(parts.uri.query())?.first() {
-        None => Ok(()),
-        Some((name, _)) => Err(ServerError::bad_request(format!(
-            "parameter `{name}` is unknown here; there are none"
-        ))),
-    }
 }
 
 fn no_index() -> ServerError {

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use orrery_sparql::{QueryError, QueryOptions, UpdateOptions, WriteScope};
-use orrery_storage::{Asker, CommitOptions, Database, Durability, GraphNames, ReadScope};
+use orrery_sparql::{QueryOptions, UpdateOptions, WriteScope};
+use orrery_storage::{Asker, Database, GraphNames, ReadScope};
 use orrery_term::Term;
 
 #[path = "common/store.rs"]
@@ -35,19 +35,7 @@ trait Said {
 
 impl Said for Store {
     fn change_as(&self, text: &str, options: &UpdateOptions) -> Result<(), String> {
-        let applied = || -> Result<(), QueryError> {
-            let update = self.engine.prepare_update(&said(text), options)?;
-            let mut transaction = self.writer.begin()?;
-            let applied = self.engine.apply(&update, options, &mut transaction);
-            self.runtime.block_on(applied)?;
-            let options = CommitOptions {
-                durability: Durability::Relaxed,
-                ..CommitOptions::default()
-            };
-            transaction.commit(options)?.wait()?;
-            Ok(())
-        };
-        applied().map_err(|error| error.to_string())
+        self.apply(&said(text), options)
     }
 
     /// Sorted.
@@ -443,7 +431,7 @@ impl Numbers {
 }
 
 /// Definitions, and whether changes are brought into their tables.
-const DEFINITIONS: [(&str, bool); 12] = [
+const DEFINITIONS: [(&str, bool); 14] = [
     ("FROM { ?x e:p ?y } AS COUNT(*)", true),
     ("FROM { ?x e:p ?m . ?m e:q ?y } AS COUNT(*)", true),
     ("FROM { ?x e:p/^e:q ?y ; e:n ?n } AS SUM(?n)", true),
@@ -473,6 +461,14 @@ const DEFINITIONS: [(&str, bool); 12] = [
         false,
     ),
     ("FROM { ?x e:p+ ?y } AS COUNT(*)", false),
+    (
+        "FROM { ?x e:p ?y } AS IF(EXISTS { ?y e:q ?x }, 100, COUNT(*))",
+        false,
+    ),
+    (
+        "FROM { ?x e:p ?m OPTIONAL { ?m e:q ?y } } AS COUNT(*)",
+        false,
+    ),
     (
         "FROM { ?x e:p ?y MINUS { ?x e:n 3 } { SELECT ?y (COUNT(*) AS ?n) { ?y e:q ?z } GROUP BY ?y } } AS ?n",
         false,

@@ -589,6 +589,12 @@ fn what_cannot_be_searched_is_refused_with_a_reason() {
             ),
             "stands for two things",
         ),
+        (
+            service(
+                "[] path:findPath path:distance ; path:sourceNode :a ; path:destinationNode :b ; path:startNode ?x ; path:endNode ?x ; path:length ?n . SERVICE <urn:e> { ?x :p ?x }",
+            ),
+            "one variable",
+        ),
         (service("?s :p ?o"), "no setting"),
         (
             service("[] path:findPath path:allPaths ; path:limit 1 , 2"),

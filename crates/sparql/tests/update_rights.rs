@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use orrery_sparql::{QueryError, UpdateOptions, WriteScope};
-use orrery_storage::{Asker, CommitOptions, Durability, GraphNames, ReadScope, SmallQuad};
+use orrery_sparql::{UpdateOptions, WriteScope};
+use orrery_storage::{Asker, GraphNames, ReadScope, SmallQuad};
 use orrery_term::Term;
 use proptest::prelude::*;
 
@@ -43,22 +43,6 @@ fn names(graphs: u8, by_beginning: bool) -> GraphNames {
 }
 
 impl Store {
-    fn apply(&self, text: &str, options: &UpdateOptions) -> Result<(), String> {
-        let applied = || -> Result<(), QueryError> {
-            let update = self.engine.prepare_update(text, options)?;
-            let mut transaction = self.writer.begin()?;
-            let applied = self.engine.apply(&update, options, &mut transaction);
-            self.runtime.block_on(applied)?;
-            let options = CommitOptions {
-                durability: Durability::Relaxed,
-                ..CommitOptions::default()
-            };
-            transaction.commit(options)?.wait()?;
-            Ok(())
-        };
-        applied().map_err(|error| error.to_string())
-    }
-
     /// Quads with the numbers of their graphs.
     fn quads(&self) -> BTreeSet<(usize, String)> {
         let view = self.engine.database().view_of_process();

@@ -188,7 +188,7 @@ impl Database {
     fn remember(&self, found: &Arc<Snapshot>) {
         let mut recent = self.recent.lock();
         // Given up meanwhile? The lock is held, so either this sees the new manifest or `forget_unkept` comes after it.
-        if Start::before(self.snapshot().manifest(), found.commit()).is_some() {
+        if is_kept(self.snapshot().manifest(), found) {
             recent.retain(|old| old.commit() != found.commit());
             recent.insert(0, Arc::clone(found));
             recent.truncate(RECENT_MAX);
@@ -198,7 +198,7 @@ impl Database {
     /// Lets go of old states that a manifest no longer keeps, and so of their files.
     pub(crate) fn forget_unkept(&self, manifest: &Manifest) {
         let mut recent = self.recent.lock();
-        recent.retain(|old| Start::before(manifest, old.commit()).is_some());
+        recent.retain(|old| is_kept(manifest, old));
     }
 
     /// Does something that reads the files of the present state's manifest; again with a newer state where a writer
@@ -536,6 +536,12 @@ pub(crate) fn forget(
             base.logs.drain(..base.logs.len() - needed);
         }
     }
+}
+
+/// Whether an old state can still be read, and is as it would be read now: over a base with this index of texts.
+fn is_kept(manifest: &Manifest, old: &Snapshot) -> bool {
+    Start::before(manifest, old.commit()).is_some()
+        && manifest.bases.iter().any(|entry| old.base().is_of(entry))
 }
 
 /// Gives up deltas between the first and the last, where the logs lead from one to the next, until few are left. Goes on

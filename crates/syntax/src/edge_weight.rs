@@ -6,7 +6,7 @@
 use spargebra::GraphUpdateOperation;
 use spargebra::algebra::GraphPattern;
 use spargebra::term::{
-    BlankNode, Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern,
+    BlankNode, Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable,
 };
 
 /// What the names begin with that have to do with edge weights.
@@ -18,6 +18,34 @@ const DROP: &str = " drop edge weight";
 const NAME: &str = " name";
 const DEFINITION: &str = " definition";
 const REPLACES: &str = " replaces";
+
+/// The pattern that reads an edge weight into these variables; `node` is a blank node of its own.
+pub fn weights_between(
+    node: BlankNode,
+    name: NamedNode,
+    [start, end]: [&Variable; 2],
+    weight: &Variable,
+) -> GraphPattern {
+    let named = |name: &str| NamedNode::new_unchecked(format!("{WEIGHT_NAMES}{name}"));
+    let settings: [(&str, TermPattern); 4] = [
+        ("name", name.into()),
+        ("start", start.clone().into()),
+        ("end", end.clone().into()),
+        ("value", weight.clone().into()),
+    ];
+    let triple = |(setting, object)| TriplePattern {
+        subject: node.clone().into(),
+        predicate: named(setting).into(),
+        object,
+    };
+    GraphPattern::Service {
+        name: named("read").into(),
+        inner: Box::new(GraphPattern::Bgp {
+            patterns: settings.map(triple).into(),
+        }),
+        silent: false,
+    }
+}
 
 /// What is to become of an edge weight.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,7 +31,7 @@ mod token;
 mod word;
 
 pub use complete::{Completion, completion};
-pub use edge_weight::{WEIGHT_NAMES, WeightStatement, weight_statement};
+pub use edge_weight::{WEIGHT_NAMES, WeightStatement, weight_statement, weights_between};
 pub use error::{ErrorKind, Hint, Position, Suggestion, SyntaxError};
 pub use expected::{Expected, ExpectedSet, Sign, Thing};
 pub use lexer::Lexer;

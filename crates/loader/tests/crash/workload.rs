@@ -347,7 +347,7 @@ impl Workload {
         Ok(pending)
     }
 
-    /// A compaction of the table is a commit that changes nothing.
+    /// An index of texts is made, made anew or given up: no commit.
     fn change_texts(&mut self) -> Result<()> {
         if !self.has_texts {
             return Ok(());

@@ -9,10 +9,10 @@ use datafusion_execution::memory_pool::MemoryReservation;
 
 use super::graph::NONE;
 
-/// Beginnings that are held at most: 32 MiB.
+/// Beginnings that are held at most: 64 MiB.
 const BEGINNINGS_MAX: usize = 1 << 20;
-/// What one of them takes: itself, its place among those that wait, its place among those that are free.
-const BEGINNING_BYTES: usize = 32;
+/// What one of them takes: itself, its place among those that wait, its place among those that are free; twice, for lists double as they grow.
+const BEGINNING_BYTES: usize = 64;
 /// Room that is made at first.
 const ROOM_MIN: usize = 64;
 

@@ -79,7 +79,7 @@ impl EdgeSource {
         Ok(self.graph.node(id))
     }
 
-    /// Whether the edges of many nodes cost as much one by one as all of them at once.
+    /// Whether edges are looked up without a plan.
     pub(super) fn is_direct(&self) -> bool {
         self.direct.is_some()
     }

@@ -147,16 +147,13 @@ impl Searching {
             beginnings.give_back(at);
             return Ok(given);
         }
-        if length >= LONG {
-            self.edges.pause().await;
-        }
         let mut degree = 0;
         let mut edge = self.edges.first(direction, node);
         while edge != NONE {
             degree += 1;
             edge = self.edges.graph.next(direction, edge);
         }
-        if !beginnings.has_room(degree) {
+        if length >= LONG || !beginnings.has_room(degree) {
             match ends.target {
                 // It was given itself.
                 None => beginnings.wait_again(at, bound + 1),

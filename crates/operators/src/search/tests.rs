@@ -180,12 +180,11 @@ proptest! {
 /// A ladder that leads nowhere hangs on a way of two: without room the lengths that no path has were looked for one by one.
 #[test]
 fn lengths_that_no_path_has_are_not_looked_for() {
-    let mut edges = BTreeSet::from([(0, 1), (1, 2)]);
-    for rung in (10..40).step_by(2) {
-        edges.extend([(rung, rung + 2), (rung, rung + 3), (rung + 1, rung + 2)]);
-        edges.insert((rung + 1, rung + 3));
+    // From each step of the part that leads nowhere the target is reached over a node of the path only: further away with each length.
+    let mut edges = BTreeSet::from([(0, 1), (1, 2), (1, 10)]);
+    for node in 10..210 {
+        edges.extend([(node, node + 1), (node, 1)]);
     }
-    edges.extend([(0, 10), (0, 11)]);
     let quad = |&(a, b): &Edge| -> Quad {
         let [a, b] = [a, b].map(|node| term(i64::from(node)));
         [a, term(PREDICATE), b, TermId::DEFAULT_GRAPH]
@@ -201,5 +200,5 @@ fn lengths_that_no_path_has_are_not_looked_for() {
     let plan = search(&context, asked, true);
     assert_eq!(run(&plan), [[(0, 1), (1, 2)]]);
     let touches = crate::touches(&plan);
-    assert!(touches < 500, "{touches} edges were looked at");
+    assert!(touches < 5_000, "{touches} edges were looked at");
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use orrery_storage::text::{TextReader, TextRules};
+use orrery_storage::text::{TextReport, TextRules};
 use orrery_storage::{ByteCount, Database};
-use serde_json::{Value, json};
+use serde::Deserialize;
 use url::Url;
 
 use super::http::{delete, get, post, server_url};
@@ -68,17 +68,11 @@ pub(crate) fn run(command: TextCommand) -> Result<(), Failure> {
         }
         TextCommand::List { place, format } => {
             let report = match of(&place)? {
-                Of::Directory(directory) => report(directory)?,
-                Of::Server(url) => {
-                    let answer = get(url)?;
-                    let answer = parsed(&answer)?;
-                    match &answer["index"] {
-                        Value::Null => return Err(no_index()),
-                        index => index.clone(),
-                    }
-                }
+                Of::Directory(directory) => TextReport::of(&Database::open(directory)?)?,
+                Of::Server(url) => parsed::<Listed>(&get(url)?)?.index,
             };
-            written(&report, format)
+            let report = report.ok_or_else(no_index)?;
+            written(&report, format)?
         }
         TextCommand::Rebuild { place, memory } => match of(&place)? {
             Of::Directory(directory) => make(directory, None, &memory)?,
@@ -113,7 +107,7 @@ fn make(directory: &Path, rules: Option<TextRules>, memory: &Bytes) -> Result<St
         Some(rules) => rules,
         None => {
             let snapshot = database.snapshot();
-            let known = snapshot.manifest().text.as_ref().or(snapshot.text_rules());
+            let known = snapshot.text_rules_to_come();
             known.cloned().ok_or_else(no_index)?
         }
     };
@@ -121,91 +115,74 @@ fn make(directory: &Path, rules: Option<TextRules>, memory: &Bytes) -> Result<St
     let memory_bytes = usize::try_from(memory.0).unwrap_or(usize::MAX);
     database.set_text_rules(Some(rules), Some(memory_bytes))?;
     let seconds = started.elapsed().as_secs_f64();
-    let view = database.view_of_process();
-    let (texts, _) = match TextReader::new(&view)? {
-        Some(reader) => reader.documents()?,
-        None => (0, 0),
-    };
-    let (bytes, _) = view.snapshot().text_bytes().unwrap_or_default();
-    Ok(format!(
-        "{} in {seconds:.1} s, {} on disk\n",
-        Counted(texts, "text"),
-        ByteCount(bytes)
-    ))
-}
-
-fn report(directory: &Path) -> Result<Value, Failure> {
-    let database = Database::open(directory)?;
-    let view = database.view_of_process();
-    let reader = TextReader::new(&view)?.ok_or_else(no_index)?;
-    let rules = reader.rules().cloned().unwrap_or_default();
-    let (in_base, in_memory) = reader.documents()?;
-    let (bytes, memory_bytes) = view.snapshot().text_bytes().unwrap_or_default();
-    Ok(json!({
-        "properties": rules.predicates,
-        "classes": rules.classes,
-        "graphs": rules.graphs,
-        "languages": rules.languages,
-        "grams": rules.grams,
-        "texts": in_base,
-        "texts_since": in_memory,
-        "bytes": bytes,
-        "memory_bytes": memory_bytes,
-    }))
-}
-
-/// A report, of a database here or of a server's, as it is printed.
-fn written(report: &Value, format: ReportFormat) -> String {
-    if matches!(format, ReportFormat::Json) {
-        return format!("{report}\n");
-    }
-    let each = |name: &str, otherwise: &str, show: &dyn Fn(&str) -> String| {
-        let all = report[name].as_array().map_or(&[][..], Vec::as_slice);
-        let all: Vec<String> = all.iter().filter_map(Value::as_str).map(show).collect();
-        match all.is_empty() {
-            true => otherwise.to_owned(),
-            false => all.join(" "),
-        }
-    };
-    let iri = |iri: &str| format!("<{iri}>");
-    let properties = each("properties", "all", &iri);
-    let classes = each("classes", "any", &iri);
-    let graphs = each("graphs", "all", &|graph| match graph.is_empty() {
-        true => "default".to_owned(),
-        false => iri(graph),
-    });
-    let languages = each("languages", "all", &|tag| match tag.is_empty() {
-        true => "\"\"".to_owned(),
-        false => tag.to_owned(),
-    });
-    let is_with_grams = report["grams"].as_bool().unwrap_or_default();
-    let grams = if is_with_grams { "yes" } else { "no" };
-    let number = |name: &str| report[name].as_u64().unwrap_or_default();
-    format!(
-        "properties {properties}\nclasses    {classes}\ngraphs     {graphs}\nlanguages  {languages}\ngrams      {grams}\n\
-        {}, {} on disk; {} since the base was written, {} in memory\n",
-        Counted(number("texts"), "text"),
-        ByteCount(number("bytes")),
-        number("texts_since"),
-        ByteCount(number("memory_bytes"))
-    )
+    let report = TextReport::of(&database)?.ok_or_else(no_index)?;
+    Ok(made(&report, seconds))
 }
 
 /// Has a server make an index, which answers when it is done.
 fn made_by_server(url: Url) -> Result<String, Failure> {
-    let answer = parsed(&post(url, "text/plain", Vec::new().into())?)?;
-    let number = |name: &str| answer["index"][name].as_u64().unwrap_or_default();
-    Ok(format!(
-        "{} in {:.1} s, {} on disk\n",
-        Counted(number("texts"), "text"),
-        answer["seconds"].as_f64().unwrap_or_default(),
-        ByteCount(number("bytes"))
-    ))
+    let Made { index, seconds } = parsed(&post(url, "text/plain", Vec::new().into())?)?;
+    Ok(made(&index, seconds))
 }
 
-fn parsed(answer: &str) -> Result<Value, Failure> {
+/// What a server answers that was asked for its index.
+#[derive(Deserialize)]
+struct Listed {
+    index: Option<TextReport>,
+}
+
+/// What a server answers that has made one.
+#[derive(Deserialize)]
+struct Made {
+    index: TextReport,
+    seconds: f64,
+}
+
+fn parsed<T: for<'de> Deserialize<'de>>(answer: &str) -> Result<T, Failure> {
     serde_json::from_str(answer)
         .map_err(|error| Failure::Other(format!("the server did not answer as expected: {error}")))
+}
+
+fn made(report: &TextReport, seconds: f64) -> String {
+    format!(
+        "{} in {seconds:.1} s, {} on disk\n",
+        Counted(report.texts, "text"),
+        ByteCount(report.bytes)
+    )
+}
+
+/// A report, of a database here or of a server's, as it is printed.
+fn written(report: &TextReport, format: ReportFormat) -> Result<String, Failure> {
+    if matches!(format, ReportFormat::Json) {
+        let json = serde_json::to_string(report);
+        let json =
+            json.map_err(|error| Failure::Other(format!("cannot write the report: {error}")));
+        return Ok(json? + "\n");
+    }
+    let each = |all: &[String], otherwise: &str, show: &dyn Fn(&String) -> String| match all {
+        [] => otherwise.to_owned(),
+        some => some.iter().map(show).collect::<Vec<_>>().join(" "),
+    };
+    let iri = |iri: &String| format!("<{iri}>");
+    let properties = each(&report.properties, "all", &iri);
+    let classes = each(&report.classes, "any", &iri);
+    let graphs = each(&report.graphs, "all", &|graph| match graph.is_empty() {
+        true => "default".to_owned(),
+        false => iri(graph),
+    });
+    let languages = each(&report.languages, "all", &|tag| match tag.is_empty() {
+        true => "\"\"".to_owned(),
+        false => tag.clone(),
+    });
+    let grams = if report.grams { "yes" } else { "no" };
+    Ok(format!(
+        "properties {properties}\nclasses    {classes}\ngraphs     {graphs}\nlanguages  {languages}\ngrams      {grams}\n\
+        {}, {} on disk; {} since the base was written, {} in memory\n",
+        Counted(report.texts, "text"),
+        ByteCount(report.bytes),
+        report.texts_since,
+        ByteCount(report.memory_bytes)
+    ))
 }
 
 /// Whose index it is.

@@ -40,6 +40,7 @@ async fn an_index_of_texts_is_made_and_given_up_while_the_server_runs() {
         ("DELETE", "/text", 422, "no index of texts"),
         ("POST", "/text?property=label", 400, "no absolute IRI"),
         ("POST", "/text?color=red", 400, "`color`"),
+        ("POST", "/text?grams=yes", 400, "true or false"),
         ("POST", "/text?rebuild=true&grams=true", 400, "rules"),
         ("PUT", "/text", 405, ""),
     ] {

@@ -1,10 +1,7 @@
 //! The services that are answered here.
 
 use orrery_syntax::WEIGHT_NAMES;
-use spargebra::algebra::GraphPattern;
-use spargebra::term::{
-    BlankNode, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable,
-};
+use spargebra::term::NamedNodePattern;
 
 /// The services that find paths, and what the names of their settings begin with.
 const SERVICES: [&str; 2] = [
@@ -71,33 +68,6 @@ pub(super) fn weight_name(iri: &str) -> Option<&str> {
 /// Whether a service reads edge weights.
 pub(crate) fn reads_weights(name: &NamedNodePattern) -> bool {
     matches!(name, NamedNodePattern::NamedNode(iri) if weight_name(iri.as_str()) == Some("read"))
-}
-
-/// The service that reads an edge weight into these variables.
-pub(super) fn weights_between(
-    name: &NamedNode,
-    [start, end]: [&Variable; 2],
-    weight: &Variable,
-) -> GraphPattern {
-    let named = |name: &str| NamedNode::new_unchecked(format!("{WEIGHT_NAMES}{name}"));
-    let settings: [(&str, TermPattern); 4] = [
-        ("name", name.clone().into()),
-        ("start", start.clone().into()),
-        ("end", end.clone().into()),
-        ("value", weight.clone().into()),
-    ];
-    let triple = |(setting, object): (&str, TermPattern)| TriplePattern {
-        subject: BlankNode::new_unchecked("weight").into(),
-        predicate: named(setting).into(),
-        object,
-    };
-    GraphPattern::Service {
-        name: named("read").into(),
-        inner: Box::new(GraphPattern::Bgp {
-            patterns: settings.map(triple).into(),
-        }),
-        silent: false,
-    }
 }
 
 /// Whether a service is answered here, without asking anybody.

@@ -16,8 +16,8 @@ use crate::algebra::{Group, Item, Quad, Scope, Slot, Step, StepKind, Values, Var
 /// Rows that are joined at most: with more changes all is computed.
 const ROWS_MAX: usize = 10_000;
 
-/// Whether the solutions of a group are followed by its quads.
-pub(crate) fn is_followed(group: &Group) -> bool {
+/// Whether the steps of a group only compute with what its items give, and leave solutions out by it.
+pub(crate) fn has_followed_steps(group: &Group) -> bool {
     let follows_step = |step: &Step| match &step.kind {
         StepKind::Bind { expression, .. } | StepKind::Filter(expression) => {
             !is_volatile(expression)
@@ -29,6 +29,13 @@ pub(crate) fn is_followed(group: &Group) -> bool {
         | StepKind::Lateral { .. }
         | StepKind::Mark { .. } => false,
     };
+    group.outer.is_empty()
+        && group.steps.iter().all(follows_step)
+        && !group.filters.iter().any(is_volatile)
+}
+
+/// Whether the solutions of a group are followed by its quads.
+pub(crate) fn is_followed(group: &Group) -> bool {
     let follows_item = |item: &Item| match item {
         Item::Quad(_) | Item::Values(_) => true,
         Item::Union(branches) => branches.iter().all(is_followed),
@@ -43,10 +50,7 @@ pub(crate) fn is_followed(group: &Group) -> bool {
         | Item::Weights(_)
         | Item::Seed(_) => false,
     };
-    group.outer.is_empty()
-        && group.items.iter().all(follows_item)
-        && group.steps.iter().all(follows_step)
-        && !group.filters.iter().any(is_volatile)
+    has_followed_steps(group) && group.items.iter().all(follows_item)
 }
 
 /// The group for the solutions that some quads take part in: a group for each of its triple patterns that some match. `None` where these are too many.

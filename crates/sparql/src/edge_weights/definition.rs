@@ -28,8 +28,10 @@ pub(crate) const DEFINITION: &str = "https://orrery-db.org/weight#definition";
 /// What reads weights.
 const READ: &str = "https://orrery-db.org/weight#read";
 const WEIGHED: &str = "path#weight";
-/// Calls that give another value each time, as the algebra is shown; where one stands in a string it is taken for one.
-const UNSTEADY: [&str; 5] = ["NOW(", "RAND(", "UUID(", "BNODE(", "SERVICE"];
+/// Calls that give another value each time, or go by the base of the query that asks, as the algebra is shown; where one stands in a string it is taken for one.
+const UNSTEADY: [&str; 6] = ["NOW(", "RAND(", "UUID(", "BNODE(", "IRI(", "SERVICE"];
+/// A call that is none of them, though it ends as one.
+const STEADY: &str = "isIRI(";
 
 /// Bytes of a definition.
 const DEFINITION_BYTES_MAX: usize = 64 << 10;
@@ -89,7 +91,10 @@ impl EdgeWeight {
             return Err(wrong("reads an edge weight itself".to_owned()));
         }
         Ok(Self {
-            is_steady: !UNSTEADY.iter().any(|call| shown.contains(call)),
+            is_steady: {
+                let shown = shown.replace(STEADY, "");
+                !UNSTEADY.iter().any(|call| shown.contains(call))
+            },
             columns,
             pattern,
             name: name.into(),

@@ -158,13 +158,14 @@ impl WeightTables {
 impl DerivedIndex for WeightTables {
     /// Ids are others from now on: nothing leads from the tables to a later state, and the states that they hold would keep files.
     fn base_changed(&self, change: &mut BaseChange) {
-        let old = change.old().base_name();
-        let is_of_old = |kept: &Arc<KeptTable>| {
+        let new = Arc::clone(change.new_state());
+        let is_of_other = |kept: &Arc<KeptTable>| {
             let table = kept.table.lock();
-            table.as_ref().is_none_or(|(of, _)| of.base_name() == old)
+            let table = table.as_ref();
+            table.is_none_or(|(of, _)| of.base_name() != new.base_name())
         };
         for entry in self.entries.lock().iter_mut() {
-            if entry.kept.as_ref().is_some_and(is_of_old) {
+            if entry.kept.as_ref().is_some_and(is_of_other) {
                 entry.kept = None;
             }
         }

@@ -19,7 +19,7 @@ use orrery_runtime::Patience;
 use orrery_storage::ReadView;
 use orrery_term::{TermId, TermKind};
 
-use super::affected::{is_followed, taking_part};
+use super::affected::{has_followed_steps, is_followed, taking_part};
 use super::definition::EdgeWeight;
 use super::kept::{Known, TableOfState};
 use crate::algebra::{
@@ -69,22 +69,34 @@ pub(crate) fn table(
         Known::Behind(earlier) => {
             let work = Work::of(engine, view, weight, scope, waited);
             let brought = on_own_thread(|| block_on(work.later(&earlier)));
-            if let Ok(Some(table)) = brought {
-                let table = Arc::new(table);
-                let of_state = (Arc::clone(snapshot), Arc::clone(&table));
-                tables.keep(&key, of_state, adjacencies);
-                return Some(table);
+            match brought {
+                Ok(Some(table)) => {
+                    let table = Arc::new(table);
+                    let of_state = (Arc::clone(snapshot), Arc::clone(&table));
+                    tables.keep(&key, of_state, adjacencies);
+                    return Some(table);
+                }
+                // Who has less time leaves it to others.
+                Err(_) if waited < STEP_TIME_MAX => return None,
+                Ok(None) | Err(_) => tables.forget(&key),
             }
-            tables.forget(&key);
         }
         Known::Nothing => {}
     }
-    if !tables.begins(&key, snapshot) {
+    // Nobody asks for old states so often that a table would pay.
+    let is_newest = |engine: &Engine| {
+        let newest = engine.database().snapshot();
+        newest.commit() == snapshot.commit() && newest.base_name() == snapshot.base_name()
+    };
+    if !is_newest(engine) || !tables.begins(&key, snapshot) {
         return None;
     }
     if view.quad_count() <= QUADS_AT_ONCE_MAX {
         let work = Work::of(engine, view, weight, scope, waited);
         let made = on_own_thread(|| block_on(work.whole()));
+        if made.is_err() && waited < STEP_TIME_MAX {
+            tables.reopens(&key);
+        }
         let table = Arc::new(made.ok().flatten()?);
         let of_state = (Arc::clone(snapshot), Arc::clone(&table));
         tables.keep(&key, of_state, adjacencies);
@@ -96,7 +108,11 @@ pub(crate) fn table(
     let begun = Arc::clone(adjacencies).in_background(&workers, move || {
         let work = Work::of(&engine, &view, &weight, &scope, WHOLE_TIME_MAX);
         let made = on_own_thread(|| block_on(work.whole()));
-        if let Ok(Some(table)) = made {
+        let newest = engine.database().snapshot();
+        // Ids are others after a compaction or a load.
+        if let Ok(Some(table)) = made
+            && newest.base_name() == view.snapshot().base_name()
+        {
             let of_state = (Arc::clone(view.snapshot()), Arc::new(table));
             engine
                 .weights()
@@ -113,7 +129,8 @@ pub(crate) fn table(
 fn key(weight: &EdgeWeight, scope: &Scope) -> Option<Arc<str>> {
     match scope {
         Scope::Default => Some(Arc::clone(&weight.text)),
-        Scope::AllUnion => Some(format!("# of all graphs\n{}", weight.text).into()),
+        // No definition begins so.
+        Scope::AllUnion => Some(format!(") {}", weight.text).into()),
         Scope::Union(_) | Scope::Named(_) | Scope::NamedVariable { .. } => None,
     }
 }
@@ -198,9 +215,10 @@ impl<'w> Work<'w> {
         };
         let before = ReadView::of_process(Arc::clone(earlier));
         let mut pairs = HashSet::new();
+        let pairs_max = PAIRS_MIN.max(table.len() / PAIRS_PER_CHANGE);
         for (view, quads) in [(self.view, changed(true)), (&before, changed(false))] {
             let of_state = Work { view, ..*self };
-            match of_state.affected(&quads).await? {
+            match of_state.affected(&quads, pairs_max).await? {
                 Some(found) => pairs.extend(found),
                 None => return Ok(None),
             }
@@ -208,7 +226,7 @@ impl<'w> Work<'w> {
         if pairs.is_empty() {
             return Ok(Some(WeightTable::clone(table)));
         }
-        if pairs.len() > PAIRS_MIN.max(table.len() / PAIRS_PER_CHANGE) {
+        if pairs.len() > pairs_max {
             return Ok(None);
         }
         let planned = self.planned(|mut group, columns| {
@@ -232,8 +250,12 @@ impl<'w> Work<'w> {
         Ok(table.with(changes))
     }
 
-    /// The pairs of the solutions that quads take part in. `None` if the definition is not followed so.
-    async fn affected(&self, quads: &[[TermId; 4]]) -> Result<Option<HashSet<Pair>>> {
+    /// The pairs of the solutions that quads take part in. `None` if the definition is not followed so, or they are more than so many.
+    async fn affected(
+        &self,
+        quads: &[[TermId; 4]],
+        pairs_max: usize,
+    ) -> Result<Option<HashSet<Pair>>> {
         let mut pairs = HashSet::new();
         let mut is_nothing = false;
         let planned = self.planned(|mut group, columns| {
@@ -253,13 +275,13 @@ impl<'w> Work<'w> {
                 if start != u64::MAX && end != u64::MAX {
                     pairs.insert([start, end]);
                 }
-                are_stored([start, end])
+                pairs.len() <= pairs_max && are_stored([start, end])
             })
             .await?;
         Ok(is_known.then_some(pairs))
     }
 
-    /// What a plan gives. `None` where an end is a term that no quad can have.
+    /// What a plan gives. `None` where an end is a term that no quad can have, or a pair comes twice.
     async fn weights(&self, planned: &Planned) -> Result<Option<Weights>> {
         let mut weights = Weights::new();
         let pool = self.engine.memory_pool();
@@ -274,9 +296,10 @@ impl<'w> Work<'w> {
                 let weight = counted(&mut weights, &reservation)
                     .and_then(|()| weight_of(&planned.context, weight));
                 match weight {
+                    // A pair that comes twice has no one weight: a table cannot say what the definition gives.
                     Ok(weight) => {
-                        weights.insert([start, end], weight);
-                        are_stored([start, end])
+                        let is_new = weights.insert([start, end], weight).is_none();
+                        is_new && are_stored([start, end])
                     }
                     Err(error) => {
                         failed = Some(error);
@@ -369,11 +392,19 @@ impl<'w> Work<'w> {
 fn matched(group: &mut Group, [start, end, _]: [Var; 3]) -> Option<&mut Group> {
     let mut group = group;
     loop {
+        let is_plain_around = has_followed_steps(group);
         let [Item::Derived(derived)] = group.items.as_mut_slice() else {
             return None;
         };
+        // What is around the aggregate may only compute with what it gives.
+        if !is_plain_around {
+            return None;
+        }
         let is_aggregate =
             matches!(&derived.modifier, Modifier::Aggregate { keys, .. } if *keys == [start, end]);
+        if !is_aggregate && !matches!(derived.modifier, Modifier::Project(_)) {
+            return None;
+        }
         group = &mut derived.inner;
         if is_aggregate {
             let ends = VarSet::of([start, end]);

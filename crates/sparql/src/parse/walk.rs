@@ -219,7 +219,7 @@ impl<V: Visitor> Walk<'_, V> {
                 let within = match self.1 {
                     // The pattern of the edges.
                     Within::Search => Within::Pattern,
-                    _ if finds_paths(name) => Within::Search,
+                    Within::Pattern if finds_paths(name) => Within::Search,
                     Within::Pattern | Within::Service => Within::Service,
                 };
                 let around = std::mem::replace(&mut self.1, within);

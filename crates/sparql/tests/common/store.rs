@@ -9,9 +9,9 @@
 
 use std::sync::Arc;
 
-use orrery_sparql::{Engine, EngineOptions, QueryOptions, QueryResults};
+use orrery_sparql::{Engine, EngineOptions, QueryError, QueryOptions, QueryResults, UpdateOptions};
 use orrery_storage::{
-    CommitOptions, Database, SmallQuad, Transaction, Writer, WriterOptions, build_small,
+    CommitOptions, Database, Durability, SmallQuad, Transaction, Writer, WriterOptions, build_small,
 };
 use orrery_term::{Term, TermId};
 
@@ -44,6 +44,23 @@ impl Store {
                 .unwrap(),
             directory,
         }
+    }
+
+    /// Runs an update as one commit; what is wrong with it, as it is told.
+    pub fn apply(&self, text: &str, options: &UpdateOptions) -> Result<(), String> {
+        let applied = || -> Result<(), QueryError> {
+            let update = self.engine.prepare_update(text, options)?;
+            let mut transaction = self.writer.begin()?;
+            let applied = self.engine.apply(&update, options, &mut transaction);
+            self.runtime.block_on(applied)?;
+            let options = CommitOptions {
+                durability: Durability::Relaxed,
+                ..CommitOptions::default()
+            };
+            transaction.commit(options)?.wait()?;
+            Ok(())
+        };
+        applied().map_err(|error| error.to_string())
     }
 
     /// Deletes, then inserts, as one commit, whose number it gives.

@@ -29,6 +29,7 @@ mod change;
 mod file;
 mod reader;
 mod recent;
+mod report;
 mod rules;
 mod selection;
 mod stored_file;
@@ -36,6 +37,7 @@ mod verify;
 
 pub use reader::TextReader;
 pub use recent::{RecentTexts, TextMemory};
+pub use report::TextReport;
 pub use rules::{TextEntry, TextRules};
 
 pub(crate) use build::{TEXT_MEMORY_BYTES, TEXT_PREFIX, write_texts};

@@ -8,7 +8,7 @@ use orrery_term::{TermId, TermKind};
 use orrery_text::{Figures, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search};
 
 use super::file::{TextFile, text_error};
-use super::recent::{RECENT_BYTES_MAX, RecentPart, Taken, TextMemory, Unshared};
+use super::recent::{RECENT_BYTES_MAX, RecentPart, RecentTexts, Taken, TextMemory, Unshared};
 use super::rules::TextRules;
 use super::selection::Selection;
 use crate::delta::{DeltaEntry, DeltaIndex};
@@ -27,9 +27,17 @@ const GRAM_CHANGES_MAX: u64 = 200_000;
 #[derive(Debug)]
 pub struct TextReader {
     snapshot: Arc<Snapshot>,
-    recent: Vec<Arc<OpenPart>>,
+    recent: Recent,
     /// Whether scores may tell of all texts.
     sees_all: bool,
+}
+
+/// Parts in memory.
+#[derive(Debug, Default)]
+struct Recent {
+    parts: Vec<Arc<OpenPart>>,
+    /// For whom the memory of those of a transaction is held, as long as they are read.
+    _held_for: Option<Arc<RecentTexts>>,
 }
 
 impl TextReader {
@@ -69,7 +77,10 @@ impl TextReader {
     /// When the file cannot be read.
     pub fn documents(&self) -> Result<(u64, u64)> {
         let base = self.base_parts()?.iter().map(OpenPart::documents).sum();
-        Ok((base, self.recent.iter().map(|part| part.documents()).sum()))
+        Ok((
+            base,
+            self.recent.parts.iter().map(|part| part.documents()).sum(),
+        ))
     }
 
     /// Whether the state has a term of this id: what is in memory is of later states, too.
@@ -97,7 +108,9 @@ impl TextReader {
             true => Figures::Of(base),
             false => Figures::Constant,
         };
-        let parts = base.iter().chain(self.recent.iter().map(|part| &**part));
+        let parts = base
+            .iter()
+            .chain(self.recent.parts.iter().map(|part| &**part));
         let mut found = |hit: Hit| {
             let id = TermId::from_bits(hit.number);
             if self.is_of_state(id) {
@@ -141,7 +154,7 @@ impl TextReader {
         found: &mut dyn FnMut(TermId),
     ) -> Result<bool> {
         let parts = self.base_parts()?.iter();
-        let parts = parts.chain(self.recent.iter().map(|part| &**part));
+        let parts = parts.chain(self.recent.parts.iter().map(|part| &**part));
         let mut found = |number| {
             let id = TermId::from_bits(number);
             if self.is_of_state(id) {
@@ -154,16 +167,13 @@ impl TextReader {
 }
 
 /// The parts in memory that a state needs.
-fn recent_parts(
-    snapshot: &Snapshot,
-    file: &TextFile,
-    memory: &dyn TextMemory,
-) -> Result<Vec<Arc<OpenPart>>> {
+fn recent_parts(snapshot: &Snapshot, file: &TextFile, memory: &dyn TextMemory) -> Result<Recent> {
     if snapshot.change_count() == 0 {
-        return Ok(Vec::new());
+        return Ok(Recent::default());
     }
-    let selected = Selected::new(snapshot, file, memory)?;
     if snapshot.is_of_transaction() {
+        let own = Arc::default();
+        let selected = Selected::new(snapshot, file, (memory, &own))?;
         // Its ids may get to stand for other terms: nothing of it is kept.
         let mut ids = HashSet::new();
         let mut new = Vec::new();
@@ -173,15 +183,20 @@ fn recent_parts(
             }
         }
         let part = selected.part(new, 0)?;
-        return Ok(part.map(|part| part.part).into_iter().collect());
+        drop(selected);
+        return Ok(Recent {
+            parts: part.map(|part| part.part).into_iter().collect(),
+            _held_for: Some(own),
+        });
     }
+    let selected = Selected::new(snapshot, file, (memory, &file.recent))?;
     let mut taken = file.recent.lock();
     selected.take_up(&mut taken)?;
-    Ok(taken
-        .parts
-        .iter()
-        .map(|part| Arc::clone(&part.part))
-        .collect())
+    let parts = taken.parts.iter().map(|part| Arc::clone(&part.part));
+    Ok(Recent {
+        parts: parts.collect(),
+        _held_for: None,
+    })
 }
 
 /// What a state's changes hold of texts.
@@ -189,16 +204,23 @@ struct Selected<'s> {
     snapshot: &'s Snapshot,
     file: &'s TextFile,
     memory: &'s dyn TextMemory,
+    /// Whose memory it is.
+    held_for: &'s Arc<RecentTexts>,
     base_parts: &'s [OpenPart],
     selection: Selection,
 }
 
 impl<'s> Selected<'s> {
-    fn new(snapshot: &'s Snapshot, file: &'s TextFile, memory: &'s dyn TextMemory) -> Result<Self> {
+    fn new(
+        snapshot: &'s Snapshot,
+        file: &'s TextFile,
+        (memory, held_for): (&'s dyn TextMemory, &'s Arc<RecentTexts>),
+    ) -> Result<Self> {
         Ok(Self {
             snapshot,
             file,
             memory,
+            held_for,
             base_parts: file.parts()?,
             selection: Selection::new(file.rules(), &|term| snapshot.term_id(term))?,
         })
@@ -215,9 +237,6 @@ impl<'s> Selected<'s> {
             Arc::<crate::stored::Stored>::clone(self.snapshot.stored());
         let in_memory = self.snapshot.deltas().get(Permutation::Ospg);
         let seen = taken.seen(&files).map(|changes| changes.cloned());
-        if seen.is_some() && in_memory.is_none() {
-            return Ok(());
-        }
         let mut new = Vec::new();
         let added = self
             .gather(seen, in_memory, &mut taken.ids, &mut new)
@@ -254,7 +273,14 @@ impl<'s> Selected<'s> {
                     self.take(&entry?, ids, new)?;
                 }
             }
-            (Some(_), None) => {}
+            (Some(None), None) => {}
+            // A state before those changes: a class that one of them took away is there.
+            (Some(Some(earlier)), None) => {
+                let none = DeltaIndex::new(Permutation::Ospg);
+                for entry in none.changes_since(&earlier)? {
+                    self.take(&entry, ids, new)?;
+                }
+            }
             (None, _) => {
                 for delta in self.deltas() {
                     for entry in delta.entries() {
@@ -285,6 +311,11 @@ impl<'s> Selected<'s> {
         match merged {
             Ok(Some(merged)) => taken.parts.push(merged),
             Ok(None) => {}
+            // Merging takes more than what is merged: they stay as they are.
+            Err(Error::TextsBehind { .. }) => {
+                taken.parts.extend(others.into_iter().rev());
+                taken.parts.push(part);
+            }
             Err(error) => {
                 taken.parts.extend(others.into_iter().rev());
                 return Err(error);
@@ -397,8 +428,8 @@ impl<'s> Selected<'s> {
 
     /// Asks for memory for all that is held.
     fn hold(&self, bytes: usize) -> Result<()> {
-        let is_granted = bytes <= RECENT_BYTES_MAX + PART_BYTES
-            && self.memory.hold(&self.file.recent, bytes as u64);
+        let is_granted =
+            bytes <= RECENT_BYTES_MAX + PART_BYTES && self.memory.hold(self.held_for, bytes as u64);
         match is_granted {
             true => Ok(()),
             false => Err(Error::TextsBehind {
@@ -445,6 +476,11 @@ impl Snapshot {
     /// Where its index of texts is, if it has one.
     pub fn text_rules(&self) -> Option<&TextRules> {
         self.base().text().map(TextFile::rules)
+    }
+
+    /// The rules by which an index is made anew: those that new bases get one by, else those of the index that there is.
+    pub fn text_rules_to_come(&self) -> Option<&TextRules> {
+        self.manifest().text.as_ref().or(self.text_rules())
     }
 
     /// Bytes of the file with the index of its texts, and of what is kept in memory beside it.

@@ -12,12 +12,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use spargebra::GraphUpdateOperation;
-use spargebra::algebra::GraphPattern;
-use spargebra::term::{NamedNode, TriplePattern, Variable};
+use spargebra::term::{NamedNode, Variable};
 
 use super::literal::is_plain_iri;
 use super::{Aggregates, Parsed, Parser};
-use crate::edge_weight::{WEIGHT_NAMES, WeightStatement};
+use crate::edge_weight::WeightStatement;
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
 use crate::lexer::Lexer;
@@ -61,35 +60,6 @@ impl<'t> Parser<'t, '_> {
     pub(super) fn drop_edge_weight(&mut self, is_silent: bool) -> Parsed<GraphUpdateOperation> {
         let name = self.name_of_weight()?;
         Ok(WeightStatement::Drop { name, is_silent }.into_operation())
-    }
-
-    /// The weights of a name as a pattern that binds these variables.
-    pub(super) fn weights(
-        &mut self,
-        name: NamedNode,
-        [start, end]: [&Variable; 2],
-        weight: &Variable,
-    ) -> GraphPattern {
-        let subject = self.fresh_blank_node();
-        let named = |name: &str| NamedNode::new_unchecked(format!("{WEIGHT_NAMES}{name}"));
-        let settings = [
-            ("name", name.into()),
-            ("start", start.clone().into()),
-            ("end", end.clone().into()),
-            ("value", weight.clone().into()),
-        ];
-        let triple = |(setting, object)| TriplePattern {
-            subject: subject.clone().into(),
-            predicate: named(setting).into(),
-            object,
-        };
-        GraphPattern::Service {
-            name: named("read").into(),
-            inner: Box::new(GraphPattern::Bgp {
-                patterns: settings.map(triple).into(),
-            }),
-            silent: false,
-        }
     }
 
     /// `EDGE WEIGHT <name>`.

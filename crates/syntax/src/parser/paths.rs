@@ -20,6 +20,7 @@ use spargebra::term::{
 
 use super::triples::join;
 use super::{Parsed, Parser};
+use crate::edge_weight::weights_between;
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
 use crate::names::is_made_up;
@@ -332,7 +333,8 @@ impl Parser<'_, '_> {
         };
         let edges = match (edges, expression) {
             (edges, Expression::NamedNode(name)) => {
-                let weights = self.weights(name, ends, &variable);
+                let node = self.fresh_blank_node();
+                let weights = weights_between(node, name, ends, &variable);
                 edges.map_or(weights.clone(), |edges| join(edges, weights))
             }
             (Some(edges), expression) => GraphPattern::Extend {

@@ -92,20 +92,22 @@ impl Normaliser<'_> {
         object: &TermPattern,
         place: &PatternPlace,
     ) -> Result<Option<Group>> {
-        // A long chain leans to the left.
-        let (mut rest, mut alternatives) = (path, Vec::new());
-        while let PropertyPathExpression::Alternative(left, right) = rest {
-            alternatives.push(&**right);
-            rest = left;
+        let (mut open, mut alternatives) = (vec![path], Vec::new());
+        while let Some(path) = open.pop() {
+            match path {
+                PropertyPathExpression::Alternative(left, right) => {
+                    open.extend([&**right, &**left])
+                }
+                path => alternatives.push(path),
+            }
         }
-        alternatives.push(rest);
         let steps = alternatives.iter().map(|path| step(subject, path, object));
         let steps: Vec<Option<TriplePattern>> = steps.collect();
         if alternatives.len() == 1 || steps.iter().all(Option::is_none) {
             return Ok(None);
         }
         let mut branches = Vec::with_capacity(steps.len());
-        for (path, step) in alternatives.into_iter().zip(steps).rev() {
+        for (path, step) in alternatives.into_iter().zip(steps) {
             branches.push(match step {
                 Some(step) => self.basic(slice::from_ref(&step), place)?,
                 None => {
@@ -129,8 +131,6 @@ impl Normaliser<'_> {
     ) -> Result<Group> {
         let ways = self.ways()?;
         if ways.written.is_empty() {
-            // What comes later may change that.
-            self.context.note_bound_to_commit();
             return self.basic_without_relations(patterns, place);
         }
         let (asked, others): (Vec<_>, Vec<_>) =
@@ -158,6 +158,10 @@ impl Normaliser<'_> {
         let known = |name: &str| -> Result<Option<NamedNode>> {
             let iri = format!("{GEO}{name}");
             let id = self.context.view().id_in_quads(&Term::iri(iri.as_str()))?;
+            if id.is_none() {
+                // What comes later may change that.
+                self.context.note_bound_to_commit();
+            }
             Ok(id.map(|_| NamedNode::new_unchecked(iri)))
         };
         let mut ways = Ways::default();
@@ -245,6 +249,8 @@ impl Normaliser<'_> {
         let term = match end {
             TermPattern::NamedNode(node) => Term::iri(node.as_str()),
             TermPattern::Literal(literal) => {
+                // Whether it is a place decides what is planned.
+                self.has_texts = true;
                 let known = known_place(literal.value(), literal.datatype().as_str());
                 return Ok(Some(known.into_iter().collect()));
             }

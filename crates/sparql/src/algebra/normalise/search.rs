@@ -9,11 +9,14 @@
 //! ```
 
 use orrery_operators::search::{PathKind, SearchColumn};
+use orrery_syntax::weights_between;
 use spargebra::algebra::{GraphPattern, PropertyPathExpression};
-use spargebra::term::{Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable};
+use spargebra::term::{
+    BlankNode, Literal, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable,
+};
 
 use super::{Normaliser, PatternPlace, union_of};
-use crate::algebra::services::{local_name, weights_between};
+use crate::algebra::services::local_name;
 use crate::algebra::{Group, Item, PathSearch, Slot, Var, VarSet};
 use crate::error::{QueryError, Result};
 
@@ -446,7 +449,8 @@ impl Normaliser<'_> {
             }
             Some(name) => {
                 weight = Some(&of_edges);
-                let weights = weights_between(name, [&start, &end], &of_edges);
+                let node = BlankNode::new_unchecked("weight");
+                let weights = weights_between(node, name.clone(), [&start, &end], &of_edges);
                 // Without a pattern the pairs that have a weight are the edges.
                 weighed = match parts.edges {
                     Some(pattern) => GraphPattern::Join {
@@ -574,6 +578,11 @@ fn length(length: Option<u64>) -> Result<Option<u32>> {
 
 /// Refuses a variable with two meanings, and settings that do not go together.
 fn check(search: &PathSearch, normaliser: &Normaliser<'_>) -> Result<()> {
+    if search.ends[0] == search.ends[1] {
+        return Err(wrong(
+            "path:startNode and path:endNode are one variable: an edge leads from one node to another",
+        ));
+    }
     let mut seen = search.bindable();
     for (var, _) in &search.output {
         if seen.contains(*var) {

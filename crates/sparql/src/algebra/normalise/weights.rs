@@ -63,14 +63,17 @@ impl<'p> Settings<'p> {
     }
 }
 
-/// A definition as a pattern. What is no number is no weight.
+/// A definition as a pattern. What is no number is no weight, and what has one end is no pair.
 pub(crate) fn weighed(weight: &EdgeWeight) -> GraphPattern {
+    let [start, end, _] = weight.columns.each_ref();
+    let is_bound = |end: &Variable| Box::new(Expression::Bound(end.clone()));
+    let is_pair = Expression::And(is_bound(start), is_bound(end));
     let is_number = Expression::FunctionCall(
         Function::IsNumeric,
         vec![Expression::Variable(weight.columns[2].clone())],
     );
     GraphPattern::Filter {
-        expr: is_number,
+        expr: Expression::And(Box::new(is_pair), Box::new(is_number)),
         inner: Box::new(weight.pattern.clone()),
     }
 }

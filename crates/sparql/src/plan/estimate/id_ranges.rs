@@ -108,7 +108,7 @@ fn around(literal: &oxrdf::Literal, side: Side) -> Option<ObjectRanges> {
     Some(ObjectRanges::new(intervals))
 }
 
-/// Magnitudes below are in no id; zero is.
+/// Magnitudes below may be in no id; zero is. Ranges go on to this.
 const DOUBLE_MIN: f64 = 1e-17;
 
 /// The inline doubles beside a number, and those next to it: where a decimal becomes a double, it is rounded.
