@@ -11,7 +11,7 @@ use orrery_sparql::QueryOptions;
 
 use super::house::house;
 
-/// Magic number, version and checksum.
+/// The last bytes of the preamble.
 const CHECKSUM_BYTES: usize = 4;
 const NODES: &str = "\"nodes\":";
 
@@ -29,7 +29,8 @@ fn good(query: &str) -> (Good, String) {
         Ok(bytes) => bytes,
         Err(error) => panic!("the good plan was not made: {error}"),
     };
-    let at = bytes.iter().position(|&byte| byte == b'{').unwrap_or(0);
+    // Not at the first brace: the checksum may hold one.
+    let at = codec::PREAMBLE_BYTES;
     let body = String::from_utf8_lossy(&bytes[at..]).into_owned();
     let nodes = body.find(NODES).unwrap_or(0);
     let good = Good {

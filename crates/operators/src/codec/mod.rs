@@ -55,8 +55,8 @@ use crate::service::ServiceOptions;
 const MAGIC: &[u8; 4] = b"ORPL";
 /// The format's version: another one is refused.
 const VERSION: u8 = 3;
-/// Bytes before the JSON.
-const PREAMBLE_BYTES: usize = MAGIC.len() + 1 + size_of::<u32>();
+/// Bytes before the JSON: magic number, version and checksum.
+pub const PREAMBLE_BYTES: usize = MAGIC.len() + 1 + size_of::<u32>();
 /// Bytes of a plan at most; `VALUES` of a million ids take a third.
 const PLAN_BYTES_MAX: usize = 64 << 20;
 /// Nodes of a plan; the planner makes no more than 20,000.

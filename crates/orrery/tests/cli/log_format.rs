@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::process::{ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use serde_json::Value;
 
@@ -24,11 +24,13 @@ struct Said(BufReader<ChildStderr>);
 
 impl Said {
     /// The lines up to one that fits.
-    fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
+    fn until(&mut self, process: &mut Child, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut seen = Vec::new();
         loop {
             let mut line = String::new();
-            assert!(self.0.read_line(&mut line).unwrap() > 0, "{seen:?}");
+            if self.0.read_line(&mut line).unwrap() == 0 {
+                panic!("ended with {:?} after {seen:?}", process.wait());
+            }
             let value = object(line.strip_suffix('\n').unwrap());
             let is_last = fits(&value);
             seen.push(value);
@@ -65,11 +67,11 @@ fn serve(options: &[&str], asks: impl FnOnce(&Server)) -> Vec<Value> {
         .unwrap();
     let mut server = Server { process, address };
     let mut said = Said(BufReader::new(server.process.stderr.take().unwrap()));
-    let mut all = said.until(|it| says(it, "listening on http"));
+    let mut all = said.until(&mut server.process, |it| says(it, "listening on http"));
     asks(&server);
     let id = server.process.id().to_string();
     assert!(Command::new("kill").arg(id).status().unwrap().success());
-    all.extend(said.until(|it| it["message"] == "stopped"));
+    all.extend(said.until(&mut server.process, |it| it["message"] == "stopped"));
     assert!(server.process.wait().unwrap().success());
     all
 }
