@@ -27,9 +27,9 @@ pub(super) struct Means {
     pub(super) runtime: Handle,
     pub(super) home: Home,
     /// For those who wait.
-    pub(super) wanted: Semaphore,
+    pub(super) wanted: Arc<Semaphore>,
     /// For what was asked for ahead.
-    pub(super) ahead: Semaphore,
+    pub(super) ahead: Arc<Semaphore>,
     /// How much the files may take up together.
     pub(super) limit: u64,
     /// How much they take up, also those that have no name any more.
@@ -75,8 +75,8 @@ impl Means {
             origin,
             runtime,
             home,
-            wanted: Semaphore::new(REQUESTS_AT_ONCE),
-            ahead: Semaphore::new(REQUESTS_AHEAD_AT_ONCE),
+            wanted: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)),
+            ahead: Arc::new(Semaphore::new(REQUESTS_AHEAD_AT_ONCE)),
             limit,
             held_bytes: AtomicU64::new(0),
             tick: AtomicU32::new(1),

@@ -231,4 +231,25 @@ mod tests {
         assert_eq!(extent.ready(), 0b001);
         assert!(!extent.touch(0b010, 1));
     }
+    #[test]
+    fn a_piece_is_taken_away_or_is_there_for_who_asks_at_the_same_time() {
+        let extents: Vec<Extent> = (0..50_000).map(|_| Extent::default()).collect();
+        extents.iter().for_each(|extent| extent.set_ready(1));
+        let start = std::sync::Barrier::new(2);
+        let (gone, there): (Vec<bool>, Vec<bool>) = std::thread::scope(|scope| {
+            let gone = scope.spawn(|| {
+                start.wait();
+                let gone = extents.iter().map(|extent| extent.take_untouched(1) != 0);
+                gone.collect()
+            });
+            start.wait();
+            let there = extents.iter().map(|extent| extent.touch(1, 1)).collect();
+            (gone.join().unwrap_or_default(), there)
+        });
+        assert_eq!(gone.len(), extents.len());
+        for (extent, (gone, there)) in extents.iter().zip(gone.into_iter().zip(there)) {
+            assert!(!(gone && there));
+            assert_eq!(extent.ready() != 0, !gone);
+        }
+    }
 }

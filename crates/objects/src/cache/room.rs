@@ -14,7 +14,7 @@
 //! ```
 //!
 //! An extent is worth more if it was used in more of the last generations, then if it was used later. Of an extent only the pieces go
-//! along that were touched. What is held meanwhile may be more than the limit: nobody's bytes are taken away, and nobody waits.
+//! along that were touched; how the others were used is remembered. What is held meanwhile may be more than the limit: nobody's bytes are taken away, and nobody waits.
 //!
 //! Locks, in this order: `remaking`, `evicting`, `state`, then those of a file.
 
@@ -189,15 +189,15 @@ impl Room {
     fn remade(&self, old: &CacheFile, bar: Option<Rank>) -> io::Result<Arc<CacheFile>> {
         let file = self.create(&old.key, old.bytes)?;
         for (at, extent) in old.extents.iter().enumerate() {
-            let rank = Rank::of(old, at);
-            if extent.touched() == 0 || bar.is_some_and(|bar| rank <= bar) {
+            // Also of what does not go along: if it is fetched again, it was missed.
+            file.extents[at].inherit(extent);
+            if bar.is_some_and(|bar| Rank::of(old, at) <= bar) {
                 continue;
             }
             if let Err(error) = file.copy_from(old, at, extent.touched()) {
                 file.unlink();
                 return Err(error);
             }
-            file.extents[at].inherit(extent);
         }
         Ok(file)
     }
