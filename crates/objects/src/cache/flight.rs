@@ -116,23 +116,6 @@ impl CacheFile {
         }
     }
 
-    /// Brings the whole file, but no more than half of what the cache holds, and keeps nobody from evicting it.
-    pub(super) fn fetch_whole(self: &Arc<Self>) -> Result<()> {
-        let all = self.pieces();
-        let most = self.means.limit / 2 / PIECE_BYTES;
-        for window in windows(&(0..all.end.min(most))) {
-            self.look(&window);
-            let (flights, _) = self.bring(&window, Purpose::Ahead);
-            for flight in flights {
-                flight
-                    .end
-                    .wait()
-                    .map_err(|failure| failure.into_error(&self.key))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Begins flights for what is missing of some pieces. All flights that bring some of them, and how many are missing.
     fn bring(self: &Arc<Self>, pieces: &Pieces, purpose: Purpose) -> (Vec<Flight>, u64) {
         let mut flights = self.flights.lock();

@@ -122,13 +122,11 @@ impl Cache {
 
     /// The file with a key, for random reading.
     pub(crate) fn map(&self, key: &str, bytes: u64) -> Result<FileBytes> {
-        self.mapped(key, bytes)
+        self.room
+            .map(key, bytes)
+            .map(MappedFile::of)
             .and_then(MappedFile::into_bytes)
             .map_err(|error| Error::from_io(self.directory(), "map a file in", error))
-    }
-
-    fn mapped(&self, key: &str, bytes: u64) -> io::Result<MappedFile> {
-        self.room.map(key, bytes).map(MappedFile::of)
     }
 
     /// Takes in a staged file that has been uploaded as `key`: wholly present. Moves it, so that nobody may have it mapped, or writes to it
@@ -161,14 +159,6 @@ impl Cache {
         let is_large = bytes > self.means.limit / 2;
         file.store_all(if is_large { 0 } else { self.means.tick() })?;
         Ok(file)
-    }
-
-    /// Brings the whole file, several requests at once, and waits; of one that the cache cannot hold, the beginning. What is brought
-    /// may go again before it is read; reading it through [`map`](Self::map) is right in any case.
-    pub(crate) fn fetch_whole(&self, key: &str, bytes: u64) -> Result<()> {
-        self.mapped(key, bytes)
-            .map_err(|error| Error::from_io(self.directory(), "map a file in", error))?
-            .fetch_whole()
     }
 
     /// The object is gone for good: its local file goes as soon as nobody has it mapped.
