@@ -442,7 +442,7 @@ fn random_faults(seed: u64) {
     let site = Site::new();
     let mut acknowledged = BTreeSet::new();
     let mut tried = BTreeSet::new();
-    let mut next = 0;
+    let (mut next, mut injected) = (0, 0);
     for round in 0..3 {
         let hasty = Timing {
             request: Duration::from_millis(50),
@@ -481,6 +481,7 @@ fn random_faults(seed: u64) {
             }
         }
         let [first, second] = machines;
+        injected += first.faults.injected() + second.faults.injected();
         match round % 2 {
             0 => {
                 first.faults.set_down(true);
@@ -497,6 +498,7 @@ fn random_faults(seed: u64) {
         assert!(invented.is_empty(), "seed {seed}: invented {invented:?}");
     }
     assert!(acknowledged.len() > 5, "seed {seed}: {acknowledged:?}");
+    assert!(injected > 5, "seed {seed}: {injected} faults");
 }
 
 /// What is there; nothing before the database is.

@@ -99,7 +99,7 @@ impl Faults {
         *self.plan.lock() = Plan::default();
     }
 
-    /// How many requests have failed.
+    /// How many requests have failed, or late.
     pub(crate) fn injected(&self) -> u64 {
         self.plan.lock().injected
     }
