@@ -26,7 +26,7 @@ use super::pieces::{
 };
 use super::sums::{Header, Record, Sums};
 
-/// Longest file: its bits take a thousandth of a percent of that in memory.
+/// Longest file: what is known of its extents takes 2 GiB of memory then.
 const FILE_BYTES_MAX: u64 = 16 << 40;
 
 /// A file of which some pieces are on the local disk.
