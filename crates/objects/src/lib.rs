@@ -66,8 +66,17 @@ pub fn open(
     address: &str,
     options: &ObjectOptions,
 ) -> Result<(Arc<ObjectFileSystem>, PathBuf), ObjectError> {
+    open_with(address, std::env::vars(), options)
+}
+
+/// The same with other settings than the environment's.
+pub fn open_with(
+    address: &str,
+    settings: impl IntoIterator<Item = (String, String)>,
+    options: &ObjectOptions,
+) -> Result<(Arc<ObjectFileSystem>, PathBuf), ObjectError> {
     let timing = Timing::default();
-    let location = location::Location::parse(address, std::env::vars(), &timing)?;
+    let location = location::Location::parse(address, settings, &timing)?;
     let file_system = ObjectFileSystem::over_with(
         location.store,
         location.prefix,
