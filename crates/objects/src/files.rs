@@ -151,6 +151,10 @@ impl Read for LogBytes {
         if !self.is_fresh && self.at + out.len() as u64 >= self.image.length() {
             self.image.refresh().map_err(io::Error::other)?;
             self.is_fresh = true;
+            if self.image.is_absent() {
+                // A newer catalog does not name it any more.
+                return Err(io::ErrorKind::NotFound.into());
+            }
         }
         let read = self.image.read_at(self.at, out)?;
         self.at += read as u64;

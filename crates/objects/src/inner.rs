@@ -122,10 +122,10 @@ impl Inner {
         })
     }
 
-    /// The image of a log.
+    /// The image of a log; a new one where the one before has what could not be put.
     pub(crate) fn image(&self, id: &str) -> Asked<Arc<LogImage>> {
         let mut logs = self.logs.lock();
-        if let Some(image) = logs.get(id) {
+        if let Some(image) = logs.get(id).filter(|image| !image.has_failed()) {
             return Ok(Arc::clone(image));
         }
         let image = LogImage::of(&self.store, id, self.staging.nameless()?);
@@ -284,8 +284,12 @@ impl Inner {
         };
         let (before, mut next) = {
             let view = self.view.lock();
-            let Some(known) = view.known.clone() else {
-                return Err(stopped("the catalog of the turn is gone".to_owned()));
+            // Another thread may have read the catalog of whoever has taken over: what is put follows one of this turn, or nothing is.
+            let known = view.known.clone();
+            let known = known.filter(|known| known.catalog.epoch == turn.epoch);
+            let Some(known) = known else {
+                turn.fail(TAKEN_OVER);
+                return Err(stopped(TAKEN_OVER.to_owned()));
             };
             let next = view.next_catalog(&known.catalog, text, &names, now_us())?;
             (known, next)

@@ -280,6 +280,17 @@ impl LogImage {
         })
     }
 
+    /// Whether something in it could not be put, and nothing more can be.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.state.lock().failure.is_some()
+    }
+
+    /// Whether there is no object of it, where this process has not begun it: then the log was deleted.
+    pub(crate) fn is_absent(&self) -> bool {
+        let state = self.state.lock();
+        state.applied == 0 && state.end.is_none()
+    }
+
     /// Bytes of the image from an offset on, as many as there are and fit.
     pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> std::io::Result<usize> {
         let state = self.state.lock();

@@ -106,6 +106,12 @@ fn a_killed_writer_is_followed_at_once_and_nothing_acknowledged_is_lost() {
     assert_eq!(site.content(), set(0..11));
 }
 
+/// Nothing but the present state.
+const NO_HISTORY: Retention = Retention {
+    commits_max: 0,
+    age_max: Duration::ZERO,
+};
+
 /// Leases end at once: whoever comes takes over.
 fn impatient() -> Timing {
     Timing {
@@ -130,7 +136,11 @@ fn a_writer_that_was_taken_for_dead_commits_nothing_more() {
     let late = commit(&old, 100..101);
     assert!(is_stopped(&late), "{late:?}");
     assert!(is_stopped(&commit(&old, 101..102)));
+    // Who only reads in the same process sees what the new one does, which does not make it the old one's.
+    assert_eq!(numbers(&first.database().snapshot()), set(0..3));
     assert!(old.checkpoint().is_err());
+    assert!(old.forget_history(&NO_HISTORY).is_err());
+    assert_eq!(site.content(), set(0..3));
     commit(&new, 3..4).unwrap();
     new.checkpoint().unwrap();
     drop(old);
@@ -393,10 +403,7 @@ fn follow(site: &Site, following: &Database) {
 fn old_states_go_with_their_objects_and_what_a_killed_writer_left_goes_with_the_next_turn() {
     let site = Site::new();
     let options = WriterOptions {
-        retention: Retention {
-            commits_max: 0,
-            age_max: Duration::ZERO,
-        },
+        retention: NO_HISTORY,
         ..WriterOptions::default()
     };
     let machine = site.machine_with(tidy());
@@ -448,6 +455,35 @@ fn a_backup_is_held_and_restored_into_a_store() {
     commit(&writer, 30..31).unwrap();
     drop(writer);
     assert_eq!(target.content(), set(0..31));
+}
+
+#[test]
+fn a_log_that_was_deleted_is_not_there_and_no_damage() {
+    let site = site_with(0..3);
+    let reader = site.machine();
+    let following = reader.database();
+    let logs = following.snapshot().manifest().present().logs.clone();
+    let path = std::path::Path::new(ROOT).join("log").join(&logs[0].name);
+    let other = site.machine();
+    other.database();
+    for name in site.objects().iter().filter(|name| name.contains("/log/")) {
+        use object_store::ObjectStoreExt as _;
+        let path = object_store::path::Path::from(name.as_str());
+        futures::executor::block_on(site.memory.delete(&path)).unwrap();
+    }
+    // What was read before is there.
+    assert!(other.files.read(&path).is_ok());
+    let third = site.machine();
+    assert!(
+        third
+            .files
+            .metadata(std::path::Path::new(ROOT).join("MANIFEST").as_ref())
+            .is_ok()
+    );
+    assert!(matches!(
+        third.files.read(&path),
+        Err(Error::NotFound { .. })
+    ));
 }
 
 #[test]
