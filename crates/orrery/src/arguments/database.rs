@@ -11,7 +11,11 @@ use crate::units::Bytes;
 #[derive(Args)]
 pub(crate) struct LoadArguments {
     /// The database's directory, or its address in an object store, such as s3://bucket/prefix
-    #[arg(long = "db", value_name = "DIR|URL", required_unless_present = "server")]
+    #[arg(
+        long = "db",
+        value_name = "DIR|URL",
+        required_unless_present = "server"
+    )]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,
@@ -113,7 +117,11 @@ pub(crate) struct WarmArguments {
 #[derive(Args)]
 pub(crate) struct CompactArguments {
     /// The database's directory, or its address in an object store, such as s3://bucket/prefix
-    #[arg(long = "db", value_name = "DIR|URL", required_unless_present = "server")]
+    #[arg(
+        long = "db",
+        value_name = "DIR|URL",
+        required_unless_present = "server"
+    )]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,

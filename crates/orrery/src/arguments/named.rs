@@ -154,7 +154,11 @@ pub(crate) enum TextCommand {
 #[derive(Args)]
 pub(crate) struct PrefixPlace {
     /// The database's directory, or its address in an object store, such as s3://bucket/prefix
-    #[arg(long = "db", value_name = "DIR|URL", required_unless_present = "server")]
+    #[arg(
+        long = "db",
+        value_name = "DIR|URL",
+        required_unless_present = "server"
+    )]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,

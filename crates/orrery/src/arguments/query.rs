@@ -75,7 +75,11 @@ pub(crate) struct QueryArguments {
 #[derive(Args)]
 pub(crate) struct UpdateArguments {
     /// The database's directory, made if it is not there, or its address in an object store, such as s3://bucket/prefix
-    #[arg(long = "db", value_name = "DIR|URL", required_unless_present = "server")]
+    #[arg(
+        long = "db",
+        value_name = "DIR|URL",
+        required_unless_present = "server"
+    )]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,
@@ -112,7 +116,11 @@ pub(crate) struct UpdateArguments {
 #[derive(Args)]
 pub(crate) struct SqlArguments {
     /// The database's directory, made if it is not there (not with --read-only), or its address in an object store, such as s3://bucket/prefix
-    #[arg(long = "db", value_name = "DIR|URL", required_unless_present = "server")]
+    #[arg(
+        long = "db",
+        value_name = "DIR|URL",
+        required_unless_present = "server"
+    )]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,

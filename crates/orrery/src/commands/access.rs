@@ -253,9 +253,7 @@ fn target(arguments: TargetArguments) -> Result<Target, Failure> {
 /// Has a command done, and writes what is seen once: alone on a line of standard output, so that a script can take it.
 pub(super) fn change(place: &AccessPlace, command: &Command) -> Result<(), Failure> {
     let done = match (&place.directory, &place.server) {
-        (Some(directory), _) => {
-            change_here(&DatabasePlace::of(directory, &place.cache)?, command)?
-        }
+        (Some(directory), _) => change_here(&DatabasePlace::of(directory, &place.cache)?, command)?,
         (None, Some(server)) => {
             let url = server_url(server, PATH)?;
             let sent = serde_json::to_string(command).map_err(unexpected)?;

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use orrery_storage::text::{TextReport, TextRules};
 use orrery_storage::ByteCount;
+use orrery_storage::text::{TextReport, TextRules};
 use serde::Deserialize;
 use url::Url;
 

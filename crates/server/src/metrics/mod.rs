@@ -30,8 +30,8 @@ use orrery_objects::ObjectFileSystem;
 use orrery_sql::Connections;
 use orrery_storage::Durations;
 use orrery_usage::{Kind, Outcome};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::stages::{STAGES, Stages};
