@@ -18,7 +18,7 @@ pub(crate) struct DatabaseArgument {
 }
 
 /// Where blocks of a database in an object store are kept on this machine.
-#[derive(Args, Clone, Default)]
+#[derive(Args, Default)]
 pub(crate) struct CacheArguments {
     /// With an address: keep what is read here, in a directory for each database; ORRERY_CACHE, or ~/.cache/orrery/objects if not given. One
     /// process at a time uses what is there
