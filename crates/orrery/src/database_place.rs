@@ -11,6 +11,7 @@
 //! two stores may have buckets of one name.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ const CACHE_VARIABLE: &str = "ORRERY_CACHE";
 const CACHE_SIZE_VARIABLE: &str = "ORRERY_CACHE_SIZE";
 /// What says which store an address is in, as far as the address does not.
 const ENDPOINT_VARIABLES: [&str; 3] = ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"];
+/// How the names of directories begin that are caches for one command.
+const USED_ONCE: &str = "once-";
 /// Of an address, what can be read in the name of its directory of the cache.
 const READABLE_BYTES_MAX: usize = 80;
 
@@ -162,10 +165,11 @@ pub(crate) fn only_a_directory(command: &str, directory: &Path) -> Result<(), Fa
     }
 }
 
+/// What is meant as an address; of a scheme that there is not, too, which is said where it is opened.
 fn address(directory: &Path) -> Option<&str> {
     directory
         .to_str()
-        .filter(|text| orrery_objects::is_address(text))
+        .filter(|text| orrery_objects::is_address(text) || text.contains("://"))
 }
 
 /// Where caches are: the command line says it, or the environment.
@@ -237,12 +241,29 @@ fn folder_of(address: &str, endpoint: Option<&str>) -> String {
     }
 }
 
+/// A directory for a cache that is used once.
 fn temporary_below(directory: &Path) -> Result<TempDir, Failure> {
-    std::fs::create_dir_all(directory).map_err(|error| Failure::file(directory, error))?;
-    tempfile::Builder::new()
-        .prefix("once-")
-        .tempdir_in(directory)
-        .map_err(|error| Failure::file(directory, error))
+    let failed = |error| Failure::file(directory, error);
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if is_left_behind(&path) {
+            // If it does not go, the next one tries.
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
+    let temporary = tempfile::Builder::new()
+        .prefix(USED_ONCE)
+        .tempdir_in(directory);
+    temporary.map_err(failed)
+}
+
+/// Whether a killed process has left the directory: a living one holds the lock of its cache.
+fn is_left_behind(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    let is_used_once = name.as_encoded_bytes().starts_with(USED_ONCE.as_bytes());
+    let lock = is_used_once.then(|| File::open(path.join("LOCK")));
+    matches!(lock, Some(Ok(lock)) if lock.try_lock().is_ok())
 }
 
 #[cfg(test)]

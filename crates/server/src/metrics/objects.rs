@@ -100,6 +100,6 @@ const FIGURES: &[Figure] = &[
         "orrery_object_cache_damaged_total",
         Type::Counter,
         "Pieces that were not what had been put there, and were fetched anew: the disk of the cache is damaged.",
-        |counts| counts.cache.damaged,
+        |counts| counts.cache.damaged_pieces,
     ),
 ];
