@@ -59,7 +59,8 @@ pub(crate) struct BaseFiles {
     default_gspo: OnceLock<Arc<QuadIndex>>,
     statistics: Statistics,
     statistics_file: BlockFile,
-    pub(crate) delta_dictionary: DeltaDictionary,
+    /// Shared with the same base opened at another time.
+    pub(crate) delta_dictionary: Arc<DeltaDictionary>,
 }
 
 impl Base {
@@ -123,6 +124,14 @@ impl Base {
     pub(crate) fn without_texts(&self) -> Self {
         let (files, text) = (Arc::clone(&self.files), None);
         Self { files, text }
+    }
+
+    /// The same with the delta dictionary of another, which has the same files.
+    pub(crate) fn with_delta_dictionary(mut self, other: &Self) -> Self {
+        if let Some(files) = Arc::get_mut(&mut self.files) {
+            files.delta_dictionary = Arc::clone(&other.delta_dictionary);
+        }
+        self
     }
 
     /// Opens the index of its texts.
@@ -190,7 +199,7 @@ impl BaseFiles {
             indexes,
             default_gspo: OnceLock::new(),
             statistics_file,
-            delta_dictionary: DeltaDictionary::default(),
+            delta_dictionary: Arc::default(),
         })
     }
 

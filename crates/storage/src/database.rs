@@ -102,7 +102,11 @@ impl Database {
             Followed::Written => Ok(false),
             Followed::Read(end) => {
                 let end = *end;
-                self.follow(&mut followed, end)
+                let is_new = self.follow(&mut followed, end)?;
+                if self.file_system.wants_reopening() {
+                    self.replace_snapshot(self.reopened(&self.snapshot())?);
+                }
+                Ok(is_new)
             }
             Followed::Unknown => self.reopen(&mut followed),
         }

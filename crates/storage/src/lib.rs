@@ -46,6 +46,7 @@ mod read_cost;
 mod read_scope;
 mod read_view;
 mod renumbering;
+mod reopened;
 mod replay;
 mod row_checks;
 mod scoped_states;
@@ -87,7 +88,7 @@ pub use index::{
     QuadRow, RowRange, Scan, ScanVector,
 };
 pub use lock::WriterLock;
-pub use manifest::{BaseEntry, FlushedEntry, Loaded, LogEntry, Manifest};
+pub use manifest::{BaseEntry, FlushedEntry, Loaded, LogEntry, Manifest, ManifestNames};
 pub use read_cost::ReadCounts;
 pub use read_scope::{GraphNames, IriPrefixes, ReadScope};
 pub use read_view::{IndexView, ReadView};

@@ -18,7 +18,7 @@
 //! are removed only after that. Later versions of the format keep `format_version` and the last line, so
 //! that this program can say that it is too old.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use orrery_term::{PrefixChange, Prefixes};
@@ -90,6 +90,15 @@ pub struct Manifest {
     /// What a newer program says of it.
     #[serde(flatten)]
     pub further: BTreeMap<String, serde_json::Value>,
+}
+
+/// What a manifest names in the database's directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ManifestNames {
+    /// Directories with files that are never changed.
+    pub directories: BTreeSet<String>,
+    /// Log files, within [`LOG_DIRECTORY`](crate::log::LOG_DIRECTORY).
+    pub logs: BTreeSet<String>,
 }
 
 /// A prefix of a database.
@@ -344,6 +353,15 @@ impl Manifest {
     pub(crate) fn log_names(&self) -> impl Iterator<Item = &str> {
         let logs = self.bases.iter().flat_map(|base| &base.logs);
         logs.map(|log| log.name.as_str())
+    }
+
+    /// The names in a manifest's bytes, for a file system that keeps what it names. Fails where it cannot be read.
+    pub fn names_in(bytes: &[u8]) -> Result<ManifestNames> {
+        let manifest = Self::parse(bytes, Path::new(MANIFEST_FILE))?;
+        Ok(ManifestNames {
+            directories: manifest.directories().map(str::to_owned).collect(),
+            logs: manifest.log_names().map(str::to_owned).collect(),
+        })
     }
 
     /// Where the manifest of a database stands.

@@ -20,7 +20,7 @@ use crate::log::{LOG_DIRECTORY, LogEnd, LogReader, LogRecord};
 use crate::manifest::{BaseEntry, FlushedEntry, LogEntry, Manifest};
 use crate::snapshot::Snapshot;
 use crate::stored::Stored;
-use crate::table::{Tables, open_tables};
+use crate::table::{Tables, TablesEntry, open_tables};
 use crate::{Error, Result};
 
 /// A state, and where the log goes on after it.
@@ -99,6 +99,7 @@ impl<'m> Start<'m> {
         directory: &Path,
         open_base: Option<&Arc<Base>>,
     ) -> Result<Stored> {
+        self.announce(file_system, directory);
         let base = match open_base {
             Some(base) if base.is_of(self.base) => Arc::clone(base),
             _ => Arc::new(Base::open(file_system, directory, self.base)?),
@@ -107,6 +108,26 @@ impl<'m> Start<'m> {
             Some(delta) => flushed::open(file_system, directory, base, delta),
             None => Stored::of_base(base, counts_of_base(self.base)),
         }
+    }
+
+    /// Says which files will be opened.
+    fn announce(&self, file_system: &dyn FileSystem, directory: &Path) {
+        let (delta, tables) = match self.delta {
+            Some(delta) => (Some(&delta.delta), &delta.tables),
+            None => (None, &self.base.tables),
+        };
+        let base = [&self.base.segment].into_iter();
+        let of_tables = tables.iter().flat_map(TablesEntry::directories);
+        let directories = base.chain(self.base.directory_of_texts()).chain(delta);
+        let paths: Vec<PathBuf> = directories
+            .chain(of_tables)
+            .flat_map(|entry| {
+                let within = directory.join(&entry.name);
+                let files = entry.known_files();
+                files.map(move |(_, file)| within.join(&file.name))
+            })
+            .collect();
+        file_system.will_open(&paths);
     }
 
     /// Opens the files of tables.

@@ -183,6 +183,13 @@ impl Stored {
         }
     }
 
+    /// The same over the same base, whose files were opened anew.
+    pub(crate) fn reopened(&self, base: Arc<Base>) -> Result<Self> {
+        let has_named_graphs = self.indexes.get(Permutation::Gspo).is_some();
+        let (hidden, flushed) = (self.hidden.clone(), self.flushed.clone());
+        Self::new(base, hidden, flushed, has_named_graphs, self.counts)
+    }
+
     /// The same base with the quads of some more graphs hidden, and nothing laid over it.
     pub(crate) fn hiding(&self, graphs: &GraphSet, counts: SnapshotCounts) -> Result<Self> {
         let (base, hidden) = (Arc::clone(&self.base), self.hidden.union(graphs));

@@ -28,7 +28,7 @@ mod read_ahead;
 mod reader;
 mod writer;
 
-pub use reader::BlockFile;
+pub use reader::{BlockFile, END_BYTES};
 pub use writer::BlockFileWriter;
 
 /// The format version that this program writes and reads.

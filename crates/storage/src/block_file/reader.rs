@@ -25,7 +25,7 @@ pub struct BlockFile {
 }
 
 /// Asked for at the end of a file when it is opened: trailer, metadata, and the entries of some 20,000 blocks.
-const END_BYTES: usize = 256 << 10;
+pub const END_BYTES: usize = 256 << 10;
 
 /// Where the parts of the file lie.
 #[derive(Debug, Clone)]
@@ -43,10 +43,16 @@ impl BlockFile {
         let bytes = file_system.map(path)?;
         bytes.will_need(0..HEADER_BYTES);
         bytes.will_need(bytes.len().saturating_sub(END_BYTES)..bytes.len());
-        if let Some(trailer) = bytes.len().checked_sub(TRAILER_BYTES) {
-            bytes.will_need(read_u64(&bytes, trailer) as usize..trailer);
-        }
-        let layout = Layout::read(&bytes, path, kind)?;
+        let layout = fetch_ends(&bytes).and_then(|()| Layout::read(&bytes, path, kind));
+        let layout = match layout {
+            Err(Error::Corrupt { .. }) if bytes.refetch(0..bytes.len().min(HEADER_BYTES))? => {
+                bytes.refetch(ends_of(&bytes))?;
+                fetch_ends(&bytes)?;
+                bytes.refetch(footer_of(&bytes))?;
+                Layout::read(&bytes, path, kind)?
+            }
+            layout => layout?,
+        };
         Ok(Self {
             path: path.to_path_buf(),
             bytes,
@@ -73,6 +79,9 @@ impl BlockFile {
 
     /// The bytes of blocks that follow each other, which lie side by side in the file. Each block's checksum is verified the first time.
     pub fn block_run(&self, first: BlockNumber, count: u32) -> Result<&[u8]> {
+        if count > 1 && self.bytes.is_fetched() {
+            self.will_touch(&mut (first.0..).take(count as usize).map(BlockNumber).collect());
+        }
         let mut run = 0..0;
         for number in (first.0..).take(count as usize).map(BlockNumber) {
             self.block(number)?;
@@ -165,6 +174,16 @@ impl BlockFile {
     /// Compares a block with its checksum.
     pub fn verify_block(&self, number: BlockNumber) -> Result<()> {
         let range = self.block_range(number)?;
+        self.bytes.fetch(range.clone())?;
+        let verified = self.verify_there(number, range.clone());
+        match verified {
+            // What is kept here of another machine's file may be damaged, and whole there.
+            Err(_) if self.bytes.refetch(range.clone())? => self.verify_there(number, range),
+            verified => verified,
+        }
+    }
+
+    fn verify_there(&self, number: BlockNumber, range: Range<usize>) -> Result<()> {
         let offset = range.start as u64;
         let (_, expected) = self.entry(number.0);
         let found = crc32c::crc32c(&self.bytes[range]);
@@ -230,6 +249,30 @@ impl BlockFile {
         }
         Ok(start as usize..end as usize)
     }
+}
+
+/// The end of a file that is read when it is opened, whatever it holds.
+fn ends_of(bytes: &FileBytes) -> Range<usize> {
+    bytes.len().saturating_sub(END_BYTES)..bytes.len()
+}
+
+/// Where the trailer says that footer and metadata are.
+fn footer_of(bytes: &FileBytes) -> Range<usize> {
+    let trailer = bytes.len().saturating_sub(TRAILER_BYTES);
+    match bytes.len() < TRAILER_BYTES {
+        true => 0..0,
+        false => (read_u64(bytes, trailer) as usize).min(trailer)..trailer,
+    }
+}
+
+/// Waits for all that is read of a file but its blocks. Asks for the end as a whole, of which the trailer is a part: most files have
+/// their footer there.
+fn fetch_ends(bytes: &FileBytes) -> Result<()> {
+    bytes.fetch(ends_of(bytes))?;
+    bytes.fetch(0..HEADER_BYTES)?;
+    let footer = footer_of(bytes);
+    bytes.will_need(footer.clone());
+    bytes.fetch(footer)
 }
 
 impl Layout {

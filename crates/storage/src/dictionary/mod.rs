@@ -19,6 +19,7 @@
 //! It knows nothing of RDF but that keys of IRIs begin with `I` and come before all others, and those of triple
 //! terms with `X` and come after all others.
 
+mod ahead;
 mod batch;
 mod chapter;
 mod codec;
@@ -246,29 +247,6 @@ impl Dictionary {
         }
         let group = page.page.group(within / GROUP_KEYS)?;
         group.key(within % GROUP_KEYS, &page.decoder, out)
-    }
-
-    /// Asks the disk for the pages of ranks while they may be there: all at once, rather than one after the other. The
-    /// ranks should ascend; those that do not exist are left to who reads them.
-    pub fn will_read(&self, ranks: &[u64]) -> Result<()> {
-        let Some(root) = self
-            .root
-            .filter(|_| ranks.len() > 1 && self.terms.is_cold())
-        else {
-            return Ok(());
-        };
-        let mut pages = Vec::with_capacity(ranks.len());
-        let mut page_end = 0;
-        for &rank in ranks {
-            if rank < page_end || rank >= self.length {
-                continue;
-            }
-            let (leaf, at) = self.descend(root, |directory| Ok(directory.find_rank(rank)))?;
-            page_end = leaf.first_rank(at + 1).unwrap_or(0);
-            pages.push(leaf.entry(at).block);
-        }
-        self.terms.will_touch(&mut pages);
-        Ok(())
     }
 
     /// The blocks of `terms.dict` by what they hold: directory, symbol tables and vocabularies, which most look-ups

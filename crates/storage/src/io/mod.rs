@@ -29,7 +29,7 @@ mod local;
 pub mod testing;
 
 pub use clock::{Clock, SystemClock};
-pub use file_bytes::{FileBytes, ReadAheadWatcher};
+pub use file_bytes::{ByteSource, FileBytes, ReadAheadWatcher};
 pub use local::LocalFileSystem;
 
 /// The operations on files that the storage needs; object safe, shared as `Arc<dyn FileSystem>`.
@@ -42,6 +42,9 @@ pub trait FileSystem: Debug + Send + Sync {
     /// The file must not be changed or shortened while the bytes are in use; segments are written
     /// once, and removed files stay readable until the last mapping is gone.
     fn map(&self, path: &Path) -> Result<FileBytes>;
+
+    /// Files will be opened soon that are block files: what is read of each when it is opened can be asked for, of all at once.
+    fn will_open(&self, _paths: &[PathBuf]) {}
 
     /// The whole content of a small file, copied: for files that are replaced by rename.
     fn read(&self, path: &Path) -> Result<Vec<u8>>;
@@ -85,6 +88,12 @@ pub trait FileSystem: Debug + Send + Sync {
     /// the first line of the file tells, as `process 4711`.
     /// The lock is advisory and ends when the value is dropped or the process dies.
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
+
+    /// Whether files that are open should be opened anew, so that those can go which nobody reads any more: what is
+    /// fetched of a file takes up space for as long as it is open.
+    fn wants_reopening(&self) -> bool {
+        false
+    }
 }
 
 /// A file being written from its start to its end, through a buffer.
@@ -122,6 +131,11 @@ pub trait LogFile: Debug + Send + Sync {
 
     /// The length in bytes.
     fn length(&self) -> Result<u64>;
+
+    /// Whether it is time to go on in another file, as reading this one takes long, whatever its length is.
+    fn should_end(&self) -> bool {
+        false
+    }
 
     /// The file's path, for messages.
     fn path(&self) -> &Path;

@@ -255,6 +255,11 @@ impl LogWriter {
         self.tail.lock().end
     }
 
+    /// Whether the file system wants the log to go on in another file, see [`LogFile::should_end`].
+    pub(crate) fn should_end(&self) -> bool {
+        self.file.should_end()
+    }
+
     /// Everything before this byte is on the disk.
     pub fn durable(&self) -> u64 {
         self.durable.load(Ordering::Acquire)

@@ -14,6 +14,7 @@ mod backup;
 mod cleared;
 mod components;
 mod faults;
+mod fetched;
 mod kept_states;
 mod log_ends;
 mod read_ahead;

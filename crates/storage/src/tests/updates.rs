@@ -32,7 +32,7 @@ pub(super) fn open(directory: &Path) -> (Arc<Database>, Writer) {
     (database, writer)
 }
 
-fn intern(transaction: &mut Transaction, quads: &[SmallQuad]) -> Vec<[TermId; 4]> {
+pub(super) fn intern(transaction: &mut Transaction, quads: &[SmallQuad]) -> Vec<[TermId; 4]> {
     quads
         .iter()
         .map(|(s, p, o, g)| {

@@ -92,6 +92,23 @@ impl Shared {
         Ok(true)
     }
 
+    /// Has the newest state's files opened anew if the file system asks for it, and nothing else is done with them.
+    pub(super) fn reopen_files(self: &Arc<Self>) -> Result<()> {
+        if !self.database.file_system().wants_reopening() {
+            return Ok(());
+        }
+        let Some(_maintenance) = self.maintenance.try_lock() else {
+            return Ok(());
+        };
+        let turn = self.take_turn();
+        turn.settle()?;
+        let latest = Arc::clone(&self.state.lock().latest);
+        let reopened = self.database.reopened(&latest)?;
+        self.state.lock().latest = Arc::clone(&reopened);
+        self.database.replace_snapshot(reopened);
+        Ok(())
+    }
+
     fn checkpoint_under(self: &Arc<Self>, maintenance: MutexGuard<'_, ()>) -> Result<bool> {
         let written = self.write_checkpoint(maintenance);
         if written.is_err() {

@@ -7,6 +7,9 @@ use parking_lot::{Condvar, Mutex};
 /// A relaxed commit is on the disk after this time, give or take a sync.
 const RELAXED_SYNC_AFTER: Duration = Duration::from_millis(100);
 
+/// How often the thread looks whether the file system wants its files opened anew.
+const REOPENING_EVERY: Duration = Duration::from_secs(5);
+
 /// What the thread is asked to do.
 #[derive(Debug, Default)]
 pub(super) struct Worker {
@@ -42,7 +45,7 @@ impl Worker {
         }
     }
 
-    /// Waits for the next request. Several relaxed commits share a sync, so that waits a little.
+    /// Waits for the next request, or for a while; then there is none. Several relaxed commits share a sync, so that waits a little.
     pub(super) fn next(&self) -> Requests {
         let mut requests = self.requests.lock();
         loop {
@@ -53,7 +56,13 @@ impl Worker {
                 self.changed.wait_for(&mut requests, RELAXED_SYNC_AFTER);
                 break;
             }
-            self.changed.wait(&mut requests);
+            if self
+                .changed
+                .wait_for(&mut requests, REOPENING_EVERY)
+                .timed_out()
+            {
+                break;
+            }
         }
         let next = *requests;
         requests.sync = false;

@@ -164,6 +164,7 @@ impl WriteGuard {
             durability: options.durability,
         });
         let is_checkpoint_due = appended.end >= shared.options.checkpoint_bytes
+            || log.should_end()
             || state.changes_in_log >= shared.options.checkpoint_quads;
         drop(state);
         if options.durability == Durability::Relaxed {

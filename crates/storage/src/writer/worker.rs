@@ -1,4 +1,4 @@
-//! The writer's thread: checkpoints, and a sync soon after relaxed commits.
+//! The writer's thread: checkpoints, a sync soon after relaxed commits, and files opened anew where the file system asks for that.
 
 use std::sync::Arc;
 
@@ -21,6 +21,11 @@ pub(super) fn run(shared: &Arc<Shared>) {
             && let Err(error) = shared.checkpoint_unless_busy()
         {
             tracing::error!("the checkpoint failed, the log goes on growing: {error}");
+        }
+        if let Err(error) = shared.reopen_files() {
+            tracing::warn!(
+                "the files could not be opened anew, the space for them stays short: {error}"
+            );
         }
     }
 }
