@@ -1,0 +1,83 @@
+//! Databases in object stores: the storage's file system over S3 and what speaks like it, with a cache on the local disk.
+//!
+//! ```text
+//! storage ── FileSystem ──> file_system ── view ──> catalog        which object is which file; one at a time is in place
+//!                             │   │   │              lease, turn    who writes, and that nobody else does
+//!                             │   │   └─ log         a sync is an object
+//!                             │   └───── files ─ staging ─ upload   files are written here, then sent
+//!                             └───────── cache <── store            pieces of files that are read
+//! ```
+//!
+//! Below the prefix of a database lie
+//!
+//! ```text
+//! MANIFEST                 the catalog
+//! files/<epoch>-<number>   the bytes of a file; never changed, no name is given twice (with a random part between)
+//! log/<id>/<10 digits>     the syncs of a log file
+//! LOCK                     the writer's lease
+//! readers/<id>             what others read
+//! clock/<id>               for a moment: what time it is
+//! ```
+//!
+//! One process writes at a time, any number read. A writer that was taken for dead and is not finds each of its puts refused that could be
+//! seen ([`turn`]); what was acknowledged before is in what its successor reads. The store has to put conditionally: `If-None-Match: *` and `If-Match`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+mod cache;
+mod catalog;
+mod checksummed;
+mod counts;
+mod directory;
+mod error;
+mod file_system;
+mod files;
+mod garbage;
+mod inner;
+mod lease;
+mod location;
+mod log;
+mod log_object;
+mod machine;
+mod random;
+mod readers;
+mod runtime;
+mod staging;
+mod store;
+mod timing;
+mod turn;
+mod upload;
+mod view;
+
+pub use cache::{CacheCounts, CacheOptions};
+pub use counts::{ObjectCounts, RequestKind};
+pub use error::ObjectError;
+pub use file_system::ObjectFileSystem;
+pub use location::is_address;
+pub use timing::Timing;
+
+/// Settings of a database in an object store.
+#[derive(Debug, Clone)]
+pub struct ObjectOptions {
+    /// Where pieces of files are kept that were read, and how much of them.
+    pub cache: CacheOptions,
+}
+
+/// Opens the file system of a database at an address; returns it and the directory to hand to the storage. Settings of the store are the
+/// environment's variables, such as `AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT`.
+pub fn open(
+    address: &str,
+    options: &ObjectOptions,
+) -> Result<(Arc<ObjectFileSystem>, PathBuf), ObjectError> {
+    let timing = Timing::default();
+    let location = location::Location::parse(address, std::env::vars(), &timing)?;
+    let file_system = ObjectFileSystem::over_with(
+        location.store,
+        location.prefix,
+        &location.root,
+        options,
+        timing,
+    )?;
+    Ok((Arc::new(file_system), PathBuf::from(location.root)))
+}
