@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use rustix::fs::{Advice, FallocateFlags};
@@ -48,8 +48,9 @@ pub(super) struct CacheFile {
     side: RwLock<()>,
     /// How many have it mapped.
     mapped: AtomicUsize,
-    /// Bytes on the disk.
+    /// Bytes on the disk. Changed with `side` held alone.
     held_bytes: AtomicU64,
+    has_name: AtomicBool,
     /// The generation of mappings it belongs to.
     pub(super) generation: AtomicU32,
 }
@@ -131,6 +132,7 @@ impl CacheFile {
             side: RwLock::new(()),
             mapped: AtomicUsize::new(0),
             held_bytes: AtomicU64::new(0),
+            has_name: AtomicBool::new(true),
             generation: AtomicU32::new(0),
         })
     }
@@ -167,7 +169,8 @@ impl CacheFile {
     /// Somebody maps it. With the first one, what was touched before may go again.
     pub(super) fn note_mapped(&self) {
         let _alone = self.side.write();
-        if self.mapped.fetch_add(1, Ordering::SeqCst) == 0 {
+        let is_first = self.mapped.fetch_add(1, Ordering::SeqCst) == 0;
+        if is_first && self.extents.iter().any(|extent| extent.touched() != 0) {
             self.extents.iter().for_each(Extent::begin);
         }
     }
@@ -335,12 +338,15 @@ impl CacheFile {
     }
 
     /// Removes the local names; who has it mapped goes on reading it.
-    pub(super) fn unlink(&self) {
-        for path in [&self.data_path, &self.sums_path] {
-            if let Err(error) = std::fs::remove_file(path) {
-                tracing::warn!(path = %path.display(), %error, "a cached file cannot be removed");
-            }
+    pub(super) fn lose_name(&self) {
+        let _alone = self.side.write();
+        if !self.has_name.swap(false, Ordering::SeqCst) {
+            return;
         }
+        let held = self.held_bytes();
+        let unnamed = &self.means.unnamed_bytes;
+        unnamed.fetch_add(held, Ordering::SeqCst);
+        self.means.home.remove(self.number);
     }
 
     /// The pieces among these whose bytes have their checksums. The caller holds `side`.
@@ -405,9 +411,11 @@ impl CacheFile {
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, changed)
             .unwrap_or_default();
         let real = before.saturating_add_signed(change) as i64 - before as i64;
-        self.means
-            .held_bytes
-            .fetch_add(real as u64, Ordering::SeqCst);
+        let real = real as u64; // Wraps where it is negative, and so does the sum.
+        self.means.held_bytes.fetch_add(real, Ordering::SeqCst);
+        if !self.has_name.load(Ordering::SeqCst) {
+            self.means.unnamed_bytes.fetch_add(real, Ordering::SeqCst);
+        }
     }
 }
 
@@ -415,6 +423,9 @@ impl Drop for CacheFile {
     fn drop(&mut self) {
         let held = self.held_bytes();
         self.means.held_bytes.fetch_sub(held, Ordering::SeqCst);
+        if !*self.has_name.get_mut() {
+            self.means.unnamed_bytes.fetch_sub(held, Ordering::SeqCst);
+        }
         self.means.note_unmapped();
     }
 }

@@ -13,12 +13,10 @@
 //! Limits: 16 requests at once for those who wait, 8 for what is asked for ahead, of 8 MiB at most, so 192 MiB are in memory at most.
 //! One call has requests for 128 MiB under way, and asks for no more than 64 MiB ahead.
 
-use std::future::Future;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
 use orrery_storage::Result;
 use parking_lot::{Condvar, Mutex};
 
@@ -61,9 +59,9 @@ struct End {
 /// Ends a flight, whatever becomes of its task.
 #[derive(Debug)]
 struct Landing {
-    file: Arc<CacheFile>,
+    /// None when it has ended.
+    file: Option<Arc<CacheFile>>,
     flight: Flight,
-    has_ended: bool,
 }
 
 /// Whether somebody waits for what is brought.
@@ -162,11 +160,11 @@ impl CacheFile {
         drop(flights);
         for flight in &new {
             let landing = Landing {
-                file: Arc::clone(self),
+                file: Some(Arc::clone(self)),
                 flight: flight.clone(),
-                has_ended: false,
             };
-            self.means.runtime.spawn(fly(landing, purpose));
+            let file = Arc::clone(self);
+            self.means.runtime.spawn(fly(landing, file, purpose));
         }
         awaited.extend(new);
         (awaited, wanted.count)
@@ -275,61 +273,53 @@ impl Missing {
 }
 
 /// A flight from its start to its end.
-async fn fly(landing: Landing, purpose: Purpose) {
-    let file = Arc::clone(&landing.file);
+///
+/// The landing comes first, so that it is dropped last.
+async fn fly(mut landing: Landing, file: Arc<CacheFile>, purpose: Purpose) {
     let means = &file.means;
     let permits = match purpose {
         Purpose::Wanted => &means.wanted,
         Purpose::Ahead => &means.ahead,
     };
-    let Ok(_permit) = permits.acquire().await else {
+    let Ok(permit) = Arc::clone(permits).acquire_owned().await else {
         return; // Nobody closes them; if so, the landing says that the flight was given up.
     };
     means.counters.requests.fetch_add(1, Ordering::Relaxed);
     let range = bytes_of(&landing.flight.pieces, file.bytes);
-    match request(&file, range).await {
-        Err(failure) => landing.end(Err(failure)),
-        Ok(bytes) => {
-            let is_small = bytes.len() <= WRITE_AT_ONCE_BYTES;
-            let write = move || {
-                let outcome = landing.file.land(&landing.flight.pieces, &bytes);
-                landing.end(outcome);
-            };
-            if is_small && !means.is_short(WRITE_AT_ONCE_BYTES as u64) {
-                write();
-            } else {
-                // If the runtime ends before, the closure is dropped, and the landing with it. The permit is kept as long as the bytes are.
-                let _ended = tokio::task::spawn_blocking(write).await;
-            }
+    let bytes = match file.means.origin.get_range(&file.key, range).await {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            drop(file);
+            return landing.end(Err(Failure::Origin(Arc::new(error))));
         }
-    }
-}
-
-fn request(
-    file: &CacheFile,
-    range: Range<u64>,
-) -> impl Future<Output = Result<Bytes, Failure>> + '_ {
-    let answer = file.means.origin.get_range(&file.key, range);
-    async move {
-        answer
-            .await
-            .map_err(|error| Failure::Origin(Arc::new(error)))
+    };
+    let is_small = bytes.len() <= WRITE_AT_ONCE_BYTES;
+    let writes_at_once = is_small && !means.is_short(WRITE_AT_ONCE_BYTES as u64);
+    let write = move || {
+        let outcome = file.land(&landing.flight.pieces, &bytes);
+        // The bytes go before others may come.
+        drop((file, bytes, permit));
+        landing.end(outcome);
+    };
+    if writes_at_once {
+        write();
+    } else {
+        // If the runtime ends before, the closure is dropped, and the landing with it.
+        tokio::task::spawn_blocking(write);
     }
 }
 
 impl Landing {
-    fn end(mut self, outcome: Result<(), Failure>) {
-        self.has_ended = true;
-        self.finish(outcome);
-    }
-
-    /// No flight first, then the outcome: who is woken and finds pieces missing can begin another one.
-    fn finish(&self, outcome: Result<(), Failure>) {
+    /// No flight first, then the outcome: who is woken and finds pieces missing can begin another one. And no hold on the file any more: who is woken
+    /// may be the last one who has it, and close the cache, and with that the directory is free.
+    fn end(&mut self, outcome: Result<(), Failure>) {
+        let Some(file) = self.file.take() else {
+            return;
+        };
         let end = &self.flight.end;
-        self.file
-            .flights
-            .lock()
-            .retain(|flight| !Arc::ptr_eq(&flight.end, end));
+        let is_another = |flight: &Flight| !Arc::ptr_eq(&flight.end, end);
+        file.flights.lock().retain(is_another);
+        drop(file);
         *end.outcome.lock() = Some(outcome);
         end.ended.notify_all();
     }
@@ -337,9 +327,7 @@ impl Landing {
 
 impl Drop for Landing {
     fn drop(&mut self) {
-        if !self.has_ended {
-            self.finish(Err(Failure::GivenUp));
-        }
+        self.end(Err(Failure::GivenUp));
     }
 }
 

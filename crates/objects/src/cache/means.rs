@@ -27,13 +27,15 @@ pub(super) struct Means {
     pub(super) runtime: Handle,
     pub(super) home: Home,
     /// For those who wait.
-    pub(super) wanted: Semaphore,
+    pub(super) wanted: Arc<Semaphore>,
     /// For what was asked for ahead.
-    pub(super) ahead: Semaphore,
+    pub(super) ahead: Arc<Semaphore>,
     /// How much the files may take up together.
     pub(super) limit: u64,
-    /// How much they take up, also those that have no name any more.
+    /// How much they take up.
     pub(super) held_bytes: AtomicU64,
+    /// How much of that is of files that have no name any more.
+    pub(super) unnamed_bytes: AtomicU64,
     /// The time, counted in bytes fetched: what ages the uses is what comes in.
     tick: AtomicU32,
     pub(super) counters: Counters,
@@ -75,10 +77,11 @@ impl Means {
             origin,
             runtime,
             home,
-            wanted: Semaphore::new(REQUESTS_AT_ONCE),
-            ahead: Semaphore::new(REQUESTS_AHEAD_AT_ONCE),
+            wanted: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)),
+            ahead: Arc::new(Semaphore::new(REQUESTS_AHEAD_AT_ONCE)),
             limit,
             held_bytes: AtomicU64::new(0),
+            unnamed_bytes: AtomicU64::new(0),
             tick: AtomicU32::new(1),
             counters: Counters::default(),
             room: OnceLock::new(),
@@ -100,6 +103,14 @@ impl Means {
         self.held_bytes.load(Ordering::SeqCst)
     }
 
+    /// What is held against the limit: all files that have a name. Those without one are about to go, and to evict what is hot for them would
+    /// be wrong, unless they come to more than the limit once more.
+    pub(super) fn pressure(&self) -> u64 {
+        let held = self.held();
+        let named = held.saturating_sub(self.unnamed_bytes.load(Ordering::SeqCst));
+        named.max(held.saturating_sub(self.limit))
+    }
+
     /// Notes bytes that came in, which is what makes time pass.
     pub(super) fn note_fetched(&self, bytes: u64) {
         let before = self
@@ -112,7 +123,7 @@ impl Means {
 
     /// Whether room has to be made before so many bytes can come in.
     pub(super) fn is_short(&self, incoming: u64) -> bool {
-        self.held().saturating_add(incoming) > self.limit
+        self.pressure().saturating_add(incoming) > self.limit
     }
 
     /// Makes room for bytes, as far as there is something that can go.

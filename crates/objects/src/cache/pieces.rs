@@ -231,4 +231,43 @@ mod tests {
         assert_eq!(extent.ready(), 0b001);
         assert!(!extent.touch(0b010, 1));
     }
+    #[test]
+    fn a_piece_is_taken_away_or_is_there_for_who_asks_at_the_same_time() {
+        let extents: Vec<Extent> = (0..20_000).map(|_| Extent::default()).collect();
+        extents.iter().for_each(|extent| extent.set_ready(1));
+        // Both are at the same extent at the same time.
+        let (first, second) = (AtomicU64::new(0), AtomicU64::new(0));
+        let meet = |mine: &AtomicU64, other: &AtomicU64| {
+            let arrived = mine.fetch_add(1, Ordering::SeqCst) + 1;
+            for looks in 0_u32.. {
+                if other.load(Ordering::SeqCst) >= arrived {
+                    return;
+                }
+                match looks % 256 {
+                    0 => std::thread::yield_now(),
+                    _ => std::hint::spin_loop(),
+                }
+            }
+        };
+        let (gone, there): (Vec<bool>, Vec<bool>) = std::thread::scope(|scope| {
+            let gone = scope.spawn(|| {
+                let gone = extents.iter().map(|extent| {
+                    meet(&first, &second);
+                    extent.take_untouched(1) != 0
+                });
+                gone.collect()
+            });
+            let there = extents.iter().map(|extent| {
+                meet(&second, &first);
+                extent.touch(1, 1)
+            });
+            let there = there.collect();
+            (gone.join().unwrap_or_default(), there)
+        });
+        assert_eq!(gone.len(), extents.len());
+        for (extent, (gone, there)) in extents.iter().zip(gone.into_iter().zip(there)) {
+            assert!(!(gone && there));
+            assert_eq!(extent.ready() != 0, !gone);
+        }
+    }
 }

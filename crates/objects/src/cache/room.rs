@@ -14,7 +14,8 @@
 //! ```
 //!
 //! An extent is worth more if it was used in more of the last generations, then if it was used later. Of an extent only the pieces go
-//! along that were touched. What is held meanwhile may be more than the limit: nobody's bytes are taken away, and nobody waits.
+//! along that were touched; how the others were used is remembered. What is held meanwhile may be more than the limit: nobody's bytes are taken away, and nobody waits.
+//! Files without a name do not count against the limit, up to once more the limit: they go soon, and the hot pieces that were just copied must not go for them.
 //!
 //! Locks, in this order: `remaking`, `evicting`, `state`, then those of a file.
 
@@ -189,15 +190,15 @@ impl Room {
     fn remade(&self, old: &CacheFile, bar: Option<Rank>) -> io::Result<Arc<CacheFile>> {
         let file = self.create(&old.key, old.bytes)?;
         for (at, extent) in old.extents.iter().enumerate() {
-            let rank = Rank::of(old, at);
-            if extent.touched() == 0 || bar.is_some_and(|bar| rank <= bar) {
+            // Also of what does not go along: if it is fetched again, it was missed.
+            file.extents[at].inherit(extent);
+            if bar.is_some_and(|bar| Rank::of(old, at) <= bar) {
                 continue;
             }
             if let Err(error) = file.copy_from(old, at, extent.touched()) {
-                file.unlink();
+                file.lose_name();
                 return Err(error);
             }
-            file.extents[at].inherit(extent);
         }
         Ok(file)
     }
@@ -227,8 +228,9 @@ impl Room {
 
     /// Makes room for bytes that come, as far as there is something that can go.
     pub(super) fn make(&self, incoming: u64) {
-        let is_in_vain =
-            || self.means.held().saturating_add(incoming) < self.retry_at.load(Ordering::SeqCst);
+        let is_in_vain = || {
+            self.means.pressure().saturating_add(incoming) < self.retry_at.load(Ordering::SeqCst)
+        };
         if is_in_vain() {
             return;
         }
@@ -239,7 +241,7 @@ impl Room {
         let limit = self.means.limit;
         self.evict_down_to((limit - limit / SLACK_PARTS).saturating_sub(incoming));
         let retry_at = if self.means.is_short(incoming) {
-            self.means.held() + incoming + limit / RETRY_PARTS
+            self.means.pressure() + incoming + limit / RETRY_PARTS
         } else {
             0
         };
@@ -252,7 +254,7 @@ impl Room {
     /// Frees bytes, whatever the limit is.
     pub(super) fn free(&self, bytes: u64) {
         let _one_at_once = self.evicting.lock();
-        self.evict_down_to(self.means.held().saturating_sub(bytes));
+        self.evict_down_to(self.means.pressure().saturating_sub(bytes));
     }
 
     /// There may be something that can go which could not before.
@@ -288,7 +290,7 @@ impl Room {
         pinned.fresh > self.means.limit / 8 * 5
     }
 
-    /// Evicts what was used longest ago until no more than this is held. The caller holds `evicting`.
+    /// Evicts what was used longest ago until no more than this is held against the limit. The caller holds `evicting`.
     fn evict_down_to(&self, target: u64) {
         let files: Vec<Arc<CacheFile>> = self.state.lock().files.values().cloned().collect();
         let mut candidates = Vec::new();
@@ -303,7 +305,7 @@ impl Room {
         }
         candidates.sort_unstable();
         for (_, of, at) in candidates {
-            if self.means.held() <= target {
+            if self.means.pressure() <= target {
                 break;
             }
             let before = self.means.held();
@@ -329,7 +331,7 @@ impl Room {
             .is_some_and(|named| Arc::ptr_eq(named, file));
         if is_named && !file.is_mapped() {
             state.files.remove(&file.key);
-            file.unlink();
+            file.lose_name();
         }
     }
 }
@@ -345,7 +347,7 @@ impl State {
     }
 
     fn take_name(&mut self, file: &Arc<CacheFile>) {
-        file.unlink();
+        file.lose_name();
         self.unnamed.retain(|file| file.strong_count() > 0);
         self.unnamed.push(Arc::downgrade(file));
     }
