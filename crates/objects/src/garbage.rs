@@ -95,7 +95,7 @@ async fn collect(inner: &Inner, turn: &Turn) -> Asked<()> {
     let Some(catalog) = inner.catalog() else {
         return Ok(());
     };
-    let old = old_enough(inner, &catalog);
+    let old = old_enough(inner, &catalog, turn);
     if old.is_empty() {
         return Ok(());
     }
@@ -128,14 +128,17 @@ fn needs(reading: &Reading, garbage: &Garbage) -> bool {
     reading.sequence < garbage.sequence || reading.held.contains(&garbage.name)
 }
 
-fn old_enough<'c>(inner: &Inner, catalog: &'c Catalog) -> Vec<&'c Garbage> {
+fn old_enough<'c>(inner: &Inner, catalog: &'c Catalog, turn: &Turn) -> Vec<&'c Garbage> {
     let timing = &inner.store.timing;
     let now = now_us();
+    // The writer before may read on: it gets the time to say so.
+    let restart = timing.garbage_after_restart;
+    let is_settled = turn.begun.elapsed() >= timing.reader_lease.min(restart);
     let notes = inner.garbage.notes.lock();
     let is_old = |garbage: &&Garbage| match notes.dropped.get(&garbage.name) {
         Some(dropped) => dropped.elapsed() >= timing.garbage_after,
         None => {
-            now.saturating_sub(garbage.dropped_us) > timing.garbage_after_restart.as_micros() as i64
+            is_settled && now.saturating_sub(garbage.dropped_us) > restart.as_micros() as i64
         }
     };
     let there = catalog.garbage.iter();

@@ -36,11 +36,18 @@ pub(crate) async fn announce(inner: Weak<Inner>, store: Arc<Store>) {
         let Some(reading) = inner.upgrade().map(|inner| inner.reading()) else {
             break;
         };
-        // Who has read no catalog needs nothing; who writes knows by itself.
-        let Some(reading) = reading else { continue };
-        match put(&store, &object, &reading).await {
-            Ok(()) => is_put = true,
-            Err(error) => tracing::warn!("what is read here could not be announced: {error}"),
+        // Who has read no catalog needs nothing; who writes knows by itself, and would wait for what it said before.
+        let announced = match &reading {
+            Some(reading) => put(&store, &object, reading).await,
+            None if is_put => store.delete(&object).await,
+            None => Ok(()),
+        };
+        match announced {
+            Ok(()) => is_put = reading.is_some(),
+            Err(error) => {
+                is_put = true;
+                tracing::warn!("what is read here could not be announced: {error}");
+            }
         }
     }
     if is_put && let Err(error) = store.delete(&object).await {

@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
@@ -26,6 +27,7 @@ const FENCE_TRIES_MAX: u32 = 20;
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) epoch: u64,
+    pub(crate) begun: Instant,
     /// Keeps names apart from those of another database that was in the same place before: caches know objects by their names.
     mark: u32,
     next_name: AtomicU64,
@@ -37,6 +39,7 @@ impl Turn {
     pub(crate) fn new(epoch: u64) -> Self {
         Self {
             epoch,
+            begun: Instant::now(),
             mark: random::word() as u32,
             next_name: AtomicU64::new(0),
             failure: Mutex::new(None),

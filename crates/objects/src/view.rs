@@ -292,3 +292,110 @@ impl View {
 pub(crate) fn log_folder(id: &str) -> String {
     format!("log/{id}/")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn file(key: &str) -> FileRef {
+        FileRef {
+            key: key.to_owned(),
+            bytes: 1,
+        }
+    }
+
+    fn names(directories: &[&str], logs: &[&str]) -> ManifestNames {
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        ManifestNames {
+            directories: owned(directories),
+            logs: owned(logs),
+        }
+    }
+
+    /// Puts the next catalog in place.
+    fn publish(view: &mut View, names: &ManifestNames) {
+        let before = Arc::clone(&view.known.as_ref().unwrap().catalog);
+        let next = view.next_catalog(&before, String::new(), names, 7).unwrap();
+        view.published(Known {
+            catalog: Arc::new(next),
+            e_tag: String::new(),
+        });
+    }
+
+    fn garbage(view: &View) -> Vec<&str> {
+        let garbage = &view.catalog().unwrap().garbage;
+        garbage.iter().map(|one| one.name.as_str()).collect()
+    }
+
+    fn view() -> View {
+        View {
+            known: Some(Known {
+                catalog: Arc::new(Catalog::of_turn(None, "writer")),
+                e_tag: String::new(),
+            }),
+            ..View::default()
+        }
+    }
+
+    #[test]
+    fn a_catalog_names_what_the_manifest_needs_and_the_rest_waits_or_is_garbage() {
+        let mut view = view();
+        view.put("segment-1/a", Entry::File(file("a")));
+        view.put("segment-1/b", Entry::File(file("b")));
+        view.put("delta-2/c", Entry::File(file("c")));
+        view.put("log/1.log", Entry::Log("l".to_owned()));
+        publish(&mut view, &names(&["segment-1"], &["1.log"]));
+        assert_eq!(view.catalog().unwrap().files.len(), 2);
+        assert_eq!(view.entry("delta-2/c"), Some(Entry::File(file("c"))));
+        assert!(garbage(&view).is_empty());
+
+        view.remove("segment-1/b");
+        assert_eq!(view.entry("segment-1/b"), None);
+        assert_eq!(view.remove_directory("delta-2"), (true, vec![]));
+        publish(&mut view, &names(&["segment-1"], &[]));
+        assert_eq!(garbage(&view), ["b", "c", "log/l/"]);
+        publish(&mut view, &names(&["segment-1"], &[]));
+        assert_eq!(garbage(&view), ["b", "c", "log/l/"]);
+        assert_eq!(view.entry("segment-1/a"), Some(Entry::File(file("a"))));
+        assert_eq!(view.entry("log/1.log"), None);
+    }
+
+    #[test]
+    fn what_was_never_synced_is_not_published_and_goes_with_the_turn() {
+        let mut view = view();
+        let staged = PathBuf::from("/cache/staging/1");
+        view.put("segment-1/a", Entry::Staged(staged.clone()));
+        let before = Arc::clone(&view.known.as_ref().unwrap().catalog);
+        let all = names(&["segment-1"], &[]);
+        assert!(view.next_catalog(&before, String::new(), &all, 7).is_err());
+        assert!(view.uploaded("segment-1/a", &staged, file("a")));
+        assert!(view.next_catalog(&before, String::new(), &all, 7).is_ok());
+        // One that was replaced meanwhile is not what was sent.
+        view.put("segment-1/a", Entry::Staged("/cache/staging/2".into()));
+        assert!(!view.uploaded("segment-1/a", &staged, file("b")));
+        assert_eq!(view.end_turn(), [PathBuf::from("/cache/staging/2")]);
+        assert_eq!(view.entry("segment-1/a"), None);
+    }
+
+    #[test]
+    fn directories_are_listed_moved_and_removed() {
+        let mut view = view();
+        view.put("a/x/1", Entry::File(file("1")));
+        view.put("a/2", Entry::File(file("2")));
+        view.create_directory("empty/inside");
+        let names = |view: &View, of: &str| view.names(of).into_iter().collect::<Vec<_>>();
+        assert_eq!(names(&view, ""), ["a", "empty"]);
+        assert_eq!(names(&view, "a"), ["2", "x"]);
+        assert!(view.is_directory("a/x") && view.is_directory("empty"));
+        assert!(!view.is_directory("a/2") && !view.is_directory("a/"));
+        assert!(view.rename("a", "b").0);
+        assert!(!view.is_directory("a"));
+        assert_eq!(view.entry("b/x/1"), Some(Entry::File(file("1"))));
+        assert!(!view.rename("a", "c").0);
+        assert!(view.remove_directory("b").0);
+        assert!(!view.remove_directory("b").0);
+        assert_eq!(names(&view, ""), ["empty"]);
+    }
+}

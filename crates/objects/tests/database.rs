@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::faulty::{Fault, Request};
 use common::{ROOT, Site, commit, numbers, quads, set, timing, until};
 use object_store::memory::InMemory;
-use orrery_objects::{CacheOptions, ObjectOptions, Timing};
+use orrery_objects::{CacheOptions, ObjectOptions, RequestKind, Timing};
 use orrery_storage::backup::{RestoredState, StateFiles};
 use orrery_storage::{
     Asker, Database, Error, ReadScope, Retention, WriterOptions, build_small_with, verify_with,
@@ -149,8 +149,8 @@ fn a_manifest_that_comes_after_another_writer_has_taken_over_is_refused() {
     first.faults.hold("MANIFEST");
     let new = std::thread::scope(|scope| {
         let checkpoint = scope.spawn(|| old.checkpoint());
-        until("the checkpoint puts its files", || {
-            first.objects.counts().requests[1] > 5 || checkpoint.is_finished()
+        until("the checkpoint wants to put a manifest", || {
+            first.faults.holds() > 0 || checkpoint.is_finished()
         });
         std::thread::sleep(Duration::from_millis(2));
         let new = second.writer();
@@ -176,7 +176,9 @@ fn a_sync_that_reaches_the_store_before_the_fence_counts_and_one_after_it_does_n
         first.faults.hold("log/");
         let (result, new) = std::thread::scope(|scope| {
             let late = scope.spawn(|| commit(&old, 50..51));
-            std::thread::sleep(Duration::from_millis(5));
+            until("the commit wants to put its record", || {
+                first.faults.holds() > 0
+            });
             if is_before {
                 first.faults.let_go();
                 until("the commit ends", || late.is_finished());
@@ -299,54 +301,91 @@ fn tidy() -> Timing {
     }
 }
 
+/// The JSON of an object that ends with a line of its checksum.
+fn json_of(site: &Site, part: &str) -> serde_json::Value {
+    use object_store::ObjectStoreExt as _;
+    let names = site.objects();
+    let name = names.iter().find(|name| name.contains(part)).unwrap();
+    let path = object_store::path::Path::from(name.as_str());
+    let found = futures::executor::block_on(async {
+        let found = site.memory.get(&path).await.unwrap();
+        found.bytes().await.unwrap()
+    });
+    let json = found.len() - "crc32c 01234567\n".len();
+    serde_json::from_slice(&found[..json]).unwrap()
+}
+
+/// The objects that the catalog names.
+fn named(site: &Site) -> BTreeSet<String> {
+    let catalog = json_of(site, "/MANIFEST");
+    let files = catalog["files"].as_object().unwrap().values();
+    files
+        .map(|file| file["key"].as_str().unwrap().to_owned())
+        .collect()
+}
+
 #[test]
 fn what_no_state_needs_is_deleted_but_not_what_a_reader_holds() {
     let site = Site::new();
-    build_small_with(site.machine().files, ROOT, &quads(0..3000)).unwrap();
+    drop(Database::create_or_open_with(site.machine().files, ROOT).unwrap());
+    let empty = named(&site);
+    build_small_with(site.machine().files, ROOT, &quads(0..100)).unwrap();
+    let first = named(&site);
+    let is_there = |keys: &BTreeSet<String>| {
+        let objects = site.objects();
+        let there = |key: &&String| objects.iter().any(|name| name.ends_with(key.as_str()));
+        keys.iter().filter(there).count()
+    };
     let reader = site.machine_with(tidy());
     let following = reader.database();
     let held = following.snapshot();
     until("the reader says what it reads", || {
         site.count("/readers/") == 1
     });
-    let first: BTreeSet<String> = site.objects().into_iter().collect();
 
     let machine = site.machine_with(tidy());
-    build_small_with(Arc::clone(&machine.files), ROOT, &quads(5000..8000)).unwrap();
+    build_small_with(Arc::clone(&machine.files), ROOT, &quads(500..700)).unwrap();
     let writer = machine.writer();
-    let mut number = 9000;
-    // Objects leave the catalog with the next one that is put.
-    let mut go_on = || {
-        number += 1;
-        commit(&writer, number..number + 1).unwrap();
-        writer.checkpoint().unwrap();
+    let after_some_looks = || {
+        let lists = || machine.objects.counts().requests[RequestKind::List as usize];
+        let before = lists();
+        until("the writer looks for garbage", || {
+            lists() > before + 5 || is_there(&first) < first.len()
+        });
     };
-    for _ in 0..5 {
-        go_on();
-        std::thread::sleep(Duration::from_millis(30));
-    }
-    // It has read the first catalog only, and not all of it: the rest is fetched now.
-    assert_eq!(numbers(&held), set(0..3000));
-    assert!(following.refresh().unwrap());
-    assert_eq!(numbers(&held), set(0..3000));
-    for _ in 0..5 {
-        go_on();
-        std::thread::sleep(Duration::from_millis(30));
-    }
-    assert_eq!(numbers(&held), set(0..3000));
-    drop(held);
-    following.refresh().unwrap();
-    let left = || {
-        let now: BTreeSet<String> = site.objects().into_iter().collect();
-        let old = first.intersection(&now);
-        old.filter(|name| name.contains("/files/")).count()
-    };
-    until("the first segment is deleted", || {
-        following.refresh().unwrap();
-        left() == 0
+    until("what the reader does not need is deleted", || {
+        is_there(&empty) == 0
     });
+    after_some_looks();
+    assert_eq!(is_there(&first), first.len(), "its catalog names them");
+
+    let second = named(&site);
+    follow(&site, &following);
+    after_some_looks();
+    assert_eq!(is_there(&first), first.len(), "it has them mapped");
+    assert_eq!(numbers(&held), set(0..100));
+    assert_eq!(is_there(&second), second.len());
+    drop(held);
+    until("what nobody has mapped is deleted", || {
+        is_there(&first) == 0
+    });
+    commit(&writer, 900..901).unwrap();
+    writer.checkpoint().unwrap();
+    assert_eq!(
+        json_of(&site, "/MANIFEST")["garbage"],
+        serde_json::json!([])
+    );
     drop(writer);
-    assert_eq!(site.content().len(), 3010);
+    assert_eq!(site.content().len(), 201);
+}
+
+/// Waits until the follower has said that it has read the newest catalog.
+fn follow(site: &Site, following: &Database) {
+    assert!(following.refresh().unwrap());
+    let sequence = json_of(site, "/MANIFEST")["sequence"].clone();
+    until("the reader says that it has read on", || {
+        json_of(site, "/readers/")["sequence"] == sequence
+    });
 }
 
 #[test]
@@ -433,16 +472,19 @@ fn a_damaged_object_is_reported_and_not_believed() {
 
 #[test]
 fn random_faults_lose_nothing_that_was_acknowledged_and_invent_nothing() {
-    for seed in 1..=12 {
-        random_faults(seed);
-    }
+    // They wait more than they compute.
+    std::thread::scope(|scope| {
+        for first in 1..=4 {
+            scope.spawn(move || (first..=12).step_by(4).for_each(random_faults));
+        }
+    });
 }
 
 fn random_faults(seed: u64) {
     let site = Site::new();
     let mut acknowledged = BTreeSet::new();
     let mut tried = BTreeSet::new();
-    let mut next = 0;
+    let (mut next, mut injected) = (0, 0);
     for round in 0..3 {
         let hasty = Timing {
             request: Duration::from_millis(50),
@@ -481,6 +523,7 @@ fn random_faults(seed: u64) {
             }
         }
         let [first, second] = machines;
+        injected += first.faults.injected() + second.faults.injected();
         match round % 2 {
             0 => {
                 first.faults.set_down(true);
@@ -497,6 +540,7 @@ fn random_faults(seed: u64) {
         assert!(invented.is_empty(), "seed {seed}: invented {invented:?}");
     }
     assert!(acknowledged.len() > 5, "seed {seed}: {acknowledged:?}");
+    assert!(injected > 5, "seed {seed}: {injected} faults");
 }
 
 /// What is there; nothing before the database is.

@@ -26,7 +26,7 @@ use super::pieces::{
 };
 use super::sums::{Header, Record, Sums};
 
-/// Longest file: its bits take a thousandth of a percent of that in memory.
+/// Longest file: what is known of its extents takes 2 GiB of memory then.
 const FILE_BYTES_MAX: u64 = 16 << 40;
 
 /// A file of which some pieces are on the local disk.
@@ -315,13 +315,10 @@ impl CacheFile {
 
     /// Copies pieces that are ready from another file of the same key.
     pub(super) fn copy_from(&self, other: &Self, at: usize, mask: u64) -> io::Result<()> {
-        let mask = mask & other.extents[at].ready();
-        let right = {
-            let _beside_others = other.side.read();
-            other.right_pieces(at, mask)
-        };
+        // Its last mapping may end meanwhile, and then it can lose what was just found right.
+        let _beside_others = other.side.read();
         let mut buffer = Vec::new();
-        for run in runs(at, right) {
+        for run in runs(at, other.right_pieces(at, mask & other.extents[at].ready())) {
             let place = bytes_of(&run, self.bytes);
             buffer.resize((place.end - place.start) as usize, 0);
             other.data.read_exact_at(&mut buffer, place.start)?;

@@ -11,7 +11,8 @@
 //! task, its [`Landing`] wakes them: with an error if the bytes are not there. The next who asks begins a new flight.
 //!
 //! Limits: 16 requests at once for those who wait, 8 for what is asked for ahead, of 8 MiB at most, so 192 MiB are in memory at most.
-//! One call has requests for 128 MiB under way, and asks for no more than 64 MiB ahead.
+//! One call has requests for 128 MiB under way, and asks for no more than 64 MiB ahead; nothing is asked for ahead
+//! of a file of which 64 requests have not ended.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ const NEIGHBOUR_PIECES: u64 = (64 << 10) / PIECE_BYTES;
 const WINDOW_PIECES: u64 = (128 << 20) / PIECE_BYTES;
 /// How much one call asks for ahead.
 const AHEAD_PIECES_MAX: u64 = (64 << 20) / PIECE_BYTES;
+/// With so many requests of a file under way or waiting, nothing more is asked for ahead.
+const FLIGHTS_MAX_AHEAD: usize = 64;
 /// How often somebody looks for pieces that came and are not there: each time somebody else said that they are damaged.
 const LOOKS_MAX: usize = 8;
 /// Bytes up to this are written where the answer arrives; more would keep other answers waiting.
@@ -116,26 +119,12 @@ impl CacheFile {
         }
     }
 
-    /// Brings the whole file, but no more than half of what the cache holds, and keeps nobody from evicting it.
-    pub(super) fn fetch_whole(self: &Arc<Self>) -> Result<()> {
-        let all = self.pieces();
-        let most = self.means.limit / 2 / PIECE_BYTES;
-        for window in windows(&(0..all.end.min(most))) {
-            self.look(&window);
-            let (flights, _) = self.bring(&window, Purpose::Ahead);
-            for flight in flights {
-                flight
-                    .end
-                    .wait()
-                    .map_err(|failure| failure.into_error(&self.key))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Begins flights for what is missing of some pieces. All flights that bring some of them, and how many are missing.
     fn bring(self: &Arc<Self>, pieces: &Pieces, purpose: Purpose) -> (Vec<Flight>, u64) {
         let mut flights = self.flights.lock();
+        if purpose == Purpose::Ahead && flights.len() >= FLIGHTS_MAX_AHEAD {
+            return (Vec::new(), 0);
+        }
         let mut awaited: Vec<Flight> = flights
             .iter()
             .filter(|flight| overlap(&flight.pieces, pieces))

@@ -27,11 +27,6 @@ impl MappedFile {
         FileBytes::fetched(file.data(), Arc::new(self))
     }
 
-    /// Brings all of it, without keeping it.
-    pub(super) fn fetch_whole(&self) -> Result<()> {
-        self.0.fetch_whole()
-    }
-
     #[inline]
     fn pieces(&self, range: &Range<usize>) -> Pieces {
         pieces_of(range.start as u64..(range.end as u64).min(self.0.bytes))

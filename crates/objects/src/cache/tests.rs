@@ -19,6 +19,7 @@ use super::pieces::{EXTENT_BYTES, PIECE_BYTES};
 use super::{Cache, CacheOptions, Origin};
 
 mod keeping;
+mod killed;
 mod limits;
 mod requests;
 

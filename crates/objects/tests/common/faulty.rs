@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -63,6 +64,8 @@ pub(crate) struct Faults {
     plan: Arc<Mutex<Plan>>,
     /// Puts of names with this part wait until it is gone.
     held: watch::Sender<Option<&'static str>>,
+    /// How many wait, or have waited.
+    waiting: Arc<AtomicU64>,
 }
 
 impl Faults {
@@ -70,6 +73,7 @@ impl Faults {
         Self {
             plan: Arc::default(),
             held: watch::channel(None).0,
+            waiting: Arc::default(),
         }
     }
 
@@ -99,7 +103,7 @@ impl Faults {
         *self.plan.lock() = Plan::default();
     }
 
-    /// How many requests have failed.
+    /// How many requests have failed, or late.
     pub(crate) fn injected(&self) -> u64 {
         self.plan.lock().injected
     }
@@ -114,10 +118,18 @@ impl Faults {
         self.held.send_replace(None);
     }
 
+    /// How many puts were held back so far.
+    pub(crate) fn holds(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     async fn pass(&self, name: &Path) {
         let mut held = self.held.subscribe();
         let is_free =
             |held: &Option<&'static str>| held.is_none_or(|part| !name.as_ref().contains(part));
+        if !is_free(&held.borrow()) {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+        }
         let _ignored = held.wait_for(is_free).await;
     }
 
@@ -158,7 +170,7 @@ impl Plan {
 }
 
 /// Longer than tests let a request take.
-const SLOW: Duration = Duration::from_millis(400);
+const SLOW: Duration = Duration::from_millis(250);
 const SOME_MOMENTS: Duration = Duration::from_millis(15);
 
 /// The store as one process reaches it.

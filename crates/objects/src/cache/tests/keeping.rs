@@ -1,5 +1,8 @@
 //! What stays on the disk: for the next process, after damage, and whose it is.
 
+use orrery_storage::io::ByteSource;
+
+use super::super::source::MappedFile;
 use super::*;
 
 #[test]
@@ -66,9 +69,9 @@ fn a_flipped_byte_in_an_open_file_is_mended_by_fetching_anew() {
     fixture.read(&file, 0..MIB);
     fixture.damage(1, 5 * PIECE);
     assert!(file.0[5 * PIECE as usize] != file.1[5 * PIECE as usize]);
-    let source = fixture.cache().mapped("a", MIB).unwrap();
+    let source = MappedFile::of(fixture.cache().room.map("a", MIB).unwrap());
     let range = 4 * PIECE as usize..7 * PIECE as usize;
-    assert!(orrery_storage::io::ByteSource::refetch(&source, range).unwrap());
+    assert!(source.refetch(range).unwrap());
     fixture.read(&file, 0..MIB);
     let counts = fixture.cache().counts();
     assert_eq!((counts.damaged_pieces, counts.bytes), (1, MIB));

@@ -168,14 +168,3 @@ fn what_is_asked_for_ahead_comes_without_anybody_waiting() {
     });
     assert_eq!(fixture.origin.calls(), [MIB..2 * MIB]);
 }
-
-#[test]
-fn a_whole_file_is_brought_before_it_is_read() {
-    let fixture = Fixture::new(64 * MIB);
-    fixture.origin.put("a", 20 * MIB);
-    fixture.cache().fetch_whole("a", 20 * MIB).unwrap();
-    assert_eq!(fixture.requests(), 3);
-    fixture.read(&fixture.mapped("a", 20 * MIB), 0..20 * MIB);
-    assert_eq!(fixture.requests(), 3);
-    assert!(fixture.cache().mapped_keys().is_empty());
-}
