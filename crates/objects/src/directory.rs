@@ -233,3 +233,66 @@ impl MultipartUpload for SyncedUpload {
         self.inner.abort().await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_writers_at_the_same_time_one_is_first_and_the_others_hear_of_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = crate::runtime::handle().unwrap();
+        let path = ObjectPath::from("some/counter");
+        let store = DirectoryStore::create(directory.path()).unwrap();
+        let (first, at) = (store.inner.clone(), path.clone());
+        crate::runtime::wait(&runtime, async move {
+            let create = || PutOptions::from(PutMode::Create);
+            store.put_opts(&path, "0".into(), create()).await.unwrap();
+            let again = store.put_opts(&path, "1".into(), create()).await;
+            assert!(matches!(again, Err(Error::AlreadyExists { .. })));
+            Ok(())
+        })
+        .unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                // Each with a file of its own for the lock, as processes have.
+                let store = DirectoryStore::create(directory.path()).unwrap();
+                let (runtime, at) = (runtime.clone(), at.clone());
+                scope.spawn(move || {
+                    crate::runtime::wait(&runtime, async move {
+                        for _ in 0..25 {
+                            while !add_one(&store, &at).await {}
+                        }
+                        Ok(())
+                    })
+                    .unwrap();
+                });
+            }
+        });
+        let counted = crate::runtime::wait(&runtime, async move {
+            let listed = first
+                .list_with_delimiter(Some(&"some".into()))
+                .await
+                .unwrap();
+            assert_eq!(listed.objects.len(), 1, "nothing unfinished is left");
+            Ok(first.get(&at).await.unwrap().bytes().await.unwrap())
+        });
+        assert_eq!(&counted.unwrap()[..], b"100");
+    }
+
+    async fn add_one(store: &DirectoryStore, path: &ObjectPath) -> bool {
+        let found = store.get(path).await.unwrap();
+        let version = object_store::UpdateVersion {
+            e_tag: found.meta.e_tag.clone(),
+            version: None,
+        };
+        let text = String::from_utf8(found.bytes().await.unwrap().to_vec()).unwrap();
+        let next = (text.parse::<u64>().unwrap() + 1).to_string();
+        let options = PutOptions::from(PutMode::Update(version));
+        match store.put_opts(path, next.into(), options).await {
+            Ok(_) => true,
+            Err(Error::Precondition { .. }) => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

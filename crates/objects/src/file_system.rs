@@ -17,18 +17,18 @@ use orrery_storage::io::{
 use orrery_storage::log::LOG_DIRECTORY;
 use orrery_storage::{Error, Result};
 
-use crate::ObjectOptions;
+use crate::background;
 use crate::cache::{Cache, Origin};
 use crate::catalog::CATALOG;
 use crate::counts::ObjectCounts;
-use crate::error::Asked;
+use crate::error::{Asked, ObjectError};
 use crate::files::{
     BytesReader, Destination, LockedHere, LogBytes, LogCopy, ObjectLock, StagedWriter,
 };
 use crate::inner::{Inner, remove_staged};
 use crate::lease::{self, LOCK, Lease, NotTaken};
 use crate::log::ObjectLog;
-use crate::readers;
+use crate::options::ObjectOptions;
 use crate::staging::Staging;
 use crate::store::Store;
 use crate::timing::Timing;
@@ -88,7 +88,7 @@ impl ObjectFileSystem {
         let staging = Staging::create(cache.directory())?;
         let inner = Inner::new(PathBuf::from(root), Arc::clone(&store), cache, staging);
         let inner = Arc::new(inner);
-        let announcing = readers::announce(Arc::downgrade(&inner), Arc::clone(&store));
+        let announcing = background::announce(Arc::downgrade(&inner), Arc::clone(&store));
         store.runtime.spawn(announcing);
         Ok(Self { inner })
     }
@@ -442,7 +442,7 @@ impl FileSystem for ObjectFileSystem {
             is_directory: true,
             is_file: false,
         };
-        let failed = |error: crate::ObjectError| error.at(path, "look at");
+        let failed = |error: ObjectError| error.at(path, "look at");
         let relative = match self.place(path) {
             Place::Outside => return LocalFileSystem.metadata(path),
             Place::Local(local) => return LocalFileSystem.metadata(&local),
@@ -496,8 +496,12 @@ impl FileSystem for ObjectFileSystem {
             NotTaken::Held(holder) => locked(holder),
             NotTaken::Failed(error) => error.at(path, "lock"),
         })?;
-        let begun = self.inner.begin_turn(&lease);
-        begun.map_err(|error| error.at(path, "lock"))?;
+        let turn = self.inner.begin_turn(&lease.holder);
+        let turn = turn.map_err(|error| error.at(path, "lock"))?;
+        let store = &self.inner.store;
+        let every = store.timing.garbage_every;
+        let collecting = background::collect_in_turn(Arc::downgrade(&self.inner), turn, every);
+        store.runtime.spawn(collecting);
         Ok(Box::new(ObjectLock {
             path: path.to_path_buf(),
             lease,

@@ -11,16 +11,13 @@
 //! killed writers left, go once in a turn: their writers are fenced off, so nobody can name them any more.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
 use crate::catalog::{Catalog, Garbage};
-use crate::error::Asked;
-use crate::inner::Inner;
-use crate::readers::{self, Reading};
-use crate::turn::{Turn, epoch_of};
+use crate::readers::Reading;
+use crate::timing::Timing;
 
 /// What is known here of objects to be deleted.
 #[derive(Debug, Default)]
@@ -63,6 +60,36 @@ impl GarbageNotes {
             }
         }
     }
+
+    /// Notes that an object is gone.
+    pub(crate) fn note_deleted(&self, name: &str) {
+        self.notes.lock().deleted.insert(name.to_owned());
+    }
+
+    /// What a catalog has given up long enough ago, in a turn that began at some moment.
+    pub(crate) fn old_enough<'c>(
+        &self,
+        catalog: &'c Catalog,
+        timing: &Timing,
+        turn_begun: Instant,
+    ) -> Vec<&'c Garbage> {
+        let now = now_us();
+        // The writer before may read on: it gets the time to say so.
+        let restart = timing.garbage_after_restart;
+        let is_settled = turn_begun.elapsed() >= timing.reader_lease.min(restart);
+        let notes = self.notes.lock();
+        let is_old = |garbage: &&Garbage| match notes.dropped.get(&garbage.name) {
+            Some(dropped) => dropped.elapsed() >= timing.garbage_after,
+            None => {
+                is_settled && now.saturating_sub(garbage.dropped_us) > restart.as_micros() as i64
+            }
+        };
+        let there = catalog.garbage.iter();
+        there
+            .filter(|garbage| !notes.deleted.contains(&garbage.name))
+            .filter(is_old)
+            .collect()
+    }
 }
 
 /// Now, by the machine's clock, in microseconds since 1970.
@@ -71,107 +98,7 @@ pub(crate) fn now_us() -> i64 {
     since.map_or(0, |since| since.as_micros() as i64)
 }
 
-/// Deletes what can go, again and again, for as long as the turn is held.
-pub(crate) async fn collect_in_turn(inner: Weak<Inner>, turn: Arc<Turn>, every: Duration) {
-    let mut has_orphans = true;
-    loop {
-        tokio::time::sleep(every).await;
-        let Some(inner) = inner.upgrade().filter(|inner| inner.is_turn(&turn)) else {
-            return;
-        };
-        if has_orphans {
-            match delete_orphans(&inner, &turn).await {
-                Ok(()) => has_orphans = false,
-                Err(error) => tracing::warn!("what killed writers left stays for now: {error}"),
-            }
-        }
-        if let Err(error) = collect(&inner, &turn).await {
-            tracing::warn!("what is needed no more stays for now: {error}");
-        }
-    }
-}
-
-async fn collect(inner: &Inner, turn: &Turn) -> Asked<()> {
-    let Some(catalog) = inner.catalog() else {
-        return Ok(());
-    };
-    let old = old_enough(inner, &catalog, turn);
-    if old.is_empty() {
-        return Ok(());
-    }
-    let living = readers::living(&inner.store).await?;
-    let mapped: BTreeSet<String> = inner.cache.mapped_keys().into_iter().collect();
-    for garbage in old {
-        // After a put of which nobody knows whether it was done, nothing is known of what is named.
-        if turn.failure().is_some() || !inner.is_turn_now(turn.epoch) {
-            return Ok(());
-        }
-        if mapped.contains(&garbage.name) || living.iter().any(|one| needs(one, garbage)) {
-            continue;
-        }
-        match garbage.name.ends_with('/') {
-            true => inner.store.delete_folder(&garbage.name).await?,
-            false => inner.store.delete(&garbage.name).await?,
-        }
-        inner.cache.forget(&garbage.name);
-        inner
-            .garbage
-            .notes
-            .lock()
-            .deleted
-            .insert(garbage.name.clone());
-    }
-    Ok(())
-}
-
-fn needs(reading: &Reading, garbage: &Garbage) -> bool {
+/// Whether a reader may need an object that was given up.
+pub(crate) fn needs(reading: &Reading, garbage: &Garbage) -> bool {
     reading.sequence < garbage.sequence || reading.held.contains(&garbage.name)
-}
-
-fn old_enough<'c>(inner: &Inner, catalog: &'c Catalog, turn: &Turn) -> Vec<&'c Garbage> {
-    let timing = &inner.store.timing;
-    let now = now_us();
-    // The writer before may read on: it gets the time to say so.
-    let restart = timing.garbage_after_restart;
-    let is_settled = turn.begun.elapsed() >= timing.reader_lease.min(restart);
-    let notes = inner.garbage.notes.lock();
-    let is_old = |garbage: &&Garbage| match notes.dropped.get(&garbage.name) {
-        Some(dropped) => dropped.elapsed() >= timing.garbage_after,
-        None => {
-            is_settled && now.saturating_sub(garbage.dropped_us) > restart.as_micros() as i64
-        }
-    };
-    let there = catalog.garbage.iter();
-    there
-        .filter(|garbage| !notes.deleted.contains(&garbage.name))
-        .filter(is_old)
-        .collect()
-}
-
-async fn delete_orphans(inner: &Inner, turn: &Turn) -> Asked<()> {
-    let Some(catalog) = inner.catalog() else {
-        return Ok(());
-    };
-    let files = catalog.files.values().map(|file| file.key.clone());
-    let logs = catalog.logs.values().map(|id| crate::view::log_folder(id));
-    let garbage = catalog.garbage.iter().map(|one| one.name.clone());
-    let named: BTreeSet<String> = files.chain(logs).chain(garbage).collect();
-    let is_orphan = |name: &str| {
-        let last = name.trim_end_matches('/').rsplit('/').next();
-        let epoch = last.and_then(epoch_of);
-        epoch.is_some_and(|epoch| epoch < turn.epoch) && !named.contains(name)
-    };
-    for (object, _) in inner.store.list("files").await? {
-        if is_orphan(&object) {
-            inner.store.delete(&object).await?;
-            inner.cache.forget(&object);
-        }
-    }
-    for folder in inner.store.list_folders("log").await? {
-        let folder = format!("{folder}/");
-        if is_orphan(&folder) {
-            inner.store.delete_folder(&folder).await?;
-        }
-    }
-    Ok(())
 }

@@ -15,8 +15,7 @@ use parking_lot::Mutex;
 use crate::cache::Cache;
 use crate::catalog::{CATALOG, Catalog, FileRef, NotPut};
 use crate::error::Asked;
-use crate::garbage::{self, GarbageNotes, now_us};
-use crate::lease::Lease;
+use crate::garbage::{GarbageNotes, now_us};
 use crate::log::LogImage;
 use crate::readers::Reading;
 use crate::staging::Staging;
@@ -189,8 +188,8 @@ impl Inner {
     }
 
     /// Begins a turn for who has the lease.
-    pub(crate) fn begin_turn(self: &Arc<Self>, lease: &Lease) -> Asked<()> {
-        let holder = lease.holder.clone();
+    pub(crate) fn begin_turn(&self, holder: &str) -> Asked<Arc<Turn>> {
+        let holder = holder.to_owned();
         let known = self
             .store
             .wait(|store| async move { turn::fence(&store, &holder).await })?;
@@ -206,10 +205,7 @@ impl Inner {
             return Err(error);
         }
         *self.turn.lock() = Some(Arc::clone(&turn));
-        let collecting =
-            garbage::collect_in_turn(Arc::downgrade(self), turn, self.store.timing.garbage_every);
-        self.store.runtime.spawn(collecting);
-        Ok(())
+        Ok(turn)
     }
 
     fn fence_logs(&self, logs: &[String], epoch: u64) -> Asked<()> {
@@ -244,12 +240,12 @@ impl Inner {
         &self,
         relative: &str,
         path: &Path,
-        staged: &PathBuf,
+        staged: &Path,
         bytes: u64,
     ) -> Result<()> {
         let turn = self.need_turn(path)?;
         let key = format!("files/{}", turn.next_name());
-        let (object, file) = (key.clone(), staged.clone());
+        let (object, file) = (key.clone(), staged.to_path_buf());
         let sent = self
             .store
             .wait(|store| async move { store.upload(&object, &file, bytes).await });

@@ -20,11 +20,12 @@
 //! ```
 //!
 //! One process writes at a time, any number read. A writer that was taken for dead and is not finds each of its puts refused that could be
-//! seen ([`turn`]); what was acknowledged before is in what its successor reads. The store has to put conditionally: `If-None-Match: *` and `If-Match`.
+//! seen (see `turn`); what was acknowledged before is in what its successor reads. The store has to put conditionally: `If-None-Match: *` and `If-Match`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+mod background;
 mod cache;
 mod catalog;
 mod checksummed;
@@ -40,6 +41,7 @@ mod location;
 mod log;
 mod log_object;
 mod machine;
+mod options;
 mod random;
 mod readers;
 mod runtime;
@@ -55,14 +57,8 @@ pub use counts::{ObjectCounts, RequestKind};
 pub use error::ObjectError;
 pub use file_system::ObjectFileSystem;
 pub use location::is_address;
+pub use options::ObjectOptions;
 pub use timing::Timing;
-
-/// Settings of a database in an object store.
-#[derive(Debug, Clone)]
-pub struct ObjectOptions {
-    /// Where pieces of files are kept that were read, and how much of them.
-    pub cache: CacheOptions,
-}
 
 /// Opens the file system of a database at an address; returns it and the directory to hand to the storage. Settings of the store are the
 /// environment's variables, such as `AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT`.
@@ -70,8 +66,17 @@ pub fn open(
     address: &str,
     options: &ObjectOptions,
 ) -> Result<(Arc<ObjectFileSystem>, PathBuf), ObjectError> {
+    open_with(address, std::env::vars(), options)
+}
+
+/// The same with other settings than the environment's.
+pub fn open_with(
+    address: &str,
+    settings: impl IntoIterator<Item = (String, String)>,
+    options: &ObjectOptions,
+) -> Result<(Arc<ObjectFileSystem>, PathBuf), ObjectError> {
     let timing = Timing::default();
-    let location = location::Location::parse(address, std::env::vars(), &timing)?;
+    let location = location::Location::parse(address, settings, &timing)?;
     let file_system = ObjectFileSystem::over_with(
         location.store,
         location.prefix,

@@ -4,13 +4,11 @@
 //! that a living one may need. A process whose lease could not be put for [`Timing::reader_lease`](crate::Timing) may find that an object is gone.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Asked, ObjectError};
-use crate::inner::Inner;
 use crate::store::Store;
 use crate::{checksummed, random};
 
@@ -25,37 +23,13 @@ pub(crate) struct Reading {
     pub(crate) held: BTreeSet<String>,
 }
 
-/// Says what a file system reads, as long as it lives.
-pub(crate) async fn announce(inner: Weak<Inner>, store: Arc<Store>) {
-    let object = format!("{FOLDER}/{}", random::name());
-    let mut is_put = false;
-    let mut wait = store.timing.reader_first;
-    loop {
-        tokio::time::sleep(wait).await;
-        wait = store.timing.reader_every;
-        let Some(reading) = inner.upgrade().map(|inner| inner.reading()) else {
-            break;
-        };
-        // Who has read no catalog needs nothing; who writes knows by itself, and would wait for what it said before.
-        let announced = match &reading {
-            Some(reading) => put(&store, &object, reading).await,
-            None if is_put => store.delete(&object).await,
-            None => Ok(()),
-        };
-        match announced {
-            Ok(()) => is_put = reading.is_some(),
-            Err(error) => {
-                is_put = true;
-                tracing::warn!("what is read here could not be announced: {error}");
-            }
-        }
-    }
-    if is_put && let Err(error) = store.delete(&object).await {
-        tracing::debug!("{object} stays until a writer removes it: {error}");
-    }
+/// The object with the lease of a process.
+pub(crate) fn object(process: &str) -> String {
+    format!("{FOLDER}/{process}")
 }
 
-async fn put(store: &Store, object: &str, reading: &Reading) -> Asked<()> {
+/// Says what is read.
+pub(crate) async fn put(store: &Store, object: &str, reading: &Reading) -> Asked<()> {
     let bytes = checksummed::to_bytes(reading).map_err(|error| ObjectError::Task {
         what: error.to_string(),
     })?;

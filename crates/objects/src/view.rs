@@ -10,7 +10,7 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use orrery_storage::log::LOG_DIRECTORY;
 use orrery_storage::{Error, ManifestNames};
@@ -95,9 +95,9 @@ impl View {
     }
 
     /// The staged file at a path is an object now. False if it is not there any more: then the object is given up.
-    pub(crate) fn uploaded(&mut self, path: &str, staged: &PathBuf, file: FileRef) -> bool {
+    pub(crate) fn uploaded(&mut self, path: &str, staged: &Path, file: FileRef) -> bool {
         match self.over.get_mut(path) {
-            Some(Some(entry)) if *entry == Entry::Staged(staged.clone()) => {
+            Some(Some(entry)) if *entry == Entry::Staged(staged.to_path_buf()) => {
                 *entry = Entry::File(file);
                 true
             }

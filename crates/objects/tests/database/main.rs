@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod s3;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
