@@ -56,6 +56,12 @@ if command -v mvn >/dev/null && ! ls "$clients"/postgresql-*.jar >/dev/null 2>&1
         echo "setup: no JDBC driver; its tests are left out" >&2
 fi
 
+# A server of S3, in which databases are put. Since 5.1.6 it takes puts on a condition (If-Match), which commits are made of.
+if [ -x "$clients/bin/pip" ] && ! "$clients/bin/python" -c 'import moto.moto_server.werkzeug_app, moto.s3.responses' 2>/dev/null; then
+    "$clients/bin/pip" install -q --retries 1 --timeout 10 'moto[server,s3]>=5.1.6,<6' ||
+        echo "setup: no server of S3; tests of databases in object stores use directories alone" >&2
+fi
+
 # OpenTelemetry's messages, which read the traces that a server sends.
 if [ -x "$clients/bin/pip" ] && ! "$clients/bin/python" -c 'import opentelemetry.proto.collector.trace.v1.trace_service_pb2' 2>/dev/null; then
     "$clients/bin/pip" install -q --retries 1 --timeout 10 'opentelemetry-proto>=1.30,<2' ||

@@ -55,8 +55,9 @@ pub async fn backup(
         .collect();
     let mut files = Vec::with_capacity(held.files.len());
     let mut bytes_copied = 0;
-    for file in &held.files {
-        let object = object_of(file);
+    // Each is let go of when it is copied: one that comes from an object store takes up the cache for as long as it is held.
+    for file in held.files {
+        let object = object_of(&file);
         let bytes = file.content.len() as u64;
         if let Some(listed) = stored.get(&object)
             && listed.bytes == bytes
@@ -65,9 +66,10 @@ pub async fn backup(
             files.push(listed.clone());
             continue;
         }
-        let content = Bytes::from_owner(file.content.clone());
+        file.content.fetch(0..file.content.len())?;
+        let content = Bytes::from_owner(file.content);
         files.push(ListedFile {
-            name: file.name.clone(),
+            name: file.name,
             bytes,
             crc32c: target.put(&object, content).await?,
             object,
@@ -121,8 +123,11 @@ fn refuse_others(
     }
 }
 
-/// The whole path of the database, where it is known.
+/// The whole path of the database, where it is known; an address in an object store is whole.
 fn shown(directory: &Path) -> String {
+    if let Some(address) = directory.to_str().filter(|text| text.contains("://")) {
+        return address.to_owned();
+    }
     let whole = std::path::absolute(directory);
     let whole = whole.as_deref().unwrap_or(directory);
     whole.display().to_string()

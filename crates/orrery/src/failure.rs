@@ -100,6 +100,9 @@ pub(crate) enum Failure {
     Users(#[from] orrery_guard::Error),
     #[error(transparent)]
     Backup(#[from] orrery_backup::Error),
+    /// An address in an object store is wrong, or cannot be used.
+    #[error(transparent)]
+    Objects(#[from] orrery_objects::ObjectError),
     #[error("{}: {}", path.display(), reason(source))]
     File { path: PathBuf, source: io::Error },
     #[error("standard output: {}", reason(.0))]

@@ -7,6 +7,7 @@
 mod allocator;
 mod arguments;
 mod commands;
+mod database_place;
 mod failure;
 mod log;
 mod terminal;

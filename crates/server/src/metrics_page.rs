@@ -3,7 +3,8 @@
 //! ```text
 //! Metrics (queries, refusals, connections) ---------.
 //! engine (memory, caches), database (state, log) ---+--> Page --> text/plain; version=0.0.4
-//! admission, writes, query log, /proc --------------'
+//! admission, writes, query log, /proc --------------|
+//! object store and its cache, if there is one ------'
 //! ```
 //!
 //! Each family is there from the start, with zeros, so that rates and alerts have something to begin with; the table of them is in `docs/operations.md`.
@@ -12,7 +13,9 @@
 
 use crate::edge;
 use crate::errors::ServerError;
-use crate::metrics::{Listens, Metrics, Page, ProcessFigures, Refusal, SpentLimit, Type};
+use crate::metrics::{
+    Listens, Metrics, ObjectFigures, Page, ProcessFigures, Refusal, SpentLimit, Type,
+};
 use crate::state::ServerState;
 use crate::traces::Tracer;
 use Type::{Counter, Gauge, Histogram};
@@ -69,6 +72,7 @@ fn page(state: &ServerState) -> String {
         "The version that runs; always 1.",
     )
     .sample(&version, 1);
+    ObjectFigures::read(state.metrics.objects()).write(&mut page);
     ProcessFigures::read().write(&mut page);
     page.into_text()
 }

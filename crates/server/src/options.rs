@@ -8,6 +8,7 @@ use crate::query_log::QueryLogOptions;
 use crate::traces::OtlpOptions;
 use orrery_flight::FlightOptions;
 use orrery_loader::{BackgroundOptions, CompactOptions};
+use orrery_objects::ObjectFileSystem;
 use orrery_postgres::PostgresOptions;
 use orrery_remote::AllowList;
 use orrery_sparql::EngineOptions;
@@ -17,6 +18,7 @@ use orrery_tls::TlsFiles;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Port of the server unless told otherwise.
@@ -27,6 +29,8 @@ pub const PORT_DEFAULT: u16 = 7878;
 pub struct ServerOptions {
     /// Directory of the database.
     pub db: PathBuf,
+    /// The file system that the directory is on, where that is one of an object store.
+    pub objects: Option<Arc<ObjectFileSystem>>,
     /// Address to listen on; loopback by default: a database without users answers everybody.
     pub listen: SocketAddr,
     /// Memory that all queries together may use before they spill to disk.
@@ -89,6 +93,7 @@ impl ServerOptions {
     pub fn new(db: impl Into<PathBuf>) -> Self {
         Self {
             db: db.into(),
+            objects: None,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
             memory_bytes: 4 << 30,
             threads: None,

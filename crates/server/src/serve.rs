@@ -195,7 +195,7 @@ impl Server {
         if options.is_process_bound {
             bind_process(&mut options)?;
         }
-        let database = Arc::new(open(&options.db)?);
+        let database = Arc::new(open(&options)?);
         let warming = Warming::start(&database, options.warm_bytes)?;
         let writer = writer(&database, &options);
         let background = compaction_options(&options);
@@ -293,6 +293,9 @@ impl Server {
         let postgres =
             postgres.map(|listener| Postgres::new(listener, Arc::clone(&state), sql_writer));
         state.metrics.set_connections_max(options.connections_max);
+        if let Some(objects) = options.objects {
+            state.metrics.set_objects(objects);
+        }
         Ok(Self {
             database,
             listener,
@@ -584,9 +587,13 @@ fn compaction_options(options: &ServerOptions) -> BackgroundOptions {
     }
 }
 
-fn open(db: &std::path::Path) -> Result<Database, ServeError> {
-    Database::open(db).map_err(|source| ServeError::Database {
-        db: db.to_owned(),
+fn open(options: &ServerOptions) -> Result<Database, ServeError> {
+    let opened = match &options.objects {
+        Some(files) => Database::open_with(Arc::clone(files) as _, &options.db),
+        None => Database::open(&options.db),
+    };
+    opened.map_err(|source| ServeError::Database {
+        db: options.db.clone(),
         source,
     })
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
-use super::common::ReportFormat;
+use super::common::{CacheArguments, ReportFormat};
 
 /// What to do with users.
 #[derive(Subcommand)]
@@ -229,14 +229,16 @@ pub(crate) enum GrantCommand {
 
 /// Where the users are: in a database that no server writes, or behind a server's admin socket.
 #[derive(Args)]
-#[group(id = "access_place", required = true, multiple = false)]
+#[command(group = ArgGroup::new("access_place").required(true))]
 pub(crate) struct AccessPlace {
-    /// The database's directory
-    #[arg(long = "db", value_name = "DIR")]
+    /// The database's directory, or its address in an object store, such as s3://bucket/prefix
+    #[arg(long = "db", value_name = "DIR|URL", group = "access_place")]
     pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArguments,
     /// The admin socket of a running server instead, such as http://127.0.0.1:7879; who asks is in the environment's ORRERY_USER and ORRERY_PASSWORD, or
     /// ORRERY_KEY
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", group = "access_place")]
     pub(crate) server: Option<String>,
 }
 

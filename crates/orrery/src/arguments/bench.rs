@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use orrery_bench::tpch::Scale;
 
-use super::common::{DatabaseArgument, ReportFormat};
+use super::common::ReportFormat;
 use crate::units::{Bytes, Seconds};
 
 #[derive(Subcommand)]
@@ -264,8 +264,9 @@ pub(crate) struct TpchArguments {
 
 #[derive(Args)]
 pub(crate) struct EstimatesArguments {
-    #[command(flatten)]
-    pub(crate) database: DatabaseArgument,
+    /// The database's directory
+    #[arg(long = "db", value_name = "DIR")]
+    pub(crate) directory: PathBuf,
     /// The database has the BSBM data set of so many products: ask its queries too
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
     pub(crate) products: Option<u32>,
@@ -288,8 +289,9 @@ pub(crate) struct EstimatesArguments {
 
 #[derive(Args)]
 pub(crate) struct ColdArguments {
-    #[command(flatten)]
-    pub(crate) database: DatabaseArgument,
+    /// The database's directory
+    #[arg(long = "db", value_name = "DIR")]
+    pub(crate) directory: PathBuf,
     /// How often each way to begin is measured
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) rounds: u32,

@@ -5,14 +5,20 @@ use std::path::PathBuf;
 use clap::Args;
 use orrery_storage::At;
 
-use super::common::{DatabaseArgument, ReportFormat};
+use super::common::{CacheArguments, DatabaseArgument, ReportFormat};
 use crate::units::Bytes;
 
 #[derive(Args)]
 pub(crate) struct LoadArguments {
-    /// The database's directory
-    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    /// The database's directory, or its address in an object store, such as s3://bucket/prefix
+    #[arg(
+        long = "db",
+        value_name = "DIR|URL",
+        required_unless_present = "server"
+    )]
     pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArguments,
     /// Load through a running server instead, such as http://127.0.0.1:7878
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "skip_errors", "threads"])]
     pub(crate) server: Option<String>,
@@ -103,16 +109,22 @@ pub(crate) struct VerifyArguments {
 pub(crate) struct WarmArguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArgument,
-    /// Read so much at most, such as 8G; what memory is available if not given
+    /// Read so much at most, such as 8G; what memory is available if not given, or what the cache of an object store takes
     #[arg(long, value_name = "BYTES")]
     pub(crate) memory: Option<Bytes>,
 }
 
 #[derive(Args)]
 pub(crate) struct CompactArguments {
-    /// The database's directory
-    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    /// The database's directory, or its address in an object store, such as s3://bucket/prefix
+    #[arg(
+        long = "db",
+        value_name = "DIR|URL",
+        required_unless_present = "server"
+    )]
     pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArguments,
     /// Compact the database of a running server instead, such as http://127.0.0.1:7878
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "memory", "threads", "forget_history"])]
     pub(crate) server: Option<String>,
@@ -145,9 +157,11 @@ pub(crate) struct RestoreArguments {
     /// What `orrery backup --to` was given
     #[arg(long, value_name = "TARGET")]
     pub(crate) from: String,
-    /// The directory of the new database; it must be missing or empty
-    #[arg(long = "db", value_name = "DIR", required_unless_present = "list")]
+    /// The directory of the new database, or its address in an object store; it must be missing or empty
+    #[arg(long = "db", value_name = "DIR|URL", required_unless_present = "list")]
     pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArguments,
     /// Number of the backup; the last one if not given
     #[arg(long, value_name = "N")]
     pub(crate) number: Option<u64>,

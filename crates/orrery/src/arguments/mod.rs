@@ -27,7 +27,7 @@ pub(crate) use bench::{
     SnbCommand, SoakArguments, SoakUpdatesArguments, SpbArguments, SpbCommand, StoreBenchArguments,
     TpchArguments, UpdateBenchArguments, VectorsArguments,
 };
-pub(crate) use common::{DatabaseArgument, ReportFormat};
+pub(crate) use common::{CacheArguments, DatabaseArgument, ReportFormat};
 pub(crate) use database::{
     BackupArguments, CompactArguments, DumpArguments, LoadArguments, LogArguments,
     RestoreArguments, StatsArguments, VerifyArguments, WarmArguments,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::common::{DatabaseArgument, ReportFormat};
+use super::common::{CacheArguments, DatabaseArgument, ReportFormat};
 use crate::units::Bytes;
 
 /// What to do with prefixes.
@@ -153,9 +153,15 @@ pub(crate) enum TextCommand {
 /// Whose prefixes they are, or whose index of texts.
 #[derive(Args)]
 pub(crate) struct PrefixPlace {
-    /// The database's directory
-    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    /// The database's directory, or its address in an object store, such as s3://bucket/prefix
+    #[arg(
+        long = "db",
+        value_name = "DIR|URL",
+        required_unless_present = "server"
+    )]
     pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArguments,
     /// Those of a running server's database instead, such as http://127.0.0.1:7878
     #[arg(long, value_name = "URL", conflicts_with = "directory")]
     pub(crate) server: Option<String>,

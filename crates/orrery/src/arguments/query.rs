@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use orrery_storage::At;
 
-use super::common::{DatabaseArgument, ReportFormat};
+use super::common::{CacheArguments, DatabaseArgument, ReportFormat};
 use crate::units::{Bytes, Seconds};
 
 #[derive(Args)]
@@ -74,9 +74,15 @@ pub(crate) struct QueryArguments {
 
 #[derive(Args)]
 pub(crate) struct UpdateArguments {
-    /// The database's directory, made if it is not there
-    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    /// The database's directory, made if it is not there, or its address in an object store, such as s3://bucket/prefix
+    #[arg(
+        long = "db",
+        value_name = "DIR|URL",
+        required_unless_present = "server"
+    )]
     pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArguments,
     /// Update through a running server instead, such as http://127.0.0.1:7878
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "union_default_graph", "strict_prefixes", "timeout", "load_dir", "load_allow", "allow"])]
     pub(crate) server: Option<String>,
@@ -109,9 +115,15 @@ pub(crate) struct UpdateArguments {
 
 #[derive(Args)]
 pub(crate) struct SqlArguments {
-    /// The database's directory, made if it is not there (not with --read-only)
-    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    /// The database's directory, made if it is not there (not with --read-only), or its address in an object store, such as s3://bucket/prefix
+    #[arg(
+        long = "db",
+        value_name = "DIR|URL",
+        required_unless_present = "server"
+    )]
     pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArguments,
     /// Ask a running server instead, such as http://127.0.0.1:7878
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "read_only", "memory"])]
     pub(crate) server: Option<String>,

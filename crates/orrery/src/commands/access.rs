@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use orrery_guard::{
     Command, Done, Identity, ListedLimits, Listing, Name, NewPassword, Right, Target, Whom,
 };
-use orrery_storage::{Database, WriterOptions, format_time};
+use orrery_storage::{WriterOptions, format_time};
 
 use super::http::{get, post, server_url};
 use super::output::Output;
@@ -20,6 +20,7 @@ use crate::arguments::{
     AccessPlace, GrantCommand, GroupCommand, KeyCommand, PasswordArguments, ReportFormat,
     RightArgument, TargetArguments, UserCommand, WhomArguments,
 };
+use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 
 /// Where the admin socket tells and takes what these commands are about.
@@ -252,7 +253,7 @@ fn target(arguments: TargetArguments) -> Result<Target, Failure> {
 /// Has a command done, and writes what is seen once: alone on a line of standard output, so that a script can take it.
 pub(super) fn change(place: &AccessPlace, command: &Command) -> Result<(), Failure> {
     let done = match (&place.directory, &place.server) {
-        (Some(directory), _) => change_here(directory, command)?,
+        (Some(directory), _) => change_here(&DatabasePlace::of(directory, &place.cache)?, command)?,
         (None, Some(server)) => {
             let url = server_url(server, PATH)?;
             let sent = serde_json::to_string(command).map_err(unexpected)?;
@@ -277,8 +278,8 @@ pub(super) fn change(place: &AccessPlace, command: &Command) -> Result<(), Failu
     write_out(text)
 }
 
-fn change_here(directory: &Path, command: &Command) -> Result<Done, Failure> {
-    let database = Arc::new(Database::create_or_open(directory)?);
+fn change_here(place: &DatabasePlace, command: &Command) -> Result<Done, Failure> {
+    let database = Arc::new(place.create_or_open()?);
     let writer = database.open_writer(WriterOptions::default())?;
     let who = format!("orrery: {}", command.summary());
     let (given, commit) =
@@ -299,7 +300,8 @@ pub(super) enum Part {
 pub(super) fn list(place: &AccessPlace, format: ReportFormat, part: Part) -> Result<(), Failure> {
     let listing = match (&place.directory, &place.server) {
         (Some(directory), _) => {
-            let snapshot = Database::open(directory)?.snapshot();
+            let place = DatabasePlace::of(directory, &place.cache)?;
+            let snapshot = place.open()?.snapshot();
             Listing::of(&orrery_guard::read(snapshot.tables())?)
         }
         (None, Some(server)) => {

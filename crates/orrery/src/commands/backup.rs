@@ -2,22 +2,22 @@
 
 use std::fmt::Write as _;
 use std::future::Future;
-use std::sync::Arc;
 
 use orrery_backup::{BackupList, Target};
-use orrery_storage::io::{FileSystem, LocalFileSystem};
 use orrery_storage::{Asker, ByteCount, ReadScope};
 
 use super::output::Output;
 use crate::arguments::{BackupArguments, RestoreArguments};
+use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::{Counted, ShowTime};
 
 pub(crate) fn backup(arguments: BackupArguments) -> Result<(), Failure> {
     let target = Target::parse(&arguments.to, std::env::vars())?;
-    let directory = arguments.database.directory;
+    let place = arguments.database.place()?;
     let asks = ReadScope::all_graphs(Asker::Process);
-    let taken = orrery_backup::backup(&LocalFileSystem, &directory, &target, &asks);
+    let files = place.file_system();
+    let taken = orrery_backup::backup(&*files, place.directory(), &target, &asks);
     let report = run(taken)?;
     let mut text = format!(
         "backup {} in {}: {}, {}, of which {} were copied now\n",
@@ -44,8 +44,9 @@ pub(crate) fn restore(arguments: RestoreArguments) -> Result<(), Failure> {
     let Some(directory) = arguments.directory else {
         return print(listed(&run(BackupList::read_all(&target))?)?);
     };
-    let file_system: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
-    let restored = orrery_backup::restore(&target, arguments.number, &file_system, &directory);
+    let place = DatabasePlace::of(&directory, &arguments.cache)?;
+    let files = place.file_system();
+    let restored = orrery_backup::restore(&target, arguments.number, &files, place.directory());
     let report = run(restored)?;
     print(format!(
         "{}: {} from backup {}, {}, {}, all checksums right\n",

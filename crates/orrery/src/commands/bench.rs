@@ -25,6 +25,7 @@ use crate::arguments::{
     SnbArguments, SnbCommand, SoakArguments, SoakUpdatesArguments, SpbArguments, SpbCommand,
     StoreBenchArguments, TpchArguments, UpdateBenchArguments, VectorsArguments,
 };
+use crate::database_place::only_a_directory;
 use crate::failure::Failure;
 use crate::units::ShowCount;
 
@@ -198,11 +199,17 @@ fn run_spb(arguments: SpbArguments) -> Result<(), Failure> {
     }
 }
 
+/// The directory of a database that is measured, which is on this machine.
+fn local(directory: PathBuf) -> Result<PathBuf, Failure> {
+    only_a_directory("bench", &directory)?;
+    Ok(directory)
+}
+
 fn target(directory: Option<PathBuf>, endpoint: Option<String>) -> Result<Target, Failure> {
     match (directory, endpoint) {
         (Some(directory), _) => Ok(Target::Database {
             binary: Binary::current()?,
-            directory,
+            directory: local(directory)?,
         }),
         (None, Some(endpoint)) => Ok(Target::Endpoint(endpoint)),
         (None, None) => Err(Failure::Other("--db or --endpoint is needed".to_owned())),
@@ -222,8 +229,8 @@ fn run_store(arguments: StoreBenchArguments) -> Result<(), Failure> {
 
 fn run_floor(arguments: FloorArguments) -> Result<(), Failure> {
     // Held to the end: the server stops with it.
-    let server = match &arguments.directory {
-        Some(directory) => Some(Binary::current()?.serve_read_only(directory)?),
+    let server = match arguments.directory {
+        Some(directory) => Some(Binary::current()?.serve_read_only(&local(directory)?)?),
         None => None,
     };
     let endpoint = match &server {
@@ -260,7 +267,7 @@ fn run_guard(arguments: GuardArguments) -> Result<(), Failure> {
 
 fn run_cold(arguments: ColdArguments) -> Result<(), Failure> {
     let options = ColdOptions {
-        database: arguments.database.directory,
+        database: local(arguments.directory)?,
         rounds: arguments.rounds,
         seed: arguments.seed,
         against: arguments.against.map(Binary::new),
@@ -424,7 +431,7 @@ fn document_with_section(path: &Path, section: &str, content: &str) -> Result<St
 
 fn run_estimates(arguments: EstimatesArguments) -> Result<(), Failure> {
     let options = EstimatesOptions {
-        database: arguments.database.directory,
+        database: local(arguments.directory)?,
         data: arguments.products.map(|products| GenerateOptions {
             products,
             ..GenerateOptions::default()

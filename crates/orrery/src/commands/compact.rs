@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orrery_loader::{CompactOptions, SilentProgress, TerminalProgress, changes_of};
-use orrery_storage::{ByteCount, Database, Retention, WriterOptions};
+use orrery_storage::{ByteCount, Retention, WriterOptions};
 
 use super::http::{post, server_url};
 use super::load::warn_of_little_memory;
 use super::output::Output;
 use crate::arguments::CompactArguments;
+use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::Counted;
 
@@ -24,7 +25,8 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
         }
     };
     warn_of_little_memory("compact", arguments.memory.0);
-    let database = Arc::new(Database::open(directory)?);
+    let place = DatabasePlace::of(directory, &arguments.cache)?;
+    let database = Arc::new(place.open()?);
     let writer = database.open_writer(WriterOptions::default())?;
     let mut options = CompactOptions {
         memory_bytes: arguments.memory.0,

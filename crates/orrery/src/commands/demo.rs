@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::serve;
 use crate::arguments::DemoArguments;
+use crate::database_place::{DatabasePlace, only_a_directory};
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};
 
@@ -41,12 +42,16 @@ const SAMPLES: [(&str, &str); 3] = [
 ];
 
 pub(crate) fn run(arguments: DemoArguments) -> Result<(), Failure> {
+    if let Some(directory) = &arguments.directory {
+        only_a_directory("demo", directory)?;
+    }
     // Kept until the server has stopped, then removed.
     let (directory, _temporary) = place(arguments.directory)?;
     if !directory.join("MANIFEST").exists() {
         fill(&directory, arguments.products)?;
     }
-    let options = serve::options(&directory, &arguments.server)?;
+    let place = DatabasePlace::of_directory(&directory);
+    let options = serve::options(&place, &arguments.server)?;
     orrery_server::serve(options, announce, stop_signal())?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `orrery dump`: every quad, in SPOG order; with named graphs as N-Quads, TriG or JSON-LD.
 use orrery_server::format::{GraphFormat, GraphSerializer, graph_format_names};
-use orrery_storage::{ByteCount, Database, QuadRef, ReadView};
+use orrery_storage::{ByteCount, QuadRef, ReadView};
 use orrery_term::{Literal, Term};
 
 use super::output::Output;
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
             arguments.format
         )));
     }
-    let database = Database::open(&arguments.database.directory)?;
+    let database = arguments.database.place()?.open()?;
     if database.view_of_process().has_named_graphs() && !format.has_named_graphs() {
         return Err(Failure::Other(format!(
             "cannot dump as '{}', for there are named graphs; use nq, trig or jsonld",

@@ -9,6 +9,7 @@ use super::files_below::files_below;
 use super::http::{post_file, server_url};
 use super::output::Output;
 use crate::arguments::{LoadArguments, ReportFormat};
+use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};
 
@@ -20,7 +21,7 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
     };
     let files = files(&arguments, format)?;
     let directory = match (&arguments.directory, &arguments.server) {
-        (Some(directory), None) => directory.clone(),
+        (Some(directory), None) => directory,
         (_, Some(server)) => return through_server(server, &arguments, &files, format),
         (None, None) => {
             return Err(Failure::Other(
@@ -51,8 +52,15 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
     }
     warn_of_little_memory("load", options.memory_bytes);
     crate::allocator::for_load(options.memory_bytes);
+    let place = DatabasePlace::of(directory, &arguments.cache)?;
     let progress = TerminalProgress::new();
-    let report = orrery_loader::load(&directory, &sources, &options, &progress)?;
+    let report = orrery_loader::load_with(
+        &place.file_system(),
+        place.directory(),
+        &sources,
+        &options,
+        &progress,
+    )?;
     let text = match arguments.report {
         ReportFormat::Text => people(&report),
         ReportFormat::Json => {

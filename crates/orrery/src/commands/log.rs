@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use orrery_storage::{CommitEntry, Database, format_time};
+use orrery_storage::{CommitEntry, format_time};
 
 use super::output::Output;
 use crate::arguments::{LogArguments, ReportFormat};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::units::ShowCount;
 
 pub(crate) fn run(arguments: LogArguments) -> Result<(), Failure> {
-    let database = Database::open(&arguments.database.directory)?;
+    let database = arguments.database.place()?.open()?;
     let mut commits = database.commits()?;
     commits.reverse();
     commits.truncate(arguments.limit);

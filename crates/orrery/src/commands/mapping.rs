@@ -1,17 +1,16 @@
 //! `orrery mapping`: graphs out of tables, by the statements of SQL that define, drop and copy them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use orrery_mapping::TableMappings;
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_sql::{MappedGraph, MappingSource, Outcome, Session, SessionOptions};
-use orrery_storage::{Database, WriterOptions};
+use orrery_storage::WriterOptions;
 
 use super::foreign::foreign_anywhere;
 use super::output::Output;
 use super::query_text::{read_text, threads};
-use crate::arguments::MappingCommand;
+use crate::arguments::{DatabaseArgument, MappingCommand};
 use crate::failure::Failure;
 
 pub(crate) fn run(command: MappingCommand) -> Result<(), Failure> {
@@ -33,11 +32,11 @@ pub(crate) fn run(command: MappingCommand) -> Result<(), Failure> {
                 }
             };
             let graph = MappedGraph { name, source, base };
-            execute(&database.directory, &graph.statement(), None)?
+            execute(&database, &graph.statement(), None)?
         }
         MappingCommand::List { database } => {
             let mut text = String::new();
-            for graph in graphs(&database.directory)? {
+            for graph in graphs(&database)? {
                 let source = match &graph.source {
                     MappingSource::R2rml(_) => "R2RML".to_owned(),
                     MappingSource::Direct(schema) => format!("tables of {schema}"),
@@ -47,7 +46,7 @@ pub(crate) fn run(command: MappingCommand) -> Result<(), Failure> {
             text
         }
         MappingCommand::Show { database, name } => {
-            let tables = Database::open(&database.directory)?.snapshot();
+            let tables = database.place()?.open()?.snapshot();
             let graph = MappedGraph::named(tables.tables(), &name)?;
             match graph.source {
                 MappingSource::R2rml(text) => text,
@@ -56,7 +55,7 @@ pub(crate) fn run(command: MappingCommand) -> Result<(), Failure> {
         }
         MappingCommand::Drop { database, name } => {
             let statement = format!("DROP GRAPH MAPPING {}", quoted(&name));
-            execute(&database.directory, &statement, None)?
+            execute(&database, &statement, None)?
         }
         MappingCommand::Materialize {
             database,
@@ -68,7 +67,7 @@ pub(crate) fn run(command: MappingCommand) -> Result<(), Failure> {
             if let Some(into) = into {
                 statement.push_str(&format!(" INTO {}", quoted(&into)));
             }
-            execute(&database.directory, &statement, Some(memory.0))?
+            execute(&database, &statement, Some(memory.0))?
         }
     };
     let mut output = Output::open(None)?;
@@ -80,18 +79,19 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-fn graphs(directory: &Path) -> Result<Vec<MappedGraph>, Failure> {
-    let snapshot = Database::open(directory)?.snapshot();
+fn graphs(database: &DatabaseArgument) -> Result<Vec<MappedGraph>, Failure> {
+    let snapshot = database.place()?.open()?.snapshot();
     Ok(MappedGraph::all(snapshot.tables())?)
 }
 
 /// Runs a statement, and says what was done.
 fn execute(
-    directory: &Path,
+    database: &DatabaseArgument,
     statement: &str,
     memory_bytes: Option<u64>,
 ) -> Result<String, Failure> {
-    let database = Arc::new(Database::open(directory)?);
+    let place = database.place()?;
+    let database = Arc::new(place.open()?);
     let writer = database.open_writer(WriterOptions::default())?;
     let defaults = EngineOptions::default();
     let options = EngineOptions {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use orrery_storage::{CommitOptions, Database, WriterOptions};
+use orrery_storage::{CommitOptions, WriterOptions};
 use orrery_term::Prefixes;
 use serde_json::Value;
 
 use super::http::{get, post, server_url};
 use super::output::Output;
 use crate::arguments::{PrefixCommand, PrefixPlace, ReportFormat};
+use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 
 pub(crate) fn run(command: PrefixCommand) -> Result<(), Failure> {
@@ -57,7 +58,8 @@ fn without_colon(name: &str) -> &str {
 fn list(place: &PrefixPlace, format: ReportFormat) -> Result<String, Failure> {
     let listed = match (&place.directory, &place.server) {
         (Some(directory), _) => {
-            let snapshot = Database::open(directory)?.snapshot();
+            let place = DatabasePlace::of(directory, &place.cache)?;
+            let snapshot = place.open()?.snapshot();
             let all = snapshot.prefixes().iter().map(|(name, iri, origin)| {
                 serde_json::json!({ "name": name, "iri": iri, "origin": origin.name() })
             });
@@ -104,7 +106,8 @@ fn change(
         url.query_pairs_mut().extend_pairs(parameters);
         return post(url, "text/plain", Vec::new().into());
     };
-    let database = Arc::new(Database::open(directory)?);
+    let place = DatabasePlace::of(directory, &place.cache)?;
+    let database = Arc::new(place.open()?);
     let writer = database.open_writer(WriterOptions::default())?;
     let mut transaction = writer.begin()?;
     let before = transaction.begins_after();

@@ -8,7 +8,6 @@ use orrery_loader::Excerpt;
 use orrery_remote::AllowList;
 use orrery_server::EndpointOptions;
 use orrery_sparql::{Engine, EngineOptions, PreparedQuery, QueryOptions};
-use orrery_storage::Database;
 use tokio::runtime::Runtime;
 
 use super::foreign::foreign_anywhere;
@@ -48,7 +47,7 @@ impl QueryText {
             threads: self.threads.unwrap_or(defaults.threads),
             ..defaults
         };
-        let database = Arc::new(Database::open(&database.directory)?);
+        let database = Arc::new(database.place()?.open()?);
         let engine = Engine::new(database, options)?;
         Ok(orrery_mapping::mapped(engine, &foreign_anywhere()))
     }

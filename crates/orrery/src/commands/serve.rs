@@ -1,7 +1,7 @@
 //! `orrery serve`: HTTP until SIGTERM or SIGINT.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use orrery_flight::FlightOptions;
 use orrery_postgres::{Password, PostgresOptions, StartError};
@@ -13,8 +13,9 @@ use orrery_tls::TlsFiles;
 
 use super::foreign::foreign_of;
 use super::update::allow_list;
-use super::warm::available_bytes;
+use super::warm::warm_bytes;
 use crate::arguments::{LogFormat, ServeArguments, ServerArguments};
+use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 
 /// A query that is sent by a form has three bytes for each that is escaped, and there are other parameters.
@@ -25,10 +26,11 @@ pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Fa
         LogFormat::Text => tell_first_administrator,
         LogFormat::Json => log_first_administrator,
     };
+    let place = arguments.database.place()?;
     let options = ServerOptions {
         auth: arguments.server.auth.then_some(tell),
         is_process_bound: true,
-        ..options(&arguments.database.directory, &arguments.server)?
+        ..options(&place, &arguments.server)?
     };
     crate::allocator::give_back(options.memory_bytes);
     orrery_server::serve(options, |_| {}, stop_signal())?;
@@ -37,7 +39,7 @@ pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Fa
 
 /// The server's settings from the command line.
 pub(crate) fn options(
-    directory: &Path,
+    place: &DatabasePlace,
     arguments: &ServerArguments,
 ) -> Result<ServerOptions, Failure> {
     let query_bytes_max = arguments.query_bytes_max.in_memory();
@@ -53,7 +55,7 @@ pub(crate) fn options(
             ..WriterOptions::default()
         },
         compact_quads: arguments.compact_quads,
-        warm_bytes: arguments.warm.then(available_bytes),
+        warm_bytes: arguments.warm.then(|| warm_bytes(place)),
         load_dir: arguments.sources.load_dir.clone(),
         load_allow: allow_list(&arguments.sources)?,
         listen: arguments.listen,
@@ -90,7 +92,8 @@ pub(crate) fn options(
         oidc: arguments.oidc.options(),
         postgres: postgres(arguments)?,
         flight: flight(arguments)?,
-        ..ServerOptions::new(directory)
+        objects: place.objects(),
+        ..ServerOptions::new(place.directory())
     })
 }
 

@@ -35,7 +35,7 @@ struct Predicate {
 }
 
 pub(crate) fn run(arguments: StatsArguments) -> Result<(), Failure> {
-    let database = Database::open(&arguments.database.directory)?;
+    let database = arguments.database.place()?.open()?;
     let report = gather(&database, arguments.predicates)?;
     let text = match arguments.format {
         ReportFormat::Text => people(&report, &arguments.database.directory),

@@ -1,16 +1,16 @@
 //! `orrery text`: the index of texts of a database here, or of a running server's.
 
-use std::path::Path;
 use std::time::Instant;
 
+use orrery_storage::ByteCount;
 use orrery_storage::text::{TextReport, TextRules};
-use orrery_storage::{ByteCount, Database};
 use serde::Deserialize;
 use url::Url;
 
 use super::http::{delete, get, post, server_url};
 use super::output::Output;
 use crate::arguments::{PrefixPlace, ReportFormat, TextCommand};
+use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::{Bytes, Counted};
 
@@ -49,7 +49,7 @@ pub(crate) fn run(command: TextCommand) -> Result<(), Failure> {
                 grams,
             };
             match of(&place)? {
-                Of::Directory(directory) => make(directory, Some(rules), &memory)?,
+                Of::Here(place) => make(&place, Some(rules), &memory)?,
                 Of::Server(mut url) => {
                     let grams = if rules.grams { "true" } else { "false" };
                     for (name, values) in [
@@ -68,14 +68,14 @@ pub(crate) fn run(command: TextCommand) -> Result<(), Failure> {
         }
         TextCommand::List { place, format } => {
             let report = match of(&place)? {
-                Of::Directory(directory) => TextReport::of(&Database::open(directory)?)?,
+                Of::Here(place) => TextReport::of(&place.open()?)?,
                 Of::Server(url) => parsed::<Listed>(&get(url)?)?.index,
             };
             let report = report.ok_or_else(no_index)?;
             written(&report, format)?
         }
         TextCommand::Rebuild { place, memory } => match of(&place)? {
-            Of::Directory(directory) => make(directory, None, &memory)?,
+            Of::Here(place) => make(&place, None, &memory)?,
             Of::Server(mut url) => {
                 url.query_pairs_mut().append_pair("rebuild", "true");
                 made_by_server(url)?
@@ -83,8 +83,8 @@ pub(crate) fn run(command: TextCommand) -> Result<(), Failure> {
         },
         TextCommand::Drop { place } => {
             match of(&place)? {
-                Of::Directory(directory) => {
-                    let database = Database::open(directory)?;
+                Of::Here(place) => {
+                    let database = place.open()?;
                     if database.snapshot().text_rules().is_none() {
                         return Err(no_index());
                     }
@@ -101,8 +101,12 @@ pub(crate) fn run(command: TextCommand) -> Result<(), Failure> {
 }
 
 /// Makes an index by these rules, or by those that there are.
-fn make(directory: &Path, rules: Option<TextRules>, memory: &Bytes) -> Result<String, Failure> {
-    let database = Database::open(directory)?;
+fn make(
+    place: &DatabasePlace,
+    rules: Option<TextRules>,
+    memory: &Bytes,
+) -> Result<String, Failure> {
+    let database = place.open()?;
     let rules = match rules {
         Some(rules) => rules,
         None => {
@@ -186,14 +190,14 @@ fn written(report: &TextReport, format: ReportFormat) -> Result<String, Failure>
 }
 
 /// Whose index it is.
-enum Of<'p> {
-    Directory(&'p Path),
+enum Of {
+    Here(DatabasePlace),
     Server(Url),
 }
 
-fn of(place: &PrefixPlace) -> Result<Of<'_>, Failure> {
+fn of(place: &PrefixPlace) -> Result<Of, Failure> {
     match (&place.directory, &place.server) {
-        (Some(directory), _) => Ok(Of::Directory(directory)),
+        (Some(directory), _) => Ok(Of::Here(DatabasePlace::of(directory, &place.cache)?)),
         (None, Some(server)) => Ok(Of::Server(server_url(server, "text")?)),
         (None, None) => Err(Failure::Other(
             "no database; give --db DIR or --server URL".to_owned(),

@@ -16,6 +16,7 @@ use super::http::{post_text, server_url};
 use super::output::Output;
 use super::query_text::{own_address, read_text, threads, warn_of};
 use crate::arguments::{LoadSourceArguments, UpdateArguments};
+use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};
 
@@ -30,7 +31,8 @@ pub(crate) fn run(arguments: UpdateArguments) -> Result<(), Failure> {
     )?;
     let report = match (&arguments.directory, &arguments.server) {
         (Some(directory), None) => {
-            let database = Arc::new(Database::create_or_open(directory)?);
+            let place = DatabasePlace::of(directory, &arguments.cache)?;
+            let database = Arc::new(place.create_or_open()?);
             local(database, &text, &arguments)?
         }
         (_, Some(server)) => {

@@ -1,14 +1,17 @@
 //! `orrery verify`: reads every byte; lists each damage with file and offset, and what cannot be known.
 
-use orrery_storage::verify;
+use orrery_storage::verify_with;
 
 use super::output::Output;
 use crate::arguments::VerifyArguments;
+use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 
 pub(crate) fn run(arguments: VerifyArguments) -> Result<(), Failure> {
     let directory = arguments.database.directory;
-    let found = verify(&directory, |_| {})?;
+    // In an object store it is about what is there, and not about what this machine has of it.
+    let place = DatabasePlace::past_the_cache(&directory, &arguments.database.cache)?;
+    let found = verify_with(&*place.file_system(), place.directory(), |_| {})?;
     let mut text = String::new();
     for damage in &found.damages {
         text += &format!("{damage}\n");

@@ -105,24 +105,23 @@ fn write_and_kill(mut server: Server, updates: usize, counts: &mut [usize; CLIEN
     });
 }
 
-#[test]
-fn every_acknowledged_update_is_there_after_the_server_was_killed() {
-    let kills: usize = std::env::var("ORRERY_SERVER_KILLS").map_or(10, |kills| {
+/// How often a server is killed.
+pub(crate) fn kills(unless_said: usize) -> usize {
+    std::env::var("ORRERY_SERVER_KILLS").map_or(unless_said, |kills| {
         kills.parse().expect("ORRERY_SERVER_KILLS is a number")
-    });
-    let home = tempfile::tempdir().unwrap();
-    let [file, database] = ["data.nt", "db"].map(|name| home.path().join(name));
-    std::fs::write(&file, "<http://x/s> <http://x/p> \"loaded\" .\n").unwrap();
-    succeed(&["load", "--db", text(&database), text(&file)]);
+    })
+}
+
+/// Has clients write to a server that is killed again and again; what was acknowledged has to be there each time.
+pub(crate) fn kill_again_and_again(kills: usize, start: impl Fn() -> Server) {
     let seed = rand::rng().random();
     println!("seed {seed}");
     let mut random = rand::rngs::StdRng::seed_from_u64(seed);
     let mut counts = [0; CLIENTS];
     let mut unacknowledged = 0;
     for round in 0..kills {
-        let server = Server::start(text(&database));
-        write_and_kill(server, random.random_range(1..UPDATES_MAX), &mut counts);
-        let server = Server::start(text(&database));
+        write_and_kill(start(), random.random_range(1..UPDATES_MAX), &mut counts);
+        let server = start();
         for (client, count) in counts.iter_mut().enumerate() {
             let first = found(&server, "first", client);
             assert_eq!(first, found(&server, "second", client), "half an update");
@@ -135,9 +134,18 @@ fn every_acknowledged_update_is_there_after_the_server_was_killed() {
             *count = first.len();
         }
     }
-    succeed(&["verify", "--db", text(&database)]);
     let total: usize = counts.iter().sum();
     println!(
         "{kills} kills, {total} updates, {unacknowledged} of them there without being acknowledged"
     );
+}
+
+#[test]
+fn every_acknowledged_update_is_there_after_the_server_was_killed() {
+    let home = tempfile::tempdir().unwrap();
+    let [file, database] = ["data.nt", "db"].map(|name| home.path().join(name));
+    std::fs::write(&file, "<http://x/s> <http://x/p> \"loaded\" .\n").unwrap();
+    succeed(&["load", "--db", text(&database), text(&file)]);
+    kill_again_and_again(kills(10), || Server::start(text(&database)));
+    succeed(&["verify", "--db", text(&database)]);
 }

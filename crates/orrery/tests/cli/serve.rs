@@ -29,11 +29,16 @@ impl Server {
 
     /// With more options.
     pub(crate) fn start_with(database: &str, options: &[&str]) -> Self {
+        Self::start_by(orrery(), database, options)
+    }
+
+    /// By a command that has more in its environment.
+    pub(crate) fn start_by(mut program: Command, database: &str, options: &[&str]) -> Self {
         let address = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .unwrap()
             .to_string();
-        let process = orrery()
+        let process = program
             .args(["serve", "--db", database, "--listen", &address])
             .args(options)
             .stdout(Stdio::null())
@@ -60,7 +65,8 @@ impl Server {
         answer
     }
 
-    fn count(&self) -> u64 {
+    /// How many quads the default graph has.
+    pub(crate) fn count(&self) -> u64 {
         let answer = self.get(
             "/sparql?query=SELECT%20%28COUNT%28%2A%29%20AS%20%3Fc%29%20%7B%3Fs%20%3Fp%20%3Fo%7D",
         );

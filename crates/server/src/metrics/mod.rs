@@ -12,6 +12,7 @@
 //! Written by hand rather than with `prometheus-client`: that writes OpenMetrics, looks each counter up in a map under a lock and observes histograms under
 //! another, while nearly all of our figures are known elsewhere or indexed by enums; what remains for a library is the text, which is `text.rs`.
 
+mod objects;
 mod process;
 mod refusals;
 mod text;
@@ -19,16 +20,18 @@ mod token;
 
 pub use token::MetricsToken;
 
+pub(crate) use objects::ObjectFigures;
 pub(crate) use process::ProcessFigures;
 pub(crate) use refusals::{Refusal, SpentLimit};
 pub(crate) use text::{Page, Type};
 
 use axum::http::StatusCode;
+use orrery_objects::ObjectFileSystem;
 use orrery_sql::Connections;
 use orrery_storage::Durations;
 use orrery_usage::{Kind, Outcome};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::stages::{STAGES, Stages};
@@ -96,6 +99,8 @@ pub(crate) struct Metrics {
     connections: [Arc<Connections>; Listens::ALL.len()],
     /// Of HTTP.
     connections_max: AtomicU64,
+    /// Counts for itself; not there where the database is in a directory.
+    objects: OnceLock<Arc<ObjectFileSystem>>,
 }
 
 /// Of one kind of query.
@@ -227,6 +232,16 @@ impl Metrics {
 
     pub(crate) fn connections_max(&self) -> u64 {
         get(&self.connections_max)
+    }
+
+    /// Notes that the database is in an object store.
+    pub(crate) fn set_objects(&self, objects: Arc<ObjectFileSystem>) {
+        // There is one database, so this is called once.
+        let _ = self.objects.set(objects);
+    }
+
+    pub(crate) fn objects(&self) -> Option<&ObjectFileSystem> {
+        self.objects.get().map(|objects| &**objects)
     }
 
     pub(crate) fn of_kind(&self, kind: Kind) -> &OfKind {

@@ -19,7 +19,7 @@ use orrery_joint::EngineGraphs;
 use orrery_mapping::TableMappings;
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_sql::{FileAccess, Session, SessionOptions, TransactionStatus, split};
-use orrery_storage::{Database, WriterOptions};
+use orrery_storage::WriterOptions;
 use tokio::runtime::Runtime;
 
 use self::format::Format;
@@ -31,6 +31,7 @@ use super::foreign::foreign_anywhere;
 use super::output::Output;
 use super::query_text::{read_text, runtime, threads};
 use crate::arguments::SqlArguments;
+use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 
 pub(crate) fn run(arguments: SqlArguments) -> Result<(), Failure> {
@@ -82,9 +83,10 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
             ));
         }
     };
+    let place = DatabasePlace::of(directory, &arguments.cache)?;
     let database = match arguments.read_only {
-        true => Database::open(directory)?,
-        false => Database::create_or_open(directory)?,
+        true => place.open()?,
+        false => place.create_or_open()?,
     };
     let database = Arc::new(database);
     let writer = match arguments.read_only {
