@@ -17,7 +17,7 @@
 //! | 501 | a feature that is not there yet |
 //! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow |
 //! | 414, 431 | the address, or the head of a request, is too long, see `refusals` |
-//! | 503 | over its time (names the limit); ended by an administrator; too many queries at once, or others hold the memory (`Retry-After`) |
+//! | 503 | over its time (names the limit); ended by an administrator; too many queries at once, or others hold the memory; a commit that is asked for is not here yet (`Retry-After`) |
 //! | 507 | over its memory, or over what who asks may hold (names the limit) |
 //! | 500 | the database is damaged, or a bug |
 //!
@@ -74,6 +74,11 @@ pub(crate) enum ServerError {
     Unprocessable { message: String },
     #[error("this server does not write: {reason}")]
     ReadOnly { reason: String },
+    /// The state that is asked for is not there.
+    #[error(
+        "commit {newest} is the newest here, and {commit} was asked for (min-commit); try again in a moment, or where it was written"
+    )]
+    Behind { commit: u64, newest: u64 },
     #[error("{waiting_max} changes are waiting already; try again in a moment")]
     WritesBusy { waiting_max: usize },
     #[error("{message}")]
@@ -223,6 +228,7 @@ impl ServerError {
             Self::Unsupported { .. } => StatusCode::NOT_IMPLEMENTED,
             Self::Timeout { .. }
             | Self::Busy { .. }
+            | Self::Behind { .. }
             | Self::FeedsBusy { .. }
             | Self::MemoryBusy { .. }
             | Self::Stopping
@@ -259,6 +265,7 @@ impl ServerError {
             | Self::Precondition { .. }
             | Self::Unprocessable { .. }
             | Self::ReadOnly { .. }
+            | Self::Behind { .. }
             | Self::WritesBusy { .. }
             | Self::UnsupportedMediaType { .. }
             | Self::UnsupportedCoding { .. }
@@ -300,6 +307,7 @@ impl ServerError {
             Self::Exceeded(_) => Refusal::Limit,
             Self::Busy { .. } => Refusal::QueriesBusy,
             Self::WritesBusy { .. } => Refusal::ChangesBusy,
+            Self::Behind { .. } => Refusal::Behind,
             Self::FeedsBusy { .. } => Refusal::FeedsBusy,
             Self::Timeout { .. } => Refusal::Timeout,
             Self::MemoryBusy { .. } => Refusal::MemoryBusy,
@@ -359,6 +367,7 @@ impl ServerError {
         let headers = response.headers_mut();
         match self {
             Self::Busy { .. }
+            | Self::Behind { .. }
             | Self::FeedsBusy { .. }
             | Self::MemoryBusy { .. }
             | Self::WritesBusy { .. }

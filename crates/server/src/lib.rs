@@ -34,6 +34,7 @@ mod errors;
 mod feeds;
 mod flight;
 pub mod format;
+mod freshness;
 mod graph_rules;
 mod graphs;
 mod guard;

@@ -15,6 +15,7 @@
 
 use crate::body::BodyMemory;
 use crate::errors::ServerError;
+use crate::freshness::{MIN_COMMIT_PARAMETER, check_in_address};
 use crate::media_type::MediaType;
 use crate::parameters::{checked_iri, decode_name, decode_value, pairs, unknown};
 use crate::times::parse_time;
@@ -132,6 +133,8 @@ struct Parameters {
     query_count: usize,
     update_count: usize,
     has_any: bool,
+    /// Whether it is the body that is read.
+    is_body: bool,
     /// The first parameter that only a query has, and the first that only an update has.
     of_query: Option<&'static str>,
     of_update: Option<&'static str>,
@@ -188,6 +191,8 @@ impl Parameters {
                 push_graph(&mut self.request.named_graphs, name, text()?)?;
             }
             "timeout" => self.request.timeout = Some(parse_timeout(&text()?)?),
+            // It was waited for before the request came here, where it is in the address.
+            MIN_COMMIT_PARAMETER => check_in_address(self.is_body)?,
             // Some clients send it with updates, too, whose answer has one format.
             "format" | "output" | "results" => self.request.format = Some(text()?),
             _ => return Err(unknown(name, KNOWN)),
@@ -196,6 +201,7 @@ impl Parameters {
     }
 
     fn add_body(&mut self, headers: &HeaderMap, body: &[u8]) -> Result<(), ServerError> {
+        self.is_body = true;
         match type_of_body(headers, POST_TYPES)?.essence() {
             "application/x-www-form-urlencoded" => self.add(body),
             "application/sparql-query" => {
@@ -280,8 +286,8 @@ impl Parameters {
     }
 }
 
-const KNOWN: &str = "query, default-graph-uri, named-graph-uri, at, format, partial, timeout for queries; update, using-graph-uri, \
-                     using-named-graph-uri, durability, timeout for updates";
+const KNOWN: &str = "query, default-graph-uri, named-graph-uri, at, format, partial, timeout, min-commit for queries; update, using-graph-uri, \
+                     using-named-graph-uri, durability, timeout, min-commit for updates";
 
 fn misplaced(name: &str, whose: &str, instead: &str) -> ServerError {
     let rest = match name {

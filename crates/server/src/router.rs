@@ -25,6 +25,7 @@ use crate::documents::Documents;
 use crate::edge::{self, Edge};
 use crate::errors::ServerError;
 use crate::feeds::Feeds;
+use crate::freshness::{Freshness, after_commit};
 use crate::graph_rules::GraphRules;
 use crate::guard::{HostRule, WriteRule};
 use crate::maintenance::{self, Maintenance};
@@ -229,6 +230,7 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         running: state.running.clone(),
         tracer: state.tracer.clone(),
     });
+    let freshness = Arc::new(Freshness::new(state.engine.database()));
     Router::new()
         .route("/", known(get(console::page)))
         .route("/console.js", known(get(console::script)))
@@ -268,6 +270,9 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         )
         .layer(middleware::from_fn(move |request, next| {
             edge::around(edge.clone(), request, next)
+        }))
+        .layer(middleware::from_fn(move |request, next| {
+            after_commit(Arc::clone(&freshness), request, next)
         }))
         .layer(middleware::from_fn(move |request, next| {
             log_access(Arc::clone(&observers), request, next)

@@ -5,6 +5,7 @@
 //! prepared on a thread with a large stack, up to bounds beyond which it is refused with its place.
 
 mod cache;
+pub(crate) mod constants;
 mod known;
 mod shape;
 mod substitute;

@@ -56,6 +56,9 @@ impl Engine {
                     "SERVICE while other writers wait, as in a statement or a transaction that changes something",
                 )));
             }
+            if view.snapshot().is_far() {
+                parse::constants::look_up(&read.query(), view.snapshot());
+            }
             Ok(read)
         };
         match read(Stack::Ordinary) {

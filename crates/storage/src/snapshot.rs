@@ -32,6 +32,9 @@ use crate::stored::{Deltas, Stored};
 use crate::table::Tables;
 use crate::{Error, Result};
 
+/// Threads that look terms up at the same time.
+const LOOKED_UP_TOGETHER: usize = 16;
+
 /// One state of a database.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -412,6 +415,25 @@ impl Snapshot {
         }
         let index = self.delta_dictionary().find(&key, terms);
         Ok(index.map(TermId::delta))
+    }
+
+    /// Whether what leads to terms may have to be fetched from far away.
+    pub fn is_far(&self) -> bool {
+        self.dictionary().terms_file().is_far()
+    }
+
+    /// Looks terms up at the same time, each on a thread of its own. Who asks for one of them afterwards finds that it is there, and why
+    /// one could not be looked up.
+    pub fn look_up_together(&self, terms: &[Term<'_>]) {
+        for some in terms.chunks(LOOKED_UP_TOGETHER) {
+            std::thread::scope(|scope| {
+                for term in some {
+                    let thread = std::thread::Builder::new();
+                    // One for which there is no thread is looked up later.
+                    let _ignored = thread.spawn_scoped(scope, || drop(self.term_id(term)));
+                }
+            });
+        }
     }
 
     /// The id of a rank in the base's dictionary.

@@ -17,6 +17,8 @@ pub(crate) enum Refusal {
     ChangesBusy,
     /// 503: as many follow the changes as may.
     FeedsBusy,
+    /// 503: a commit that is asked for is not here.
+    Behind,
     /// 503: over its time.
     Timeout,
     /// 503: others hold the memory.
@@ -34,7 +36,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Unknown,
         Self::Forbidden,
         Self::Guesses,
@@ -42,6 +44,7 @@ impl Refusal {
         Self::QueriesBusy,
         Self::ChangesBusy,
         Self::FeedsBusy,
+        Self::Behind,
         Self::Timeout,
         Self::MemoryBusy,
         Self::ReadOnly,
@@ -60,6 +63,7 @@ impl Refusal {
             Self::QueriesBusy => "queries_busy",
             Self::ChangesBusy => "changes_busy",
             Self::FeedsBusy => "feeds_busy",
+            Self::Behind => "behind",
             Self::Timeout => "timeout",
             Self::MemoryBusy => "memory_busy",
             Self::ReadOnly => "read_only",
@@ -79,6 +83,7 @@ impl Refusal {
             Self::QueriesBusy
             | Self::ChangesBusy
             | Self::FeedsBusy
+            | Self::Behind
             | Self::Timeout
             | Self::MemoryBusy
             | Self::ReadOnly

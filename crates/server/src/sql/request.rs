@@ -8,6 +8,7 @@
 //! Unknown parameters are refused by their names, as on `/sparql`. Statements never come in the URL: addresses are logged and kept.
 
 use crate::errors::ServerError;
+use crate::freshness::{MIN_COMMIT_PARAMETER, check_in_address};
 use crate::parameters::{decode_name, decode_value, pairs, unknown};
 use crate::protocol::{parse_durability, parse_partial, parse_timeout, text_of_body, type_of_body};
 use axum::http::HeaderMap;
@@ -27,7 +28,7 @@ pub(super) struct SqlRequest {
     pub(super) is_relaxed: bool,
 }
 
-const KNOWN: &str = "sql (or query), format, timeout, partial, durability";
+const KNOWN: &str = "sql (or query), format, timeout, partial, durability, min-commit";
 
 const POST_TYPES: &str =
     "use application/sql, or application/x-www-form-urlencoded with a parameter `sql`";
@@ -41,6 +42,10 @@ pub(super) fn parse(
     let mut request = SqlRequest::default();
     for (name, value) in pairs(url_query.unwrap_or_default().as_bytes()) {
         let name = decode_name(name)?;
+        // It was waited for before the request came here.
+        if name == MIN_COMMIT_PARAMETER {
+            continue;
+        }
         if matches!(name.as_str(), "sql" | "query") {
             return Err(ServerError::bad_request(format!(
                 "statements of SQL must stand in the body, not in the address; {POST_TYPES}"
@@ -84,6 +89,7 @@ impl SqlRequest {
             "format" | "output" | "results" => self.format = Some(text),
             "partial" => self.partial = parse_partial(&text)?,
             "durability" => self.is_relaxed = parse_durability(&text)?,
+            MIN_COMMIT_PARAMETER => check_in_address(true)?,
             _ => return Err(unknown(name, KNOWN)),
         }
         Ok(())

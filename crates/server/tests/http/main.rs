@@ -20,6 +20,7 @@ mod feeds;
 mod feeds_of_tables;
 mod fixture;
 mod flight_users;
+mod freshness;
 mod graph_rules;
 mod hidden;
 mod limits;

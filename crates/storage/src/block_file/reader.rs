@@ -120,6 +120,11 @@ impl BlockFile {
         self.read_ahead.is_cold()
     }
 
+    /// Whether what was not touched yet has to be fetched from far away, and some was touched lately for the first time.
+    pub(crate) fn is_far(&self) -> bool {
+        self.bytes.is_fetched() && self.is_cold()
+    }
+
     /// Asks the operating system for those of these blocks that were not touched yet, without waiting. Sorts them.
     pub fn will_touch(&self, blocks: &mut Vec<BlockNumber>) {
         for extent in self.read_ahead.extents(blocks, &self.blocks()) {
