@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order
+.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -33,6 +33,7 @@ help:
 	@echo 'make instructions   instructions of the hot paths under valgrind, beside those that are kept'
 	@echo 'make instructions-accept   keeps them, and the allocations of the queries'
 	@echo 'make function-order   the functions that the linker lays side by side, from samples of the program at work'
+	@echo 'make check-deploy   the image, the compose file and the manifests of deploy/, by their schemas'
 	@echo 'make conformance   the test suites of the W3C; writes docs/conformance.md'
 
 setup:
@@ -97,6 +98,9 @@ crash: setup
 	ORRERY_CRASH_STATES=200000 ORRERY_FAULT_RUNS=100000 ORRERY_FLIPS=20000 ORRERY_MODEL_RUNS=1000 \
 		cargo test --release -p orrery-loader --test crash -- --nocapture
 	ORRERY_KILLS=50 ORRERY_SERVER_KILLS=200 cargo test --release -p orrery --test cli killed -- --nocapture
+
+check-deploy:
+	@bash scripts/check-deploy.sh
 
 function-order: build
 	bash scripts/function-order.sh

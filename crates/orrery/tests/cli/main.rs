@@ -10,6 +10,7 @@ mod access;
 mod backup;
 mod bad_input;
 mod common;
+mod deploy;
 mod edge_weights;
 mod first_contact;
 mod flight;
