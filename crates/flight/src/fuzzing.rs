@@ -56,7 +56,7 @@ impl Called {
             statement_time_default: Duration::from_secs(2),
             ..FlightOptions::new(([127, 0, 0, 1], 0).into())
         };
-        let capabilities = capabilities(host.writer.is_none(), &options)?;
+        let capabilities = capabilities(!host.writer.may_write(), &options)?;
         let (life, stage) = watch::channel(Stage::Serving);
         let shared = Arc::new(Shared::new(options, host, stage, capabilities));
         Ok(Self {

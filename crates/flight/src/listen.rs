@@ -104,7 +104,7 @@ impl Listener {
         }
         let (stages, stage) = watch::channel(Stage::Serving);
         let options = self.options;
-        let capabilities = match capabilities(host.writer.is_none(), &options) {
+        let capabilities = match capabilities(!host.writer.may_write(), &options) {
             Ok(capabilities) => capabilities,
             Err(error) => {
                 tracing::error!("Flight SQL is not served: {error}");

@@ -44,7 +44,7 @@ impl Shared {
         let sessions = Session::new(
             &host.runtime,
             Arc::clone(&host.database),
-            host.writer.clone(),
+            None,
             SessionOptions {
                 who: "flight".to_owned(),
                 foreign: host.foreign.clone(),
@@ -53,6 +53,7 @@ impl Shared {
         );
         Self {
             sessions: sessions
+                .with_writer_of(host.writer.clone())
                 .with_graphs(Arc::clone(&host.graphs))
                 .with_mappings(Arc::clone(&host.mappings)),
             guard: Guard::new(options.password.clone(), host.users.clone()),

@@ -26,7 +26,7 @@ use crate::files::{
     BytesReader, Destination, LockedHere, LogBytes, LogCopy, ObjectLock, StagedWriter,
 };
 use crate::inner::{Inner, remove_staged};
-use crate::lease::{self, LOCK, Lease, NotTaken};
+use crate::lease::{LOCK, Lease, NotTaken};
 use crate::log::ObjectLog;
 use crate::options::ObjectOptions;
 use crate::staging::Staging;
@@ -47,6 +47,9 @@ pub struct ObjectFileSystem {
 
 /// What is read at the start of a block file when it is opened.
 const HEADER_BYTES: usize = 16;
+/// At the end of files stands what leads to all else, a hundredth of them: it comes along when one is opened, as far as one request brings it soon.
+const END_PART: usize = 64;
+const END_BYTES_MAX: usize = 1 << 20;
 
 /// Where a path lies.
 enum Place {
@@ -97,6 +100,16 @@ impl ObjectFileSystem {
     pub fn counts(&self) -> ObjectCounts {
         let inner = &self.inner;
         inner.store.counting.now(inner.cache.counts())
+    }
+
+    /// Says where this process takes changes of others when it writes: it stands in the lease.
+    pub fn set_own_address(&self, address: String) {
+        *self.inner.own_address.lock() = Some(address);
+    }
+
+    /// Where the process takes changes that had the lease when this one last tried to take it; none where that one has not said so.
+    pub fn writer_address(&self) -> Option<String> {
+        self.inner.writer_address.lock().clone()
     }
 
     fn place(&self, path: &Path) -> Place {
@@ -240,7 +253,8 @@ impl FileSystem for ObjectFileSystem {
                 && let Ok(bytes) = self.inner.cache.map(&file.key, file.bytes)
             {
                 bytes.will_need(0..HEADER_BYTES);
-                bytes.will_need(bytes.len().saturating_sub(END_BYTES)..bytes.len());
+                let end = (bytes.len() / END_PART).clamp(END_BYTES, END_BYTES_MAX);
+                bytes.will_need(bytes.len().saturating_sub(end)..bytes.len());
             }
         }
     }
@@ -260,13 +274,14 @@ impl FileSystem for ObjectFileSystem {
                 });
             }
             Place::Catalog => {
-                let refreshed = self.inner.refresh();
-                refreshed.map_err(|error| error.at(path, "read"))?;
+                if !self.inner.has_just_read() {
+                    let refreshed = self.inner.refresh();
+                    refreshed.map_err(|error| error.at(path, "read"))?;
+                }
                 return self.inner.manifest().ok_or_else(not_found);
             }
             Place::Lock => {
-                let store = &self.inner.store;
-                let text = store.wait(|store| async move { lease::read_text(&store).await });
+                let text = self.inner.lock_text();
                 let text = text.map_err(|error| error.at(path, "read"))?;
                 return text.ok_or_else(not_found);
             }
@@ -449,7 +464,7 @@ impl FileSystem for ObjectFileSystem {
             Place::Root => return Ok(Some(directory)),
             Place::Catalog => {
                 if self.inner.manifest().is_none() {
-                    self.inner.refresh().map_err(failed)?;
+                    self.inner.read_first().map_err(failed)?;
                 }
                 let manifest = self.inner.manifest();
                 return Ok(manifest.map(|bytes| file(bytes.len() as u64)));
@@ -492,8 +507,12 @@ impl FileSystem for ObjectFileSystem {
         let Some(here) = LockedHere::take(&self.inner) else {
             return Err(locked(Some(std::process::id())));
         };
-        let lease = Lease::take(&self.inner.store).map_err(|error| match error {
-            NotTaken::Held(holder) => locked(holder),
+        let own = self.inner.own_address.lock().clone();
+        let lease = Lease::take(&self.inner.store, own).map_err(|error| match error {
+            NotTaken::Held { process, address } => {
+                *self.inner.writer_address.lock() = address;
+                locked(process)
+            }
             NotTaken::Failed(error) => error.at(path, "lock"),
         })?;
         let turn = self.inner.begin_turn(&lease.holder);

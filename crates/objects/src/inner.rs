@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use orrery_storage::io::{FileSystem as _, LocalFileSystem};
 use orrery_storage::{Error, Manifest, Result};
 use parking_lot::Mutex;
 
 use crate::cache::Cache;
-use crate::catalog::{CATALOG, Catalog, FileRef, NotPut};
+use crate::catalog::{CATALOG, Catalog, FileRef, Known, NotPut};
 use crate::error::Asked;
 use crate::garbage::{GarbageNotes, now_us};
+use crate::lease;
 use crate::log::LogImage;
 use crate::readers::Reading;
 use crate::staging::Staging;
@@ -25,6 +27,8 @@ use crate::view::{Entry, View};
 
 /// Logs that get their fence at the same time.
 const FENCES_AT_ONCE: usize = 8;
+/// How old what was read first may be when it is used.
+const OPENING_MAX: Duration = Duration::from_millis(500);
 const TAKEN_OVER: &str = "another process has taken over the writing of the database; open it anew";
 
 /// All of it.
@@ -37,12 +41,31 @@ pub(crate) struct Inner {
     pub(crate) staging: Staging,
     pub(crate) view: Mutex<View>,
     pub(crate) garbage: GarbageNotes,
+    /// Where this process takes changes of others, and where the one that was met last with the lease does.
+    pub(crate) own_address: Mutex<Option<String>>,
+    pub(crate) writer_address: Mutex<Option<String>>,
+    opening: Mutex<Option<Opening>>,
     turn: Mutex<Option<Arc<Turn>>>,
     /// Whether somebody in this process has the lock, whatever became of its lease: both would change the same view.
     is_locked: AtomicBool,
     /// By the names of their objects.
     logs: Mutex<HashMap<String, Arc<LogImage>>>,
     publishing: Mutex<()>,
+}
+
+/// What was read beside the first catalog, each for whoever reads it first. That is the same thread, a moment later.
+#[derive(Debug)]
+struct Opening {
+    asked_at: Instant,
+    has_catalog: bool,
+    /// None where it could not be read.
+    lock_text: Option<Option<Vec<u8>>>,
+}
+
+impl Opening {
+    fn is_of_now(&self) -> bool {
+        self.asked_at.elapsed() < OPENING_MAX
+    }
 }
 
 impl Inner {
@@ -54,6 +77,9 @@ impl Inner {
             staging,
             view: Mutex::default(),
             garbage: GarbageNotes::default(),
+            own_address: Mutex::default(),
+            writer_address: Mutex::default(),
+            opening: Mutex::default(),
             turn: Mutex::default(),
             is_locked: AtomicBool::new(false),
             logs: Mutex::default(),
@@ -74,21 +100,60 @@ impl Inner {
         let found = self
             .store
             .wait(|store| async move { Catalog::read(&store, asked).await })?;
+        self.take_up(before, found);
+        Ok(())
+    }
+
+    /// Reads the catalog for the first time, and with it what is read next of a database that is opened.
+    pub(crate) fn read_first(&self) -> Asked<()> {
+        let asked_at = Instant::now();
+        let (found, lock_text) = self.store.wait(|store| async move {
+            let read = futures::join!(Catalog::read(&store, None), lease::read_text(&store));
+            Ok(read)
+        })?;
+        self.take_up(None, found?);
+        *self.opening.lock() = Some(Opening {
+            asked_at,
+            has_catalog: true,
+            lock_text: lock_text.ok(),
+        });
+        Ok(())
+    }
+
+    /// Whether the catalog was read a moment ago for who reads it first.
+    pub(crate) fn has_just_read(&self) -> bool {
+        let mut opening = self.opening.lock();
+        let opening = opening.as_mut().filter(|it| it.is_of_now());
+        opening.is_some_and(|opening| std::mem::take(&mut opening.has_catalog))
+    }
+
+    /// The text of the storage's lock file, if there is one.
+    pub(crate) fn lock_text(&self) -> Asked<Option<Vec<u8>>> {
+        let opening = self.opening.lock().take();
+        match opening.filter(Opening::is_of_now).map(|it| it.lock_text) {
+            Some(Some(text)) => Ok(text),
+            _ => self
+                .store
+                .wait(|store| async move { lease::read_text(&store).await }),
+        }
+    }
+
+    /// Takes up a catalog that was found, where `before` was the one before it was asked for.
+    fn take_up(&self, before: Option<Known>, found: Option<Known>) {
         let turn = self.turn.lock();
         let mut view = self.view.lock();
         let tag = |known: &Option<_>| {
-            let known: Option<&crate::catalog::Known> = known.as_ref();
+            let known: Option<&Known> = known.as_ref();
             known.map(|known| known.e_tag.clone())
         };
         if tag(&found) == tag(&view.known) {
-            return Ok(());
+            return;
         }
-        let sequence = |known: &Option<crate::catalog::Known>| {
-            known.as_ref().map_or(0, |known| known.catalog.sequence)
-        };
+        let sequence =
+            |known: &Option<Known>| known.as_ref().map_or(0, |known| known.catalog.sequence);
         // Another thread has read, or put, one meanwhile: the newer counts.
         if tag(&before) != tag(&view.known) && sequence(&found) <= sequence(&view.known) {
-            return Ok(());
+            return;
         }
         if let Some(turn) = &*turn
             && found.as_ref().map(|known| known.catalog.epoch) != Some(turn.epoch)
@@ -99,7 +164,6 @@ impl Inner {
         drop(view);
         drop(turn);
         self.forget_logs();
-        Ok(())
     }
 
     /// What this process reads of it, where a writer elsewhere wants to know.

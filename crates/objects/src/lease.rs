@@ -34,6 +34,9 @@ struct LockObject {
     /// A random name for each time that the lock is taken.
     holder: String,
     process: Option<ProcessId>,
+    /// Where it takes changes of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
     /// Counts the puts of this holder.
     renewals: u64,
     is_released: bool,
@@ -61,8 +64,13 @@ struct Held {
 /// Why a lease was not taken.
 #[derive(Debug)]
 pub(crate) enum NotTaken {
-    /// Somebody has it; the number of the process where that means something here.
-    Held(Option<u32>),
+    /// Somebody has it.
+    Held {
+        /// The number of the process, where that means something here.
+        process: Option<u32>,
+        /// Where it takes changes of others, if it does.
+        address: Option<String>,
+    },
     Failed(ObjectError),
 }
 
@@ -99,12 +107,12 @@ fn to_bytes(object: &LockObject) -> Asked<Bytes> {
 }
 
 impl Lease {
-    /// Takes the lease, without waiting for who has it.
-    pub(crate) fn take(store: &Arc<Store>) -> Result<Self, NotTaken> {
+    /// Takes the lease, without waiting for who has it. Who finds it held reads the address in it.
+    pub(crate) fn take(store: &Arc<Store>, address: Option<String>) -> Result<Self, NotTaken> {
         let holder = random::name();
         let own = holder.clone();
         machine::note(&holder);
-        let taken = store.wait(|store| async move { Ok(take(&store, own).await) });
+        let taken = store.wait(|store| async move { Ok(take(&store, own, address).await) });
         match taken.unwrap_or_else(|error| Err(error.into())) {
             Ok(held) => {
                 let held = Arc::new(Mutex::new(held));
@@ -233,7 +241,11 @@ async fn renew(store: Arc<Store>, held: Arc<Mutex<Held>>) {
     }
 }
 
-async fn take(store: &Arc<Store>, holder: String) -> Result<Held, NotTaken> {
+async fn take(
+    store: &Arc<Store>,
+    holder: String,
+    address: Option<String>,
+) -> Result<Held, NotTaken> {
     let own = ProcessId::own();
     let mut tries = 0;
     loop {
@@ -251,7 +263,10 @@ async fn take(store: &Arc<Store>, holder: String) -> Result<Held, NotTaken> {
                 if is_alive(store, &object, &found, own.as_ref(), &holder).await? {
                     let process = object.process;
                     let near = process.filter(|process| process.is_near(own.as_ref()));
-                    return Err(NotTaken::Held(near.map(|process| process.process)));
+                    return Err(NotTaken::Held {
+                        process: near.map(|process| process.process),
+                        address: object.address,
+                    });
                 }
                 (Condition::Tag(found.e_tag), object.text)
             }
@@ -260,6 +275,7 @@ async fn take(store: &Arc<Store>, holder: String) -> Result<Held, NotTaken> {
             format: FORMAT,
             holder: holder.clone(),
             process: own.clone(),
+            address: address.clone(),
             renewals: 0,
             is_released: false,
             text,
@@ -278,7 +294,10 @@ async fn take(store: &Arc<Store>, holder: String) -> Result<Held, NotTaken> {
                 return Err(error.into());
             }
             Ok(Put::Refused) if tries >= store.timing.attempts_max => {
-                return Err(NotTaken::Held(None));
+                return Err(NotTaken::Held {
+                    process: None,
+                    address: None,
+                });
             }
             // Looked at anew: it may be ours by now.
             Ok(Put::Refused) | Err(_) => store.pause(tries - 1).await,

@@ -94,6 +94,20 @@ pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
+/// The address of a server as others reach it: `http://10.0.0.7:7878`.
+pub(crate) fn server_address(text: &str) -> Result<String, String> {
+    let address = url::Url::parse(text).map_err(|error| error.to_string())?;
+    let is_server = matches!(address.scheme(), "http" | "https")
+        && address.has_host()
+        && address.path() == "/"
+        && address.query().is_none()
+        && address.username().is_empty();
+    match is_server {
+        true => Ok(text.trim_end_matches('/').to_owned()),
+        false => Err("it is not of the form http://host:port".to_owned()),
+    }
+}
+
 /// A count with commas between groups of three digits.
 pub(crate) struct ShowCount(pub(crate) u64);
 

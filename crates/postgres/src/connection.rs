@@ -56,7 +56,7 @@ impl Connection {
         let session = Session::new(
             &context.runtime,
             Arc::clone(&context.database),
-            context.writer.clone(),
+            None,
             SessionOptions {
                 who: format!("postgresql {user}"),
                 user: user.clone(),
@@ -64,6 +64,7 @@ impl Connection {
                 ..SessionOptions::default()
             },
         )
+        .with_writer_of(context.writer.clone())
         .with_mappings(Arc::clone(&context.mappings))
         .with_graphs(Arc::clone(&context.graphs));
         if let Err(refusal) = settle(&session, &greeting, &user) {

@@ -71,7 +71,7 @@ pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
             edge::around(edge.clone(), request, next)
         }))
         .layer(middleware::from_fn(move |request, next| {
-            log_access(Arc::clone(&observers), request, next)
+            log_access(Arc::clone(&observers), None, request, next)
         }))
 }
 

@@ -15,7 +15,7 @@
 //! | 408, 413 | the body came too slowly, or is larger than the limit |
 //! | 429 | who asks has used up what they may, or guessed at a password (`Retry-After`, where waiting helps) |
 //! | 501 | a feature that is not there yet |
-//! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow |
+//! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow; the server that writes gave no answer |
 //! | 414, 431 | the address, or the head of a request, is too long, see `refusals` |
 //! | 503 | over its time (names the limit); ended by an administrator; too many queries at once, or others hold the memory; a commit that is asked for is not here yet (`Retry-After`) |
 //! | 507 | over its memory, or over what who asks may hold (names the limit) |
@@ -25,6 +25,7 @@
 //! are told what it means for them, and the number under which the log has the rest.
 
 use crate::format::FormatError;
+use crate::forward::NotHere;
 use crate::metering::Exceeded;
 use crate::metrics::{Refusal, SpentLimit};
 use crate::negotiate::NoFormat;
@@ -74,6 +75,13 @@ pub(crate) enum ServerError {
     Unprocessable { message: String },
     #[error("this server does not write: {reason}")]
     ReadOnly { reason: String },
+    /// Another server writes, to which the change can be forwarded.
+    #[error("this server does not write: {reason}")]
+    NotHere { reason: String },
+    #[error(
+        "the server that writes, {address}, gave no answer: {reason}; whether the change was made is not known, look before it is sent again"
+    )]
+    WriterAway { address: String, reason: String },
     /// The state that is asked for is not there.
     #[error(
         "commit {newest} is the newest here, and {commit} was asked for (min-commit); try again in a moment, or where it was written"
@@ -213,9 +221,10 @@ impl ServerError {
             Self::Missing { .. } => StatusCode::NOT_FOUND,
             Self::Precondition { .. } => StatusCode::PRECONDITION_FAILED,
             Self::Unprocessable { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::ReadOnly { .. } | Self::WritesBusy { .. } | Self::NotWritable { .. } => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::ReadOnly { .. }
+            | Self::NotHere { .. }
+            | Self::WritesBusy { .. }
+            | Self::NotWritable { .. } => StatusCode::SERVICE_UNAVAILABLE,
             Self::UnsupportedMediaType { .. } | Self::UnsupportedCoding { .. } => {
                 StatusCode::UNSUPPORTED_MEDIA_TYPE
             }
@@ -236,7 +245,7 @@ impl ServerError {
             Self::Endpoint {
                 is_timeout: true, ..
             } => StatusCode::GATEWAY_TIMEOUT,
-            Self::Endpoint { .. } => StatusCode::BAD_GATEWAY,
+            Self::Endpoint { .. } | Self::WriterAway { .. } => StatusCode::BAD_GATEWAY,
             Self::OutOfMemory { .. }
             | Self::MemoryOfAccount { .. }
             | Self::TransactionMemory { .. } => StatusCode::INSUFFICIENT_STORAGE,
@@ -264,7 +273,9 @@ impl ServerError {
             | Self::Missing { .. }
             | Self::Precondition { .. }
             | Self::Unprocessable { .. }
+            | Self::NotHere { .. }
             | Self::ReadOnly { .. }
+            | Self::WriterAway { .. }
             | Self::Behind { .. }
             | Self::WritesBusy { .. }
             | Self::UnsupportedMediaType { .. }
@@ -311,7 +322,9 @@ impl ServerError {
             Self::FeedsBusy { .. } => Refusal::FeedsBusy,
             Self::Timeout { .. } => Refusal::Timeout,
             Self::MemoryBusy { .. } => Refusal::MemoryBusy,
-            Self::ReadOnly { .. } | Self::NotWritable { .. } => Refusal::ReadOnly,
+            Self::ReadOnly { .. } | Self::NotHere { .. } | Self::NotWritable { .. } => {
+                Refusal::ReadOnly
+            }
             Self::Killed => Refusal::Killed,
             Self::Stopping => Refusal::Stopping,
             Self::OutOfMemory { .. } | Self::TransactionMemory { .. } => Refusal::Memory,
@@ -364,6 +377,9 @@ impl ServerError {
         *response.status_mut() = status;
         // For those who count, and the query log.
         response.extensions_mut().insert(self.failure());
+        if matches!(self, Self::NotHere { .. }) {
+            response.extensions_mut().insert(NotHere);
+        }
         let headers = response.headers_mut();
         match self {
             Self::Busy { .. }

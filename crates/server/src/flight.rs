@@ -4,7 +4,6 @@ use crate::hosting::host;
 use crate::metrics::Listens;
 use crate::state::ServerState;
 use orrery_flight::Listener;
-use orrery_storage::Writer;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -14,7 +13,6 @@ use tokio::task::JoinHandle;
 pub(crate) struct Flight {
     listener: Listener,
     state: Arc<ServerState>,
-    writer: Option<Writer>,
 }
 
 impl fmt::Debug for Flight {
@@ -26,12 +24,8 @@ impl fmt::Debug for Flight {
 }
 
 impl Flight {
-    pub(crate) fn new(listener: Listener, state: Arc<ServerState>, writer: Option<Writer>) -> Self {
-        Self {
-            listener,
-            state,
-            writer,
-        }
+    pub(crate) fn new(listener: Listener, state: Arc<ServerState>) -> Self {
+        Self { listener, state }
     }
 
     pub(crate) fn local_addr(&self) -> std::io::Result<std::net::SocketAddr> {
@@ -44,7 +38,7 @@ impl Flight {
             tracing::info!("listening for clients of Flight SQL on {address}");
         }
         let metrics = Arc::clone(&self.state.metrics);
-        let host = host(self.state, self.writer, Listens::Flight);
+        let host = host(self.state, Listens::Flight);
         tokio::spawn(async move {
             let _panics = metrics.watch_panics();
             self.listener.run(host, stop).await;

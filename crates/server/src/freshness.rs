@@ -15,8 +15,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::Request;
 use axum::http::{HeaderName, Uri};
-use axum::middleware::Next;
-use axum::response::Response;
+use memchr::memmem;
 use orrery_storage::Database;
 use tokio::sync::Mutex;
 
@@ -49,7 +48,7 @@ impl Freshness {
     }
 
     /// Waits until a commit is part of the newest state.
-    async fn wait_for(&self, commit: u64) -> Result<(), ServerError> {
+    pub(crate) async fn wait_for(&self, commit: u64) -> Result<(), ServerError> {
         let begun = Instant::now();
         loop {
             let newest = self.database.snapshot().commit();
@@ -71,24 +70,14 @@ impl Freshness {
     }
 }
 
-/// Lets a request pass once the state is there that it asks for.
-pub(crate) async fn after_commit(
-    freshness: Arc<Freshness>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let waited = match asked(&request) {
-        Ok(None) => return next.run(request).await,
-        Ok(Some(commit)) => freshness.wait_for(commit).await,
-        Err(error) => Err(error),
-    };
-    match waited {
-        Ok(()) => next.run(request).await,
-        Err(error) => error.into_response_for(request.headers()),
-    }
+/// Whether a request may ask for a commit.
+pub(crate) fn is_asked(request: &Request) -> bool {
+    let is_in = |query: &str| memmem::find(query.as_bytes(), MIN_COMMIT_PARAMETER.as_bytes());
+    request.headers().contains_key(MIN_COMMIT) || request.uri().query().and_then(is_in).is_some()
 }
 
-fn asked(request: &Request) -> Result<Option<u64>, ServerError> {
+/// The commit that a request asks for.
+pub(crate) fn asked(request: &Request) -> Result<Option<u64>, ServerError> {
     let of_header = request.headers().get(MIN_COMMIT).map(|value| {
         let text = value.to_str().unwrap_or_default();
         parse_commit("header Orrery-Min-Commit", text)
@@ -100,13 +89,7 @@ fn asked(request: &Request) -> Result<Option<u64>, ServerError> {
 }
 
 fn of_address(uri: &Uri) -> Result<Option<u64>, ServerError> {
-    let Some(query) = uri
-        .query()
-        .filter(|query| query.contains(MIN_COMMIT_PARAMETER))
-    else {
-        return Ok(None);
-    };
-    for (name, value) in pairs(query.as_bytes()) {
+    for (name, value) in pairs(uri.query().unwrap_or_default().as_bytes()) {
         if decode_name(name).is_ok_and(|name| name == MIN_COMMIT_PARAMETER) {
             let text = decode_value(MIN_COMMIT_PARAMETER, value)?;
             return parse_commit("parameter `min-commit`", &text).map(Some);

@@ -94,16 +94,16 @@ pub(crate) async fn answer(
     let mut response = match parts.method {
         Method::PUT => {
             address.graph()?;
-            store(state, writes, parts, options, body, &address, true).await?
+            store(state, &writes, parts, options, body, &address, true).await?
         }
-        Method::POST => store(state, writes, parts, options, body, &address, false).await?,
+        Method::POST => store(state, &writes, parts, options, body, &address, false).await?,
         Method::PATCH => {
             options.query.timeout = Some(time.limit);
             options.query.spending = payment.as_ref().map(|it| Arc::clone(it.spending()));
             let asked = (record, payment.clone());
-            patch(state, writes, asked, parts, options, body, &address).await?
+            patch(state, &writes, asked, parts, options, body, &address).await?
         }
-        _ => delete(state, writes, parts, options, &address).await?,
+        _ => delete(state, &writes, parts, options, &address).await?,
     };
     updates::charge(payment.as_deref(), &mut response);
     Ok(response)

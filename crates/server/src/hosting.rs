@@ -7,8 +7,7 @@ use crate::router::graphs_of;
 use crate::state::ServerState;
 use futures::future::BoxFuture;
 use orrery_mapping::TableMappings;
-use orrery_sql::{Host, Turn, Turns};
-use orrery_storage::Writer;
+use orrery_sql::{Host, Turn, Turns, WriterSource};
 use std::sync::Arc;
 
 /// The door before the query threads, as connections see it.
@@ -25,11 +24,12 @@ impl Turns for Door {
 }
 
 /// What a listener works with.
-pub(crate) fn host(state: Arc<ServerState>, writer: Option<Writer>, listens: Listens) -> Host {
+pub(crate) fn host(state: Arc<ServerState>, listens: Listens) -> Host {
+    let seat = Arc::clone(&state.seat);
     Host {
         runtime: Arc::clone(state.engine.runtime()),
         database: Arc::clone(state.engine.database()),
-        writer,
+        writer: WriterSource::Changing(Arc::new(move || seat.writer())),
         foreign: state.options.foreign.clone(),
         mappings: Arc::new(TableMappings::new(
             state.engine.runtime(),

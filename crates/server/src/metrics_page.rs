@@ -156,7 +156,7 @@ fn queries(page: &mut Page, state: &ServerState) {
         "Queries that wait for their turn.",
     )
     .value(admission.waiting());
-    let changes = state.writes.as_ref().map_or(0, |writes| writes.waiting());
+    let changes = state.seat.writes().map_or(0, |writes| writes.waiting());
     page.family(
         "orrery_changes_waiting",
         Gauge,
@@ -353,8 +353,8 @@ fn log(page: &mut Page, state: &ServerState) {
     .durations(&[], &log.syncs().counts());
     page.family("orrery_log_sync_failures_total", Counter, "Those of them that failed; after one, nothing is written until the server is started again.").value(log.failed_syncs());
     let is_writable = state
-        .writes
-        .as_ref()
+        .seat
+        .writes()
         .is_ok_and(|writes| writes.writer().check().is_ok());
     page.family(
         "orrery_writable",
@@ -411,8 +411,8 @@ fn memory(page: &mut Page, state: &ServerState) {
     let runtime = state.engine.runtime();
     let figures = runtime.memory().figures();
     let (bodies, bodies_max) = state
-        .writes
-        .as_ref()
+        .seat
+        .writes()
         .map_or((0, 0), |writes| writes.body_bytes());
     let pools = [
         (

@@ -49,6 +49,10 @@ pub struct ServerOptions {
     pub grace: Duration,
     /// Takes no writes, and leaves the writer's lock to others.
     pub is_read_only: bool,
+    /// Takes the writer's place whenever that is free, and follows whoever has it.
+    pub stands_by: bool,
+    /// Where other servers reach this one; the address that it listens on if not given.
+    pub advertise: Option<String>,
     /// Takes writes also where others than this machine can reach the server.
     pub allow_writes: bool,
     /// `LOAD` of an update may read `file:` IRIs below this directory.
@@ -103,6 +107,8 @@ impl ServerOptions {
             http: HttpOptions::default(),
             grace: Duration::from_secs(10),
             is_read_only: false,
+            stands_by: false,
+            advertise: None,
             allow_writes: false,
             compact_quads: 250_000,
             load_dir: None,

@@ -4,7 +4,6 @@ use crate::hosting::host;
 use crate::metrics::Listens;
 use crate::state::ServerState;
 use orrery_postgres::Listener;
-use orrery_storage::Writer;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -14,7 +13,6 @@ use tokio::task::JoinHandle;
 pub(crate) struct Postgres {
     listener: Listener,
     state: Arc<ServerState>,
-    writer: Option<Writer>,
 }
 
 impl fmt::Debug for Postgres {
@@ -26,12 +24,8 @@ impl fmt::Debug for Postgres {
 }
 
 impl Postgres {
-    pub(crate) fn new(listener: Listener, state: Arc<ServerState>, writer: Option<Writer>) -> Self {
-        Self {
-            listener,
-            state,
-            writer,
-        }
+    pub(crate) fn new(listener: Listener, state: Arc<ServerState>) -> Self {
+        Self { listener, state }
     }
 
     pub(crate) fn local_addr(&self) -> std::io::Result<std::net::SocketAddr> {
@@ -44,7 +38,7 @@ impl Postgres {
             tracing::info!("listening for PostgreSQL's clients on {address}");
         }
         let metrics = Arc::clone(&self.state.metrics);
-        let host = host(self.state, self.writer, Listens::Postgres);
+        let host = host(self.state, Listens::Postgres);
         tokio::spawn(async move {
             let _panics = metrics.watch_panics();
             self.listener.run(host, stop).await;

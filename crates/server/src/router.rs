@@ -22,24 +22,24 @@ use crate::audit::AuditLog;
 use crate::authentication::Authentication;
 use crate::body::{self, Coding};
 use crate::documents::Documents;
+use crate::doorway::Doorway;
 use crate::edge::{self, Edge};
 use crate::errors::ServerError;
 use crate::feeds::Feeds;
-use crate::freshness::{Freshness, after_commit};
 use crate::graph_rules::GraphRules;
 use crate::guard::{HostRule, WriteRule};
 use crate::maintenance::{self, Maintenance};
 use crate::metering::Accounts;
 use crate::metrics::{Listens, Metrics};
-use crate::options::{HttpOptions, compaction_within};
+use crate::options::HttpOptions;
 use crate::paths::{self, method_not_allowed, methods_of};
 use crate::protocol::{self, Operation};
 use crate::query_log::QueryLog;
 use crate::query_threads::QueryThreads;
+use crate::seat::{Elsewhere, Here, Seat};
 use crate::state::ServerState;
 use crate::stream_body::{self};
 use crate::traces::Tracer;
-use crate::writes::Writes;
 use crate::{
     changes, console, description, graphs, health, metrics_page, prefixes, sql, texts, updates,
 };
@@ -51,6 +51,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
 use orrery_joint::{EngineGraphs, Readings};
+use orrery_loader::BackgroundCompaction;
 use orrery_mapping::TableMappings;
 use orrery_sparql::Engine;
 use orrery_sql::{Session, SessionOptions};
@@ -68,8 +69,6 @@ use tower_http::compression::predicate::{NotForContentType, Predicate as _, Size
 /// Answers smaller than this are not worth compressing.
 const GZIP_BYTES_MIN: u64 = 1024;
 
-/// Bodies of requests that change something may together take one part of so many of the memory.
-const BODIES_MEMORY_PART: u64 = 4;
 /// A text up to this length is read where it came in.
 const TEXT_HERE_BYTES_MAX: usize = 64 << 10;
 /// The text of a request, a copy without its escapes, and what is made of it.
@@ -82,6 +81,8 @@ const FETCHES_MAX: usize = 8;
 pub struct Writing {
     /// The writer of the database, or one sentence on why there is none.
     pub writer: Result<Writer, String>,
+    /// What compacts in the background, where the server does that.
+    pub compaction: Option<BackgroundCompaction>,
     /// Where the server listens.
     pub listen: SocketAddr,
     /// Changes are taken wherever it listens.
@@ -134,8 +135,6 @@ pub(crate) fn shared(
         &options.allow_hosts,
     );
     let cores = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
-    let bodies_bytes_max = engine.options().memory_bytes / BODIES_MEMORY_PART;
-    let bulk = compaction_within(engine.options().memory_bytes);
     let query_log = options
         .query_log
         .as_ref()
@@ -175,7 +174,7 @@ pub(crate) fn shared(
         &options.foreign,
     )))
     .with_graphs(Arc::new(graphs_of(&engine, &options)));
-    Ok(Arc::new(ServerState {
+    let state = ServerState {
         is_over,
         engine,
         feeds: Feeds::new(options.feeds_max),
@@ -184,17 +183,7 @@ pub(crate) fn shared(
         fetching: Arc::new(Semaphore::new(FETCHES_MAX)),
         admission: Admission::new(options.queries_running_max, options.queries_waiting_max),
         documents: Arc::new(writing.documents),
-        writes: match writing.writer {
-            Ok(writer) => Ok(Writes::start(
-                writer,
-                options.updates_waiting_max,
-                usize::try_from(bodies_bytes_max).unwrap_or(usize::MAX),
-                bulk,
-                query_threads.handle().clone(),
-                Arc::clone(&metrics),
-            )?),
-            Err(reason) => Err(reason),
-        },
+        seat: Arc::new(Seat::empty(String::new())),
         audit,
         query_log: query_log.map(Arc::new),
         tracer,
@@ -210,7 +199,14 @@ pub(crate) fn shared(
         accounts: Accounts::default(),
         hosts,
         options,
-    }))
+    };
+    match writing.writer {
+        Ok(writer) => state
+            .seat
+            .take(Here::new(state.queue(writer)?, writing.compaction)),
+        Err(reason) => state.seat.leave(Elsewhere::because(reason)),
+    }
+    Ok(Arc::new(state))
 }
 
 /// The paths of the server over that.
@@ -230,7 +226,7 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         running: state.running.clone(),
         tracer: state.tracer.clone(),
     });
-    let freshness = Arc::new(Freshness::new(state.engine.database()));
+    let doorway = Arc::new(Doorway::of(&state));
     Router::new()
         .route("/", known(get(console::page)))
         .route("/console.js", known(get(console::script)))
@@ -272,10 +268,12 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
             edge::around(edge.clone(), request, next)
         }))
         .layer(middleware::from_fn(move |request, next| {
-            after_commit(Arc::clone(&freshness), request, next)
-        }))
-        .layer(middleware::from_fn(move |request, next| {
-            log_access(Arc::clone(&observers), request, next)
+            log_access(
+                Arc::clone(&observers),
+                Some(Arc::clone(&doorway)),
+                request,
+                next,
+            )
         }))
 }
 
@@ -318,7 +316,7 @@ async fn sparql(
                 record.set_query(&update.update);
                 record.set_asked(Kind::Update, &update.update);
                 let writes = state.writes(&parts)?;
-                updates::update(&state, writes, &parts, update).await
+                updates::update(&state, &writes, &parts, update).await
             }
             .await
         }

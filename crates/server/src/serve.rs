@@ -21,7 +21,9 @@ use crate::query_log::QueryLog;
 use crate::query_threads::STACK_BYTES;
 use crate::refusals::Explained;
 use crate::router::{Writing, routes, shared};
+use crate::seat::Seat;
 use crate::stalls::Unstalled;
+use crate::standby::StandBy;
 use crate::tls::{self, SecureClient};
 use crate::traces::Tracer;
 use crate::warming::Warming;
@@ -161,8 +163,7 @@ pub struct Server {
     over: watch::Sender<bool>,
     /// Whether it asks who asks.
     has_users: bool,
-    /// None where the server only reads.
-    compaction: Option<BackgroundCompaction>,
+    seat: Arc<Seat>,
     warming: Warming,
     /// None where nothing is logged.
     query_log: Option<Arc<QueryLog>>,
@@ -197,6 +198,9 @@ impl Server {
         }
         let database = Arc::new(open(&options)?);
         let warming = Warming::start(&database, options.warm_bytes)?;
+        if let (Some(objects), Some(address)) = (&options.objects, own_address(&options)) {
+            objects.set_own_address(address);
+        }
         let writer = writer(&database, &options);
         let background = compaction_options(&options);
         let defaults = EngineOptions::default();
@@ -257,14 +261,21 @@ impl Server {
             None => None,
         };
         let listener = listen(options.listen, "--listen").await?;
-        let sql_writer = writer.as_ref().ok().cloned();
+        let stand_by = options.stands_by.then(|| StandBy {
+            database: Arc::clone(&database),
+            writer: options.writer.clone(),
+            compaction: background.clone(),
+            objects: options.objects.clone(),
+        });
         let compaction = writer
             .as_ref()
             .ok()
             .map(|writer| BackgroundCompaction::start(writer.clone(), background));
         let compaction = compaction.transpose();
+        let compaction = compaction.map_err(|error| ServeError::System(io::Error::other(error)))?;
         let writing = Writing {
             writer,
+            compaction,
             listen: options.listen,
             allow_writes: options.allow_writes,
             documents: Documents::new(options.load_dir, options.load_allow)
@@ -288,10 +299,11 @@ impl Server {
         let admin = admin.zip(options.admin);
         let admin =
             admin.map(|(listener, address)| (listener, admin::routes(Arc::clone(&state), address)));
-        let flight =
-            flight.map(|listener| Flight::new(listener, Arc::clone(&state), sql_writer.clone()));
-        let postgres =
-            postgres.map(|listener| Postgres::new(listener, Arc::clone(&state), sql_writer));
+        let flight = flight.map(|listener| Flight::new(listener, Arc::clone(&state)));
+        let postgres = postgres.map(|listener| Postgres::new(listener, Arc::clone(&state)));
+        if let Some(stand_by) = stand_by {
+            tokio::spawn(stand_by.run(Arc::downgrade(&state)));
+        }
         state.metrics.set_connections_max(options.connections_max);
         if let Some(objects) = options.objects {
             state.metrics.set_objects(objects);
@@ -299,6 +311,7 @@ impl Server {
         Ok(Self {
             database,
             listener,
+            seat: Arc::clone(&state.seat),
             query_log: state.query_log.clone(),
             metrics: Arc::clone(&state.metrics),
             tracer: state.tracer.clone(),
@@ -313,7 +326,6 @@ impl Server {
             flight,
             over,
             has_users,
-            compaction: compaction.map_err(|error| ServeError::System(io::Error::other(error)))?,
             warming,
             tls,
             grace: options.grace,
@@ -438,10 +450,11 @@ impl Server {
         if let Some(tracer) = &self.tracer {
             tracer.finish().await;
         }
-        let background = (self.compaction, self.warming);
+        let (seat, warming) = (self.seat, self.warming);
         let ending = move || {
             // It ends a compaction that is under way, and waits for that.
-            drop(background);
+            seat.close();
+            drop(warming);
             // After all requests: what they have to say is in it.
             if let Some(query_log) = self.query_log {
                 query_log.finish();
@@ -565,6 +578,18 @@ fn bind_process(options: &mut ServerOptions) -> Result<(), ServeError> {
     Ok(())
 }
 
+/// Where other servers reach this one, as far as that is known.
+fn own_address(options: &ServerOptions) -> Option<String> {
+    let listens = options.listen;
+    let is_one = !listens.ip().is_unspecified() && listens.port() != 0;
+    let scheme = match options.tls {
+        Some(_) => "https",
+        None => "http",
+    };
+    let advertised = options.advertise.clone();
+    advertised.or_else(|| is_one.then(|| format!("{scheme}://{listens}")))
+}
+
 /// The writer, or why the server only reads.
 fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, String> {
     if options.is_read_only {
@@ -572,7 +597,10 @@ fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, S
     }
     let writer = database.open_writer(options.writer.clone());
     writer.map_err(|error| {
-        tracing::warn!("serving read-only: {error}");
+        match options.stands_by {
+            true => tracing::info!("standing by: {error}"),
+            false => tracing::warn!("serving read-only: {error}"),
+        }
         error.to_string()
     })
 }

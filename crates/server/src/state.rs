@@ -15,13 +15,14 @@ use crate::media_type;
 use crate::metering::{Accounts, Meter, Payment};
 use crate::metrics::Metrics;
 use crate::negotiate::AcceptedFormats;
-use crate::options::HttpOptions;
+use crate::options::{HttpOptions, compaction_within};
 use crate::output::TimeLimit;
 use crate::parameters::parse_at;
 use crate::protocol::QueryRequest;
 use crate::query_log::{Peer, QueryLog};
 use crate::query_threads::QueryThreads;
 use crate::running_queries::RunningQueries;
+use crate::seat::Seat;
 use crate::stream_body::Job;
 use crate::traces::Tracer;
 use crate::writes::Writes;
@@ -30,10 +31,14 @@ use orrery_sparql::{
     DocumentSource, Engine, MemoryPool, ParsedUpdate, Spending, UpdateOptions, WithinShares,
 };
 use orrery_sql::Session;
-use orrery_storage::Snapshot;
+use orrery_storage::{Snapshot, Writer};
+use std::io;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+/// Bodies of requests that change something may together take one part of so many of the memory.
+const BODIES_MEMORY_PART: u64 = 4;
 
 /// What the handlers share.
 pub(crate) struct ServerState {
@@ -57,7 +62,7 @@ pub(crate) struct ServerState {
     /// Updates whose documents (`LOAD`) are fetched at the same time.
     pub(crate) fetching: Arc<Semaphore>,
     /// Before the query threads, on which changes under way compute.
-    pub(crate) writes: Result<Writes, String>,
+    pub(crate) seat: Arc<Seat>,
     /// None where nobody keeps one.
     pub(crate) audit: Option<Arc<AuditLog>>,
     /// None where nothing is logged.
@@ -77,24 +82,39 @@ impl ServerState {
         Capabilities {
             union_default_graph: self.options.union_default_graph,
             federation: self.engine.options().service.is_some(),
-            update: self.writes.is_ok(),
+            update: self.seat.takes_changes(),
         }
     }
 
     /// The writer's door, for a request that may go through it.
-    pub(crate) fn writes(&self, parts: &Parts) -> Result<&Writes, ServerError> {
+    pub(crate) fn writes(&self, parts: &Parts) -> Result<Arc<Writes>, ServerError> {
         self.write_rule.check(parts, &self.hosts)?;
-        self.writes
-            .as_ref()
-            .map_err(|reason| ServerError::ReadOnly {
-                reason: reason.clone(),
-            })
+        self.seat.writes().map_err(|elsewhere| {
+            let reason = elsewhere.reason;
+            match elsewhere.address {
+                Some(_) => ServerError::NotHere { reason },
+                None => ServerError::ReadOnly { reason },
+            }
+        })
+    }
+
+    /// The queue of changes of a writer.
+    pub(crate) fn queue(&self, writer: Writer) -> io::Result<Writes> {
+        let bodies_bytes_max = self.engine.options().memory_bytes / BODIES_MEMORY_PART;
+        Writes::start(
+            writer,
+            self.options.updates_waiting_max,
+            usize::try_from(bodies_bytes_max).unwrap_or(usize::MAX),
+            compaction_within(self.engine.options().memory_bytes),
+            self.query_threads.handle().clone(),
+            Arc::clone(&self.metrics),
+        )
     }
 
     /// How large the body of a request to `/sparql` may be: an update may be long, a query not.
     pub(crate) fn body_limit(&self, parts: &Parts) -> usize {
         let is_query = media_type::is_body(&parts.headers, "application/sparql-query");
-        let may_update = parts.method == Method::POST && self.writes.is_ok() && !is_query;
+        let may_update = parts.method == Method::POST && self.seat.takes_changes() && !is_query;
         if may_update {
             self.options.update_bytes_max
         } else {
@@ -106,7 +126,7 @@ impl ServerState {
     pub(crate) async fn update_room(
         &self,
         parts: &Parts,
-    ) -> Result<Option<SemaphorePermit<'_>>, ServerError> {
+    ) -> Result<Option<OwnedSemaphorePermit>, ServerError> {
         self.room(parts, self.body_limit(parts)).await
     }
 
@@ -115,9 +135,9 @@ impl ServerState {
         &self,
         parts: &Parts,
         limit_bytes: usize,
-    ) -> Result<Option<SemaphorePermit<'_>>, ServerError> {
+    ) -> Result<Option<OwnedSemaphorePermit>, ServerError> {
         let bytes = body_bytes(parts, limit_bytes);
-        match &self.writes {
+        match self.seat.writes() {
             Ok(writes) if bytes > self.options.body_bytes_max => {
                 Ok(Some(writes.body_room(bytes).await?))
             }

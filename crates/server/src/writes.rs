@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 /// Stack of the writing thread: plans are as deep as on the query threads.
 const STACK_BYTES: usize = 16 << 20;
@@ -74,7 +74,7 @@ pub(crate) struct Writes {
     /// Until the server stops.
     jobs: Option<mpsc::Sender<Job>>,
     jobs_max: usize,
-    bodies: Semaphore,
+    bodies: Arc<Semaphore>,
     body_units_max: u32,
     writer: Writer,
     /// Disconnected when both threads have ended.
@@ -121,7 +121,7 @@ impl Writes {
         Ok(Self {
             jobs: Some(jobs),
             jobs_max,
-            bodies: Semaphore::new(body_units_max as usize),
+            bodies: Arc::new(Semaphore::new(body_units_max as usize)),
             body_units_max,
             writer,
             ended: Mutex::new(ended),
@@ -148,10 +148,13 @@ impl Writes {
     }
 
     /// Room for the body of a request; waits until there is.
-    pub(crate) async fn body_room(&self, bytes: usize) -> Result<SemaphorePermit<'_>, ServerError> {
+    pub(crate) async fn body_room(
+        &self,
+        bytes: usize,
+    ) -> Result<OwnedSemaphorePermit, ServerError> {
         let units = u32::try_from(bytes / BODY_UNIT_BYTES + 1).unwrap_or(u32::MAX);
-        self.bodies
-            .acquire_many(units.min(self.body_units_max))
+        Arc::clone(&self.bodies)
+            .acquire_many_owned(units.min(self.body_units_max))
             .await
             .map_err(|_closed| ServerError::Stopping)
     }

@@ -57,7 +57,7 @@ impl Engine {
                 )));
             }
             if view.snapshot().is_far() {
-                parse::constants::look_up(&read.query(), view.snapshot());
+                parse::constants::look_up(&read.query(), &view);
             }
             Ok(read)
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
-use orrery_storage::{Database, Writer};
+use orrery_storage::Database;
 use tokio::runtime::Handle;
 
 use crate::connections::Connections;
@@ -14,6 +14,7 @@ use crate::mapped::GraphMappings;
 use crate::turns::Turns;
 use crate::users::Users;
 use crate::watch::Watch;
+use crate::writer_source::WriterSource;
 
 /// What sessions are made of, and where they compute.
 #[derive(Clone)]
@@ -22,8 +23,8 @@ pub struct Host {
     pub runtime: Arc<Runtime>,
     /// The database.
     pub database: Arc<Database>,
-    /// None where the server only reads.
-    pub writer: Option<Writer>,
+    /// Who writes, if anybody does.
+    pub writer: WriterSource,
     /// Where `sparql('...')` and `quads` come from.
     pub graphs: Arc<dyn GraphSource>,
     /// Graphs out of tables.

@@ -97,6 +97,7 @@ mod value_bytes;
 mod values;
 mod watch;
 mod words;
+mod writer_source;
 
 pub use catalog::catalog;
 pub use committing::{Begun, Committing};
@@ -138,3 +139,4 @@ pub use users::{
 pub use value_bytes::bytes_of_values;
 pub use values::ValueTexts;
 pub use watch::{Ending, Watch, Watchable, Watched};
+pub use writer_source::WriterSource;

@@ -46,6 +46,7 @@ use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
 use crate::transaction::{Answer, AtWork, Block, TransactionStatus, watch};
 use crate::users::{AnswerMax, RuledScope};
+use crate::writer_source::WriterSource;
 use crate::{Error, Result, SqlState, changes, definitions, mapped};
 
 /// Settings of a session.
@@ -80,7 +81,7 @@ impl Default for SessionOptions {
 pub struct Session {
     pub(crate) state: SessionState,
     database: Arc<Database>,
-    writer: Option<Writer>,
+    writer: WriterSource,
     pub(crate) options: SessionOptions,
     pub(crate) block: Arc<Mutex<Block>>,
     pub(crate) settings: Arc<Mutex<Settings>>,
@@ -133,7 +134,7 @@ impl Session {
             .set_extension(SessionFacts::new(&settings, &options.user));
         Self {
             database,
-            writer,
+            writer: WriterSource::Fixed(writer),
             options,
             block: Arc::default(),
             settings,
@@ -150,6 +151,13 @@ impl Session {
             ruled: None,
             answer_max: None,
         }
+    }
+
+    /// The same whose writer comes from there.
+    #[must_use]
+    pub fn with_writer_of(mut self, source: WriterSource) -> Self {
+        self.writer = source;
+        self
     }
 
     /// The same that reads `sparql('...')` and `quads` from this source; without one there are neither.
@@ -592,7 +600,7 @@ impl Session {
             return Arc::clone(ruled.state());
         }
         // Where another process writes, this one follows it.
-        if self.writer.is_none()
+        if self.writer.writer().is_none()
             && let Err(error) = self.database.refresh()
         {
             tracing::warn!("what was committed meanwhile cannot be read: {error}");
@@ -631,7 +639,7 @@ impl Session {
     }
 
     fn old_states(&self) -> OldStates {
-        OldStates::new(&self.database, self.writer.is_none())
+        OldStates::new(&self.database, self.writer.writer().is_none())
     }
 
     async fn query(&self, statement: Parsed, text: &str) -> Result<Outcome> {

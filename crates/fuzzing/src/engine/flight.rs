@@ -3,14 +3,14 @@
 use std::sync::LazyLock;
 
 use orrery_flight::fuzzing::Called;
-use orrery_sql::Host;
+use orrery_sql::{Host, WriterSource};
 
 use super::house::house;
 
 static CALLED: LazyLock<Called> = LazyLock::new(|| {
     // It only reads: what one call changed, the next one would find.
     let host = Host {
-        writer: None,
+        writer: WriterSource::Fixed(None),
         ..house().host()
     };
     match Called::new(host) {

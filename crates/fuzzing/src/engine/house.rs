@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use orrery_joint::EngineGraphs;
 use orrery_mapping::TableMappings;
 use orrery_sparql::{Engine, EngineOptions};
-use orrery_sql::{ForeignAccess, Host, Session, SessionOptions, Turn, Turns};
+use orrery_sql::{ForeignAccess, Host, Session, SessionOptions, Turn, Turns, WriterSource};
 use orrery_storage::io::FileSystem;
 use orrery_storage::io::testing::RecordingFileSystem;
 use orrery_storage::{Writer, WriterOptions, build_small_with};
@@ -110,7 +110,7 @@ impl House {
         Host {
             runtime: Arc::clone(self.engine.runtime()),
             database: Arc::clone(self.engine.database()),
-            writer: Some(self.writer.clone()),
+            writer: WriterSource::Fixed(Some(self.writer.clone())),
             graphs: Arc::new(EngineGraphs::new(Arc::clone(&self.engine))),
             mappings: Arc::new(TableMappings::new(self.engine.runtime(), &foreign)),
             foreign,

@@ -10,7 +10,7 @@ use super::query::{EndpointArguments, LoadSourceArguments};
 use super::query_log::QueryLogArguments;
 use super::vouching::{OidcArguments, TlsArguments};
 use super::watching::WatchingArguments;
-use crate::units::{Bytes, Seconds, listen_address};
+use crate::units::{Bytes, Seconds, listen_address, server_address};
 
 #[derive(Args)]
 pub(crate) struct ServeArguments {
@@ -68,6 +68,13 @@ pub(crate) struct ServerArguments {
     /// Take no updates; another process may write the database meanwhile
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Write whenever nobody else does, and follow whoever does: with several such servers of one database one writes, and another takes its place when it ends. Where
+    /// the database is in an object store, changes that come to the others are forwarded
+    #[arg(long, conflicts_with = "read_only")]
+    pub(crate) stand_by: bool,
+    /// Where others reach this server to forward changes to it, such as http://10.0.0.7:7878; the address that it listens on if not given
+    #[arg(long, value_name = "URL", value_parser = server_address)]
+    pub(crate) advertise: Option<String>,
     /// Take updates also when listening beyond this machine from everybody, where the database has no users: only behind a proxy that knows who asks
     #[arg(long, conflicts_with = "read_only")]
     pub(crate) allow_writes: bool,

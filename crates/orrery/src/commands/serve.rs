@@ -45,6 +45,8 @@ pub(crate) fn options(
     let query_bytes_max = arguments.query_bytes_max.in_memory();
     Ok(ServerOptions {
         is_read_only: arguments.read_only,
+        stands_by: arguments.stand_by,
+        advertise: arguments.advertise.clone(),
         allow_writes: arguments.allow_writes,
         auth: arguments
             .auth

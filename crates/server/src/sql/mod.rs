@@ -123,9 +123,9 @@ async fn answer(
 /// Texts are taken as long as SQL takes them, where the server takes bodies of that length.
 fn body_limit(state: &ServerState) -> usize {
     let options = &state.options;
-    let bytes_max = match state.writes {
-        Ok(_) => options.update_bytes_max,
-        Err(_) => options.body_bytes_max,
+    let bytes_max = match state.seat.takes_changes() {
+        true => options.update_bytes_max,
+        false => options.body_bytes_max,
     };
     bytes_max.min(SQL_BYTES_MAX * FORM_BYTES_PER_BYTE)
 }

@@ -168,9 +168,10 @@ impl Session {
         let block = self.block.lock();
         let is_read_only = self.settings.lock().is_on("default_transaction_read_only");
         // A unit brings its transaction.
-        let may_write = self.writer.is_some() || block.holds_turn();
+        let writer = self.writer.writer();
+        let may_write = writer.is_some() || block.holds_turn();
         match block.is_read_only() || is_read_only || !may_write {
-            false => Ok(self.writer.clone()),
+            false => Ok(writer),
             true => Err(Error::new(
                 SqlState::ReadOnlySqlTransaction,
                 format!("cannot execute {} in a read-only transaction", what()),

@@ -1,0 +1,294 @@
+//! Changes that come to a server which does not write go to the one that does.
+//!
+//! ```text
+//! PUT, PATCH, DELETE; POST to paths that only change ── as they come ──────────────> the writer
+//! POST /sql, POST /sparql that is no plain query ── held ── handler ── "not here" ──> the writer
+//! ```
+//!
+//! The request goes on as it came, with its credentials: the writer asks who asks. What it answers is given back once this server has the commit, too, so
+//! that who goes on reading here sees what they wrote. A request that was forwarded once is not forwarded again.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use futures::{StreamExt as _, TryStreamExt as _};
+
+use crate::errors::ServerError;
+use crate::freshness::Freshness;
+use crate::media_type;
+use crate::paths;
+use crate::seat::Seat;
+
+/// Says that a request comes from a server, not from its client.
+const FORWARDED: HeaderName = HeaderName::from_static("orrery-forwarded");
+/// What concerns one connection, RFC 9110, 7.6.1.
+const OF_CONNECTION: [HeaderName; 7] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    header::PROXY_AUTHENTICATE,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+/// How long an answer waits for its commit to come here.
+const OWN_COMMIT_WAIT: Duration = Duration::from_secs(2);
+const CONNECT_WAIT: Duration = Duration::from_secs(2);
+/// So much of a body is held, in case it has to be sent twice.
+const HELD_BYTES_MAX: usize = 1 << 20;
+
+/// In the extensions of an answer: it is one of who does not write, and nothing was done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NotHere;
+
+/// What forwards.
+#[derive(Debug)]
+pub(crate) struct Forward {
+    seat: Arc<Seat>,
+    freshness: Arc<Freshness>,
+    client: OnceLock<reqwest::Client>,
+}
+
+impl Forward {
+    pub(crate) fn new(seat: &Arc<Seat>, freshness: &Arc<Freshness>) -> Self {
+        Self {
+            seat: Arc::clone(seat),
+            freshness: Arc::clone(freshness),
+            client: OnceLock::new(),
+        }
+    }
+
+    /// Made at the first need: most servers never forward anything.
+    fn client(&self) -> reqwest::Result<&reqwest::Client> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT_WAIT)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .build()?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// Where a request has to go that may change something, if it is not to this server.
+    pub(crate) fn address_for(&self, request: &Request) -> Option<String> {
+        let is_for_here = || request.headers().contains_key(FORWARDED);
+        self.seat.address().filter(|_| !is_for_here())
+    }
+
+    /// Lets a request pass that is for this server, and sends it to the writer if it is not.
+    pub(crate) async fn to_the_writer(
+        &self,
+        address: &str,
+        request: Request,
+        next: Next,
+    ) -> Response {
+        match kind(&request) {
+            Kind::Read => next.run(request).await,
+            Kind::Change => {
+                let (parts, body) = request.into_parts();
+                let body = reqwest::Body::wrap_stream(body.into_data_stream());
+                self.send(address, parts, body).await
+            }
+            Kind::Perhaps => {
+                let (parts, body) = request.into_parts();
+                let (held, rest) = match held(body).await {
+                    Ok(held) => held,
+                    Err(error) => return error.into_response_for(&parts.headers),
+                };
+                if let Some(rest) = rest {
+                    // Long texts are mostly changes, and the writer can read as well.
+                    let held = futures::stream::once(async { Ok(held) });
+                    let body = reqwest::Body::wrap_stream(held.chain(rest));
+                    return self.send(address, parts, body).await;
+                }
+                let mut first = Request::new(Body::from(held.clone()));
+                first.method_mut().clone_from(&parts.method);
+                first.uri_mut().clone_from(&parts.uri);
+                *first.version_mut() = parts.version;
+                first.headers_mut().clone_from(&parts.headers);
+                first.extensions_mut().clone_from(&parts.extensions);
+                let answer = next.run(first).await;
+                match answer.extensions().get::<NotHere>() {
+                    None => answer,
+                    Some(NotHere) => self.send(address, parts, held.into()).await,
+                }
+            }
+        }
+    }
+
+    async fn send(&self, address: &str, parts: Parts, body: reqwest::Body) -> Response {
+        match self.answer(address, &parts, body).await {
+            Ok(response) => response,
+            Err(error) => error.into_response_for(&parts.headers),
+        }
+    }
+
+    async fn answer(
+        &self,
+        address: &str,
+        parts: &Parts,
+        body: reqwest::Body,
+    ) -> Result<Response, ServerError> {
+        let failed = |error: reqwest::Error| ServerError::WriterAway {
+            address: address.to_owned(),
+            reason: root_cause(&error),
+        };
+        let mut headers = parts.headers.clone();
+        leave_out_connection(&mut headers);
+        headers.insert(FORWARDED, HeaderValue::from_static("1"));
+        let client = self.client().map_err(failed)?;
+        let request = client
+            .request(parts.method.clone(), url(address, &parts.uri))
+            .headers(headers)
+            .body(body);
+        let answer = request.send().await.map_err(failed)?;
+        if let Some(commit) = commit_of(answer.headers()) {
+            // That it is not here in time does the change no harm.
+            let here = self.freshness.wait_for(commit);
+            let _ignored = tokio::time::timeout(OWN_COMMIT_WAIT, here).await;
+        }
+        let mut response = Response::builder().status(answer.status());
+        if let Some(headers) = response.headers_mut() {
+            headers.clone_from(answer.headers());
+            leave_out_connection(headers);
+        }
+        let body = Body::from_stream(answer.bytes_stream().map_err(std::io::Error::other));
+        response.body(body).map_err(|error| ServerError::Internal {
+            message: error.to_string(),
+        })
+    }
+}
+
+/// The beginning of a body, and what follows where that is not all.
+async fn held(body: Body) -> Result<(Bytes, Option<BodyDataStream>), ServerError> {
+    let mut rest = body.into_data_stream();
+    let mut held = BytesMut::new();
+    while held.len() <= HELD_BYTES_MAX {
+        match rest.try_next().await {
+            Ok(Some(more)) => held.extend_from_slice(&more),
+            Ok(None) => return Ok((held.freeze(), None)),
+            Err(error) => {
+                return Err(ServerError::bad_request(format!(
+                    "the request's body broke off: {error}"
+                )));
+            }
+        }
+    }
+    Ok((held.freeze(), Some(rest)))
+}
+
+/// What a request is, as far as its head says.
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Change,
+    Perhaps,
+}
+
+fn kind(request: &Request) -> Kind {
+    let path = request.uri().path();
+    match *request.method() {
+        Method::GET | Method::HEAD | Method::OPTIONS => Kind::Read,
+        Method::POST if path == "/explain" => Kind::Read,
+        Method::POST if path == "/sql" => Kind::Perhaps,
+        Method::POST if path == "/sparql" || path == "/sparql/" => {
+            let is = |essence| media_type::is_body(request.headers(), essence);
+            match () {
+                () if is("application/sparql-query") => Kind::Read,
+                () if is("application/sparql-update") => Kind::Change,
+                () => Kind::Perhaps,
+            }
+        }
+        _ if paths::methods_of(path).is_none() => Kind::Read,
+        _ => Kind::Change,
+    }
+}
+
+fn url(address: &str, uri: &Uri) -> String {
+    let rest = uri.path_and_query().map_or("/", |rest| rest.as_str());
+    format!("{}{rest}", address.trim_end_matches('/'))
+}
+
+fn leave_out_connection(headers: &mut HeaderMap) {
+    for name in &OF_CONNECTION {
+        headers.remove(name);
+    }
+}
+
+/// The commit that an answer to a change names.
+fn commit_of(headers: &HeaderMap) -> Option<u64> {
+    let tag = headers.get(header::ETAG)?.to_str().ok()?;
+    tag.trim_matches('"').parse().ok()
+}
+
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(below) = cause.source() {
+        cause = below;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(method: Method, address: &str, content_type: &str) -> Kind {
+        let request = Request::builder()
+            .method(method)
+            .uri(address)
+            .header(header::CONTENT_TYPE, content_type);
+        kind(&request.body(Body::empty()).unwrap())
+    }
+
+    #[test]
+    fn what_only_reads_stays_and_what_only_changes_goes() {
+        let form = "application/x-www-form-urlencoded";
+        for (method, address, content_type, expected) in [
+            (Method::GET, "/sparql?query=x", "", Kind::Read),
+            (
+                Method::POST,
+                "/sparql",
+                "application/sparql-query",
+                Kind::Read,
+            ),
+            (
+                Method::POST,
+                "/sparql?min-commit=3",
+                "application/sparql-update; charset=utf-8",
+                Kind::Change,
+            ),
+            (Method::POST, "/sparql/", form, Kind::Perhaps),
+            (Method::POST, "/explain", form, Kind::Read),
+            (Method::POST, "/sql", "application/sql", Kind::Perhaps),
+            (Method::PUT, "/graphs/a/b", "text/turtle", Kind::Change),
+            (Method::GET, "/graphs/a/b", "", Kind::Read),
+            (Method::DELETE, "/text", "", Kind::Change),
+            (Method::POST, "/compact", "", Kind::Change),
+            (Method::POST, "/nowhere", "", Kind::Read),
+        ] {
+            let found = of(method.clone(), address, content_type);
+            assert_eq!(found, expected, "{method} {address} {content_type}");
+        }
+    }
+
+    #[test]
+    fn the_commit_of_an_answer_is_that_of_a_change() {
+        let of = |tag: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ETAG, HeaderValue::from_static(tag));
+            commit_of(&headers)
+        };
+        assert_eq!(of("\"17\""), Some(17));
+        assert_eq!(of("\"17-turtle-62a\""), None);
+    }
+}

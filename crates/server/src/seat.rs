@@ -1,0 +1,133 @@
+//! Who writes the database: this server, or another. It may change while the server runs.
+//!
+//! ```text
+//! stand-by ── takes the writer's lock ──> Here: the queue of changes, compaction in the background
+//!          <── another has taken over ──  Elsewhere: why, and where changes are forwarded to
+//! ```
+//!
+//! Requests that change something take what is there when they come: a change that waits in the queue of a writer whose turn is over
+//! fails, and says so.
+
+use std::sync::Arc;
+
+use orrery_loader::BackgroundCompaction;
+use orrery_storage::Writer;
+use parking_lot::RwLock;
+
+use crate::writes::Writes;
+
+/// The place of the writer.
+#[derive(Debug)]
+pub(crate) struct Seat(RwLock<State>);
+
+#[derive(Debug)]
+struct State {
+    taken: Taken,
+    /// Whether nobody takes it any more.
+    is_closed: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Taken {
+    Here(Arc<Here>),
+    Elsewhere(Elsewhere),
+}
+
+/// What goes with the writer.
+#[derive(Debug)]
+pub(crate) struct Here {
+    /// Ended before the queue: it is no change that anybody waits for.
+    _compaction: Option<BackgroundCompaction>,
+    writes: Arc<Writes>,
+}
+
+/// Why this server does not write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Elsewhere {
+    /// One sentence.
+    pub(crate) reason: String,
+    /// The server that does, where that is known.
+    pub(crate) address: Option<String>,
+}
+
+impl Here {
+    pub(crate) fn new(writes: Writes, compaction: Option<BackgroundCompaction>) -> Self {
+        Self {
+            _compaction: compaction,
+            writes: Arc::new(writes),
+        }
+    }
+}
+
+impl Elsewhere {
+    /// Nobody is known who writes.
+    pub(crate) fn because(reason: String) -> Self {
+        let address = None;
+        Self { reason, address }
+    }
+}
+
+impl Seat {
+    /// Not taken.
+    pub(crate) fn empty(reason: String) -> Self {
+        let taken = Taken::Elsewhere(Elsewhere::because(reason));
+        let is_closed = false;
+        Self(RwLock::new(State { taken, is_closed }))
+    }
+
+    /// The queue of changes, or why there is none.
+    pub(crate) fn writes(&self) -> Result<Arc<Writes>, Elsewhere> {
+        match &self.0.read().taken {
+            Taken::Here(here) => Ok(Arc::clone(&here.writes)),
+            Taken::Elsewhere(elsewhere) => Err(elsewhere.clone()),
+        }
+    }
+
+    /// The writer, for connections that begin now.
+    pub(crate) fn writer(&self) -> Option<Writer> {
+        self.writes().ok().map(|writes| writes.writer().clone())
+    }
+
+    /// Whether changes are made for those who ask here, by whomever.
+    pub(crate) fn takes_changes(&self) -> bool {
+        match &self.0.read().taken {
+            Taken::Here(_) => true,
+            Taken::Elsewhere(elsewhere) => elsewhere.address.is_some(),
+        }
+    }
+
+    /// Where changes are forwarded to.
+    pub(crate) fn address(&self) -> Option<String> {
+        match &self.0.read().taken {
+            Taken::Here(_) => None,
+            Taken::Elsewhere(elsewhere) => elsewhere.address.clone(),
+        }
+    }
+
+    /// Takes it; nothing comes of that once it is closed.
+    pub(crate) fn take(&self, here: Here) {
+        self.set(Taken::Here(Arc::new(here)));
+    }
+
+    /// Leaves it, or says anew who has it. Returns once changes that are under way have ended.
+    pub(crate) fn leave(&self, elsewhere: Elsewhere) {
+        self.set(Taken::Elsewhere(elsewhere));
+    }
+
+    /// Leaves it for good.
+    pub(crate) fn close(&self) {
+        self.0.write().is_closed = true;
+        self.set(Taken::Elsewhere(Elsewhere::because("it stops".to_owned())));
+    }
+
+    fn set(&self, taken: Taken) {
+        let mut state = self.0.write();
+        let before = match (&taken, state.is_closed) {
+            (Taken::Here(_), true) => taken,
+            _ => std::mem::replace(&mut state.taken, taken),
+        };
+        drop(state);
+        // Outside of the lock: it waits.
+        drop(before);
+    }
+}

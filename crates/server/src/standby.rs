@@ -1,0 +1,100 @@
+//! Standing by: a server that follows takes the writer's place when that is free.
+//!
+//! ```text
+//! every second:    is the place ours?  yes: can the writer still write?  no: leave it
+//!                                      no:  try the lock  ── ours ──> queue of changes, compaction
+//!                                                         ── another's ──> where that one is, for changes that come here
+//! ```
+//!
+//! The lock decides who writes, see `orrery_objects`: whoever takes it after its holder was taken for dead finds all that was acknowledged, and nothing of the
+//! other is acknowledged after that.
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use orrery_loader::{BackgroundCompaction, BackgroundOptions};
+use orrery_objects::ObjectFileSystem;
+use orrery_storage::{Database, Error, Writer, WriterOptions};
+
+use crate::seat::{Elsewhere, Here};
+use crate::state::ServerState;
+
+/// How often it is looked whether the place is free, and in an object store, where each look is three requests.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOK_IN_STORE_EVERY: Duration = Duration::from_secs(3);
+
+/// What a server needs to take the writer's place.
+#[derive(Debug)]
+pub(crate) struct StandBy {
+    pub(crate) database: Arc<Database>,
+    pub(crate) writer: WriterOptions,
+    pub(crate) compaction: BackgroundOptions,
+    /// What knows where the writer is, if anything does.
+    pub(crate) objects: Option<Arc<ObjectFileSystem>>,
+}
+
+impl StandBy {
+    /// Looks again and again, for as long as the server lives.
+    pub(crate) async fn run(self, state: Weak<ServerState>) {
+        let this = Arc::new(self);
+        let mut period = tokio::time::interval(match this.objects {
+            Some(_) => LOOK_IN_STORE_EVERY,
+            None => LOOK_EVERY,
+        });
+        period.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            period.tick().await;
+            let Some(state) = state.upgrade() else { return };
+            let this = Arc::clone(&this);
+            if let Err(error) = tokio::task::spawn_blocking(move || this.look(&state)).await {
+                tracing::error!("looking whether the writer's place is free failed: {error}");
+            }
+        }
+    }
+
+    fn look(&self, state: &Arc<ServerState>) {
+        if let Some(writer) = state.seat.writer() {
+            let Err(error) = writer.check() else { return };
+            // Before anything is dropped: the last clone of it ends the writing.
+            drop(writer);
+            tracing::warn!("this server writes no more, and follows: {error}");
+            state.seat.leave(self.elsewhere(error.to_string()));
+            return;
+        }
+        match self.database.open_writer(self.writer.clone()) {
+            Ok(writer) => match self.begin(writer, state) {
+                Ok(here) => {
+                    state.seat.take(here);
+                    tracing::info!("this server writes from now on");
+                }
+                Err(error) => {
+                    tracing::error!("this server could write, and cannot: {error}");
+                    state.seat.leave(self.elsewhere(error.to_string()));
+                }
+            },
+            Err(error) => {
+                let is_held = matches!(error, Error::Locked { .. });
+                let elsewhere = self.elsewhere(error.to_string());
+                if !is_held {
+                    tracing::warn!("the writer's place cannot be taken: {error}");
+                }
+                state.seat.leave(elsewhere);
+            }
+        }
+    }
+
+    fn begin(&self, writer: Writer, state: &Arc<ServerState>) -> io::Result<Here> {
+        let compaction = BackgroundCompaction::start(writer.clone(), self.compaction.clone());
+        let compaction = compaction.map_err(io::Error::other)?;
+        Ok(Here::new(state.queue(writer)?, Some(compaction)))
+    }
+
+    fn elsewhere(&self, reason: String) -> Elsewhere {
+        let objects = self.objects.as_ref();
+        Elsewhere {
+            address: objects.and_then(|objects| objects.writer_address()),
+            reason: format!("it stands by: {reason}"),
+        }
+    }
+}
