@@ -167,8 +167,9 @@ impl ObjectFileSystem {
             Place::Inside(relative) => relative,
         };
         match self.need_entry(&relative, path, "open")? {
-            Entry::Staged(staged) => LocalFileSystem.open_at(&staged, offset),
-            Entry::File(_) => Ok(Box::new(BytesReader::new(self.map(path)?, offset))),
+            Entry::Staged(_) | Entry::File(_) => {
+                Ok(Box::new(BytesReader::new(self.map(path)?, offset)))
+            }
             Entry::Log(id) => {
                 let image = self.inner.image(&id);
                 Ok(Box::new(LogBytes {
@@ -238,7 +239,8 @@ impl FileSystem for ObjectFileSystem {
             Place::Inside(relative) => relative,
         };
         match self.need_entry(&relative, path, "open")? {
-            Entry::Staged(staged) => LocalFileSystem.map(&staged),
+            // With its sync the local file becomes the cache's, which may make holes in it. So no mapping of it may be left.
+            Entry::Staged(staged) => LocalFileSystem.read(&staged).map(FileBytes::from),
             Entry::File(file) if file.bytes == 0 => Ok(FileBytes::from(Vec::new())),
             Entry::File(file) => self.inner.cache.map(&file.key, file.bytes),
             Entry::Log(_) => self.read(path).map(FileBytes::from),

@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use parking_lot::{Mutex, RwLock};
 use rustix::fs::{Advice, FallocateFlags};
 
-use super::flight::Flights;
+use super::flight::Flight;
 use super::means::Means;
 use super::pieces::{
     Extent, PIECE_BYTES, PIECES_PER_EXTENT, Pieces, by_extent, bytes_of, extents_in, pieces_of,
-    runs,
+    runs, size_of,
 };
 use super::sums::{Header, Record, Sums};
 
@@ -38,7 +38,7 @@ pub(super) struct CacheFile {
     pub(super) number: u64,
     pub(super) means: Arc<Means>,
     /// What is on its way.
-    pub(super) flights: Mutex<Flights>,
+    pub(super) flights: Mutex<Vec<Flight>>,
     pub(super) extents: Box<[Extent]>,
     data: File,
     data_path: PathBuf,
@@ -440,11 +440,6 @@ fn note_sums(record: &mut Record, run: &Pieces, bytes: &[u8]) {
     for (piece, part) in run.clone().zip(bytes.chunks(PIECE_BYTES as usize)) {
         record.sums[(piece % PIECES_PER_EXTENT) as usize] = crc32c::crc32c(part);
     }
-}
-
-/// Bytes that pieces of an extent take up.
-pub(super) fn size_of(mask: u64) -> u64 {
-    u64::from(mask.count_ones()) * PIECE_BYTES
 }
 
 /// What a file takes up on the disk.

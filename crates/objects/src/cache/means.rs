@@ -1,5 +1,6 @@
 //! What all cached files share: where bytes come from, how many requests run at once, how much space there is, and the counts.
 
+use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -9,9 +10,8 @@ use orrery_storage::Error;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use super::Origin;
 use super::directory::Home;
-use super::room::Room;
+use super::origin::Origin;
 
 /// Requests at once for those who wait.
 const REQUESTS_AT_ONCE: usize = 16;
@@ -40,7 +40,19 @@ pub(super) struct Means {
     tick: AtomicU32,
     pub(super) counters: Counters,
     /// Who makes room; gone when the cache is closed.
-    room: OnceLock<Weak<Room>>,
+    room: OnceLock<Weak<dyn MakesRoom>>,
+}
+
+/// Who can make room, as the files of a cache see it.
+pub(super) trait MakesRoom: Debug + Send + Sync {
+    /// Makes room for bytes that come, as far as there is something that can go.
+    fn make(&self, incoming: u64);
+
+    /// Frees bytes, whatever the limit is.
+    fn free(&self, bytes: u64);
+
+    /// There may be something that can go which could not before.
+    fn note_change(&self);
 }
 
 /// What happened so far.
@@ -89,8 +101,14 @@ impl Means {
     }
 
     /// Names who makes room.
-    pub(super) fn set_room(&self, room: &Arc<Room>) {
-        let _already_set = self.room.set(Arc::downgrade(room));
+    pub(super) fn set_room<R: MakesRoom + 'static>(&self, room: &Arc<R>) {
+        let room: Weak<R> = Arc::downgrade(room);
+        let _already_set = self.room.set(room);
+    }
+
+    /// Who makes room, unless the cache is closed.
+    fn room(&self) -> Option<Arc<dyn MakesRoom>> {
+        self.room.get().and_then(Weak::upgrade)
     }
 
     #[inline]
@@ -129,7 +147,7 @@ impl Means {
     /// Makes room for bytes, as far as there is something that can go.
     pub(super) fn make_room(&self, incoming: u64) {
         if self.is_short(incoming)
-            && let Some(room) = self.room.get().and_then(Weak::upgrade)
+            && let Some(room) = self.room()
         {
             room.make(incoming);
         }
@@ -137,14 +155,14 @@ impl Means {
 
     /// Frees so many bytes on the disk, which is full before the limit is reached.
     pub(super) fn free(&self, bytes: u64) {
-        if let Some(room) = self.room.get().and_then(Weak::upgrade) {
+        if let Some(room) = self.room() {
             room.free(bytes);
         }
     }
 
     /// Nobody has a file mapped any more: there may be something that can go.
     pub(super) fn note_unmapped(&self) {
-        if let Some(room) = self.room.get().and_then(Weak::upgrade) {
+        if let Some(room) = self.room() {
             room.note_change();
         }
     }

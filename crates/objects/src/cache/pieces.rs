@@ -37,6 +37,11 @@ pub(super) fn bytes_of(pieces: &Pieces, file_bytes: u64) -> Range<u64> {
     pieces.start * PIECE_BYTES..(pieces.end * PIECE_BYTES).min(file_bytes)
 }
 
+/// Bytes that pieces of an extent take up.
+pub(super) fn size_of(mask: u64) -> u64 {
+    u64::from(mask.count_ones()) * PIECE_BYTES
+}
+
 /// Number of extents in a file of a length.
 pub(super) fn extents_in(file_bytes: u64) -> u64 {
     file_bytes.div_ceil(EXTENT_BYTES)
@@ -231,6 +236,7 @@ mod tests {
         assert_eq!(extent.ready(), 0b001);
         assert!(!extent.touch(0b010, 1));
     }
+
     #[test]
     fn a_piece_is_taken_away_or_is_there_for_who_asks_at_the_same_time() {
         let extents: Vec<Extent> = (0..20_000).map(|_| Extent::default()).collect();

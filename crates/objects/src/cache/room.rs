@@ -27,8 +27,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::file::{CacheFile, size_of};
-use super::means::Means;
+use super::file::CacheFile;
+use super::means::{MakesRoom, Means};
+use super::pieces::size_of;
 use super::sums::Header;
 
 /// What is evicted at once, so that it is not done for every piece that comes, as a part of the limit.
@@ -88,8 +89,7 @@ struct Pinned {
 impl Room {
     /// The files that an earlier process has left in the directory.
     pub(super) fn open(means: Arc<Means>) -> io::Result<Self> {
-        let mut numbers = means.home.numbers()?;
-        numbers.sort_unstable();
+        let numbers = means.home.numbers()?;
         let next_number = numbers.last().map_or(1, |last| last + 1);
         let mut state = State::default();
         for number in numbers {
@@ -226,42 +226,6 @@ impl Room {
         keys
     }
 
-    /// Makes room for bytes that come, as far as there is something that can go.
-    pub(super) fn make(&self, incoming: u64) {
-        let is_in_vain = || {
-            self.means.pressure().saturating_add(incoming) < self.retry_at.load(Ordering::SeqCst)
-        };
-        if is_in_vain() {
-            return;
-        }
-        let _one_at_once = self.evicting.lock();
-        if is_in_vain() || !self.means.is_short(incoming) {
-            return;
-        }
-        let limit = self.means.limit;
-        self.evict_down_to((limit - limit / SLACK_PARTS).saturating_sub(incoming));
-        let retry_at = if self.means.is_short(incoming) {
-            self.means.pressure() + incoming + limit / RETRY_PARTS
-        } else {
-            0
-        };
-        self.retry_at.store(retry_at, Ordering::SeqCst);
-        let pinned = self.state.lock().pinned();
-        self.wants_reopening
-            .store(self.is_worth_reopening(&pinned, incoming), Ordering::SeqCst);
-    }
-
-    /// Frees bytes, whatever the limit is.
-    pub(super) fn free(&self, bytes: u64) {
-        let _one_at_once = self.evicting.lock();
-        self.evict_down_to(self.means.pressure().saturating_sub(bytes));
-    }
-
-    /// There may be something that can go which could not before.
-    pub(super) fn note_change(&self) {
-        self.retry_at.store(0, Ordering::SeqCst);
-    }
-
     /// Whether files should be opened anew: no more often than once a second.
     pub(super) fn wants_reopening(&self) -> bool {
         if !self.wants_reopening.load(Ordering::SeqCst) {
@@ -308,14 +272,16 @@ impl Room {
             if self.means.pressure() <= target {
                 break;
             }
-            let before = self.means.held();
-            if let Err(error) = files[of].evict(at) {
-                tracing::debug!(path = %files[of].path().display(), %error, "a cached file cannot get a hole; it goes as a whole");
-                self.remove_if_unused(&files[of]);
+            match files[of].evict(at) {
+                Ok(bytes) => {
+                    let evicted = &self.means.counters.evicted_bytes;
+                    evicted.fetch_add(bytes, Ordering::Relaxed);
+                }
+                Err(error) => {
+                    tracing::debug!(path = %files[of].path().display(), %error, "a cached file cannot get a hole; it goes as a whole");
+                    self.remove_if_unused(&files[of]);
+                }
             }
-            let counters = &self.means.counters;
-            let evicted = before.saturating_sub(self.means.held());
-            counters.evicted_bytes.fetch_add(evicted, Ordering::Relaxed);
         }
         for file in files.iter().filter(|file| file.is_empty()) {
             self.remove_if_unused(file);
@@ -333,6 +299,41 @@ impl Room {
             state.files.remove(&file.key);
             file.lose_name();
         }
+    }
+}
+
+impl MakesRoom for Room {
+    fn make(&self, incoming: u64) {
+        let is_in_vain = || {
+            self.means.pressure().saturating_add(incoming) < self.retry_at.load(Ordering::SeqCst)
+        };
+        if is_in_vain() {
+            return;
+        }
+        let _one_at_once = self.evicting.lock();
+        if is_in_vain() || !self.means.is_short(incoming) {
+            return;
+        }
+        let limit = self.means.limit;
+        self.evict_down_to((limit - limit / SLACK_PARTS).saturating_sub(incoming));
+        let retry_at = if self.means.is_short(incoming) {
+            self.means.pressure() + incoming + limit / RETRY_PARTS
+        } else {
+            0
+        };
+        self.retry_at.store(retry_at, Ordering::SeqCst);
+        let pinned = self.state.lock().pinned();
+        self.wants_reopening
+            .store(self.is_worth_reopening(&pinned, incoming), Ordering::SeqCst);
+    }
+
+    fn free(&self, bytes: u64) {
+        let _one_at_once = self.evicting.lock();
+        self.evict_down_to(self.means.pressure().saturating_sub(bytes));
+    }
+
+    fn note_change(&self) {
+        self.retry_at.store(0, Ordering::SeqCst);
     }
 }
 

@@ -5,14 +5,17 @@ mod common;
 mod s3;
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use common::faulty::{Fault, Request};
 use common::{ROOT, Site, commit, numbers, quads, set, timing, until};
 use object_store::memory::InMemory;
-use orrery_objects::{CacheOptions, ObjectOptions, RequestKind, Timing};
+use orrery_objects::{CacheOptions, ObjectFileSystem, ObjectOptions, RequestKind, Timing};
 use orrery_storage::backup::{RestoredState, StateFiles};
+use orrery_storage::io::FileSystem as _;
 use orrery_storage::{
     Asker, Database, Error, ReadScope, Retention, WriterOptions, build_small_with, verify_with,
 };
@@ -638,4 +641,33 @@ fn files_are_opened_with_few_requests() {
     reader.database();
     let requests: u64 = reader.objects.counts().requests.iter().sum();
     assert!(requests < 30, "{requests} requests");
+}
+
+#[test]
+fn what_was_opened_of_a_file_before_its_sync_keeps_its_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = CacheOptions {
+        directory: directory.path().to_owned(),
+        bytes: 64 << 10,
+    };
+    let memory = Arc::new(InMemory::new());
+    let options = ObjectOptions { cache };
+    let files = ObjectFileSystem::over(memory, "some/database".into(), ROOT, &options).unwrap();
+    let root = Path::new(ROOT);
+    let _turn = files.lock(&root.join("LOCK")).unwrap();
+    let path = root.join("segment-1/a");
+    let content: Vec<u8> = (0..1 << 20).map(|at: u32| (at % 251) as u8).collect();
+    let mut writer = files.create(&path).unwrap();
+    writer.append(&content).unwrap();
+    writer.flush().unwrap();
+    let mapped = files.map(&path).unwrap();
+    let mut reader = files.open_at(&path, 1000).unwrap();
+    writer.sync().unwrap();
+    // More than the cache holds: it keeps little of it.
+    assert!(files.counts().cache.evicted_bytes > 0);
+    assert!(*mapped == content[..]);
+    let mut read = Vec::new();
+    reader.read_to_end(&mut read).unwrap();
+    assert!(read == content[1000..]);
+    assert!(files.read(&path).unwrap() == content);
 }
