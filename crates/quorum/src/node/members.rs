@@ -127,6 +127,7 @@ async fn await_whole(core: &Arc<Core>, nodes: &BTreeSet<NodeId>, applied: Option
             let detail = match found {
                 Ok(found) if found.missing_files == 0 && found.applied >= applied => break,
                 Ok(found) => format!("it has applied entry {:?} of {applied:?} and lacks {} files", found.applied, found.missing_files),
+                Err(error @ Error::Refused { .. }) => return Err(error),
                 Err(error) => error.to_string(),
             };
             if Instant::now() >= deadline || core.stopped().is_some() {
