@@ -51,8 +51,8 @@ impl Default for Pace {
     fn default() -> Self {
         Self {
             heartbeat: Duration::from_millis(150),
-            election_min: Duration::from_millis(450),
-            election_max: Duration::from_millis(750),
+            election_min: Duration::from_millis(500),
+            election_max: Duration::from_millis(550),
             attempt: Duration::from_secs(2),
             request: Duration::from_secs(30),
             snapshot_entries: 5_000,

@@ -11,22 +11,22 @@ use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use orrery_quorum::{Node, NodeConfig, Pace, QuorumStore};
 use tempfile::TempDir;
 
-pub const SECRET: &[u8] = b"the secret of these tests";
+pub(crate) const SECRET: &[u8] = b"the secret of these tests";
 
 /// Nodes that run, by number; a directory for each.
-pub struct Cluster {
-    pub nodes: BTreeMap<u64, Arc<Node>>,
-    pub directories: TempDir,
-    pub addresses: BTreeMap<u64, String>,
-    pub pace: Pace,
+pub(crate) struct Cluster {
+    pub(crate) nodes: BTreeMap<u64, Arc<Node>>,
+    pub(crate) directories: TempDir,
+    pub(crate) addresses: BTreeMap<u64, String>,
+    pub(crate) pace: Pace,
 }
 
-pub fn free_address() -> String {
+pub(crate) fn free_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
 impl Cluster {
-    pub async fn start(number: u64, pace: Pace) -> Self {
+    pub(crate) async fn start(number: u64, pace: Pace) -> Self {
         let addresses: BTreeMap<u64, String> = (1..=number).map(|id| (id, free_address())).collect();
         let mut cluster = Self { nodes: BTreeMap::new(), directories: TempDir::new().unwrap(), addresses: addresses.clone(), pace };
         for id in 1..=number {
@@ -35,7 +35,7 @@ impl Cluster {
         cluster
     }
 
-    pub fn config(&self, id: u64, members: BTreeMap<u64, String>) -> NodeConfig {
+    pub(crate) fn config(&self, id: u64, members: BTreeMap<u64, String>) -> NodeConfig {
         NodeConfig {
             id,
             address: Some(self.addresses[&id].clone()),
@@ -46,32 +46,32 @@ impl Cluster {
         }
     }
 
-    pub async fn launch(&mut self, id: u64, members: BTreeMap<u64, String>) {
+    pub(crate) async fn launch(&mut self, id: u64, members: BTreeMap<u64, String>) {
         let node = Node::start(self.config(id, members)).await.unwrap();
         self.nodes.insert(id, Arc::new(node));
     }
 
-    pub async fn join(&mut self, id: u64) {
+    pub(crate) async fn join(&mut self, id: u64) {
         self.addresses.insert(id, free_address());
         self.launch(id, BTreeMap::new()).await;
     }
 
-    pub async fn stop(&mut self, id: u64) {
+    pub(crate) async fn stop(&mut self, id: u64) {
         self.nodes.remove(&id).unwrap().stop().await;
     }
 
-    pub async fn stop_all(&mut self) {
+    pub(crate) async fn stop_all(&mut self) {
         for (_, node) in std::mem::take(&mut self.nodes) {
             node.stop().await;
         }
     }
 
-    pub fn store(&self, id: u64) -> QuorumStore {
+    pub(crate) fn store(&self, id: u64) -> QuorumStore {
         self.nodes[&id].store()
     }
 
     /// Waits until some node says who leads.
-    pub async fn leader(&self) -> u64 {
+    pub(crate) async fn leader(&self) -> u64 {
         let started = Instant::now();
         loop {
             for node in self.nodes.values() {
@@ -86,14 +86,14 @@ impl Cluster {
     }
 }
 
-pub async fn put(store: &QuorumStore, path: &str, bytes: impl Into<PutPayload>) -> String {
+pub(crate) async fn put(store: &QuorumStore, path: &str, bytes: impl Into<PutPayload>) -> String {
     store.put(&Path::from(path), bytes.into()).await.unwrap().e_tag.unwrap()
 }
 
-pub async fn get(store: &QuorumStore, path: &str) -> Vec<u8> {
+pub(crate) async fn get(store: &QuorumStore, path: &str) -> Vec<u8> {
     store.get(&Path::from(path)).await.unwrap().bytes().await.unwrap().to_vec()
 }
 
-pub fn create() -> PutOptions {
+pub(crate) fn create() -> PutOptions {
     PutMode::Create.into()
 }
