@@ -16,9 +16,14 @@ pub(crate) enum Blocking {
 
 impl Blocking {
     /// Runs a call of the disk.
-    pub(crate) async fn run<T: Send + 'static>(self, job: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    pub(crate) async fn run<T: Send + 'static>(
+        self,
+        job: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         match self {
-            Self::Elsewhere => spawn_blocking(job).await.map_err(|error| Error::Stopped(format!("a task of the disk: {error}")))?,
+            Self::Elsewhere => spawn_blocking(job)
+                .await
+                .map_err(|error| Error::Stopped(format!("a task of the disk: {error}")))?,
             #[cfg(test)]
             Self::Here => job(),
         }

@@ -56,9 +56,17 @@ pub(crate) fn replace(disk: &dyn Disk, path: &str, mut bytes: Vec<u8>) -> Result
 
 /// Reads a file that [`replace`] wrote; `None` if there is none.
 pub(crate) fn read_replaced(disk: &dyn Disk, path: &str) -> Result<Option<Vec<u8>>> {
-    let Some(mut bytes) = disk.read(path)? else { return Ok(None) };
-    let body = bytes.split_last_chunk::<4>().filter(|(body, crc)| crc32c::crc32c(body) == u32::from_le_bytes(**crc)).map(|(body, _)| body.len());
-    let body = body.ok_or_else(|| Error::Damaged { path: path.to_owned(), detail: "its checksum does not fit".to_owned() })?;
+    let Some(mut bytes) = disk.read(path)? else {
+        return Ok(None);
+    };
+    let body = bytes
+        .split_last_chunk::<4>()
+        .filter(|(body, crc)| crc32c::crc32c(body) == u32::from_le_bytes(**crc))
+        .map(|(body, _)| body.len());
+    let body = body.ok_or_else(|| Error::Damaged {
+        path: path.to_owned(),
+        detail: "its checksum does not fit".to_owned(),
+    })?;
     bytes.truncate(body);
     Ok(Some(bytes))
 }
@@ -79,16 +87,26 @@ impl LocalDisk {
     /// A directory, which is made if it is not there.
     pub(crate) fn open(root: &Path) -> Result<Self> {
         for directory in ["", "log", "files"] {
-            fs::create_dir_all(root.join(directory)).map_err(|error| Error::disk("make", directory, error))?;
+            fs::create_dir_all(root.join(directory))
+                .map_err(|error| Error::disk("make", directory, error))?;
         }
-        Ok(Self { root: root.to_owned(), open: Mutex::new(BTreeMap::new()) })
+        Ok(Self {
+            root: root.to_owned(),
+            open: Mutex::new(BTreeMap::new()),
+        })
     }
 
     /// Keeps other nodes out of a directory, as long as the file is open.
     pub(crate) fn lock(root: &Path) -> Result<File> {
         fs::create_dir_all(root).map_err(|error| Error::disk("make", "", error))?;
-        let lock = File::create(root.join("LOCK")).map_err(|error| Error::disk("open", "LOCK", error))?;
-        lock.try_lock().map_err(|_| Error::Configuration(format!("another process runs the node in `{}`", root.display())))?;
+        let lock =
+            File::create(root.join("LOCK")).map_err(|error| Error::disk("open", "LOCK", error))?;
+        lock.try_lock().map_err(|_| {
+            Error::Configuration(format!(
+                "another process runs the node in `{}`",
+                root.display()
+            ))
+        })?;
         Ok(lock)
     }
 
@@ -97,7 +115,12 @@ impl LocalDisk {
         if let Some(file) = open.get(path) {
             return Ok(file.clone());
         }
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(self.root.join(path));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(self.root.join(path));
         let file = Arc::new(file.map_err(|error| Error::disk("open", path, error))?);
         if open.len() >= OPEN_FILES_MAX {
             open.pop_first();
@@ -119,8 +142,10 @@ impl Disk for LocalDisk {
     fn read_range(&self, path: &str, range: Range<u64>) -> Result<Vec<u8>> {
         let failed = |error| Error::disk("read", path, error);
         let file = File::open(self.root.join(path)).map_err(failed)?;
-        let mut bytes = vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
-        file.read_exact_at(&mut bytes, range.start).map_err(failed)?;
+        let mut bytes =
+            vec![0; usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut bytes, range.start)
+            .map_err(failed)?;
         Ok(bytes)
     }
 
@@ -136,40 +161,57 @@ impl Disk for LocalDisk {
         let failed = |error| Error::disk("list", directory, error);
         let mut names = Vec::new();
         for entry in fs::read_dir(self.root.join(directory)).map_err(failed)? {
-            names.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
+            names.push(
+                entry
+                    .map_err(failed)?
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned(),
+            );
         }
         names.sort_unstable();
         Ok(names)
     }
 
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.writable(path)?.write_all_at(bytes, offset).map_err(|error| Error::disk("write", path, error))
+        self.writable(path)?
+            .write_all_at(bytes, offset)
+            .map_err(|error| Error::disk("write", path, error))
     }
 
     fn sync(&self, path: &str) -> Result<()> {
-        self.writable(path)?.sync_data().map_err(|error| Error::disk("sync", path, error))
+        self.writable(path)?
+            .sync_data()
+            .map_err(|error| Error::disk("sync", path, error))
     }
 
     fn sync_directory(&self, directory: &str) -> Result<()> {
         let failed = |error| Error::disk("sync", directory, error);
-        File::open(self.root.join(directory)).and_then(|file| file.sync_all()).map_err(failed)
+        File::open(self.root.join(directory))
+            .and_then(|file| file.sync_all())
+            .map_err(failed)
     }
 
     fn truncate(&self, path: &str, length: u64) -> Result<()> {
-        self.writable(path)?.set_len(length).map_err(|error| Error::disk("cut", path, error))
+        self.writable(path)?
+            .set_len(length)
+            .map_err(|error| Error::disk("cut", path, error))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
         let mut open = self.open.lock();
         open.remove(from);
         open.remove(to);
-        fs::rename(self.root.join(from), self.root.join(to)).map_err(|error| Error::disk("rename", from, error))
+        fs::rename(self.root.join(from), self.root.join(to))
+            .map_err(|error| Error::disk("rename", from, error))
     }
 
     fn remove(&self, path: &str) -> Result<()> {
         self.open.lock().remove(path);
         match fs::remove_file(self.root.join(path)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::disk("remove", path, error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::disk("remove", path, error))
+            }
             _ => Ok(()),
         }
     }

@@ -22,7 +22,9 @@ pub enum Error {
         source: io::Error,
     },
     /// Bytes on disk are not those that were written.
-    #[error("`{path}` of this node is damaged: {detail}. Remove the node from the cluster, empty its directory and add it anew")]
+    #[error(
+        "`{path}` of this node is damaged: {detail}. Remove the node from the cluster, empty its directory and add it anew"
+    )]
     Damaged {
         /// The file, below the node's directory.
         path: String,
@@ -54,7 +56,9 @@ pub enum Error {
     #[error("a message that cannot be read: {0}")]
     Message(String),
     /// No leader answered within the time for a request. Nothing was written.
-    #[error("no leader within {waited_ms} ms: a majority of nodes must be up and reach each other ({detail})")]
+    #[error(
+        "no leader within {waited_ms} ms: a majority of nodes must be up and reach each other ({detail})"
+    )]
     NoLeader {
         /// How long was waited.
         waited_ms: u64,
@@ -62,7 +66,9 @@ pub enum Error {
         detail: String,
     },
     /// A write was sent and no answer came: it may have happened, or may still happen.
-    #[error("the outcome of a write is unknown after {waited_ms} ms: {detail}. Read the object before writing it anew")]
+    #[error(
+        "the outcome of a write is unknown after {waited_ms} ms: {detail}. Read the object before writing it anew"
+    )]
     Unknown {
         /// How long was waited.
         waited_ms: u64,
@@ -93,13 +99,20 @@ pub enum Error {
 impl Error {
     /// An error of the disk.
     pub(crate) fn disk(action: &'static str, path: &str, source: io::Error) -> Self {
-        Self::Disk { action, path: path.to_owned(), source }
+        Self::Disk {
+            action,
+            path: path.to_owned(),
+            source,
+        }
     }
 }
 
 impl From<Error> for object_store::Error {
     fn from(error: Error) -> Self {
-        Self::Generic { store: STORE, source: Box::new(error) }
+        Self::Generic {
+            store: STORE,
+            source: Box::new(error),
+        }
     }
 }
 

@@ -41,7 +41,8 @@ impl Files {
     /// Writes a piece of a file that is coming in.
     pub(crate) async fn write(&self, id: &str, offset: u64, bytes: Bytes) -> Result<()> {
         let path = part(checked(id)?);
-        self.with_disk(move |disk| disk.write_at(&path, offset, &bytes)).await
+        self.with_disk(move |disk| disk.write_at(&path, offset, &bytes))
+            .await
     }
 
     /// Finishes a file. Doing it twice is no error.
@@ -72,7 +73,9 @@ impl Files {
     pub(crate) async fn read(&self, id: &str, start: u64, end: u64) -> Result<Option<Bytes>> {
         let path = path(checked(id)?);
         self.with_disk(move |disk| match disk.length(&path)? {
-            Some(length) if start <= end && end <= length => disk.read_range(&path, start..end).map(|bytes| Some(Bytes::from(bytes))),
+            Some(length) if start <= end && end <= length => disk
+                .read_range(&path, start..end)
+                .map(|bytes| Some(Bytes::from(bytes))),
             _ => Ok(None),
         })
         .await
@@ -88,7 +91,10 @@ impl Files {
         self.with_disk(move |disk| disk.remove(&path(&name))).await
     }
 
-    async fn with_disk<T: Send + 'static>(&self, job: impl FnOnce(&dyn Disk) -> Result<T> + Send + 'static) -> Result<T> {
+    async fn with_disk<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&dyn Disk) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let disk = self.disk.clone();
         self.blocking.run(move || job(&*disk)).await
     }
@@ -96,6 +102,14 @@ impl Files {
 
 /// A name that comes over the network must not lead out of the directory.
 fn checked(id: &str) -> Result<&str> {
-    let fits = !id.is_empty() && id.len() <= 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    if fits { Ok(id) } else { Err(Error::Message(format!("`{id}` is no name of a file"))) }
+    let fits = !id.is_empty()
+        && id.len() <= 64
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    if fits {
+        Ok(id)
+    } else {
+        Err(Error::Message(format!("`{id}` is no name of a file")))
+    }
 }

@@ -56,10 +56,21 @@ struct Memory {
 
 impl LogStore {
     /// Reads the log of a directory.
-    pub(crate) fn open(node: NodeId, disk: Arc<dyn Disk>, blocking: Blocking, file_bytes_max: u64) -> Result<Self> {
+    pub(crate) fn open(
+        node: NodeId,
+        disk: Arc<dyn Disk>,
+        blocking: Blocking,
+        file_bytes_max: u64,
+    ) -> Result<Self> {
         let (files, contents) = LogFiles::open(disk.clone(), file_bytes_max)?;
         let bytes = contents.entries.iter().map(|(_, bytes)| bytes).sum();
-        Ok(Self { node, disk, blocking, memory: Arc::new(Mutex::new(Memory { contents, bytes })), files: Arc::new(Mutex::new(files)) })
+        Ok(Self {
+            node,
+            disk,
+            blocking,
+            memory: Arc::new(Mutex::new(Memory { contents, bytes })),
+            files: Arc::new(Mutex::new(files)),
+        })
     }
 
     /// Bytes of the entries that are in no purged part.
@@ -69,12 +80,20 @@ impl LogStore {
 
     /// Names of files that entries speak of.
     pub(crate) fn files_named(&self) -> BTreeSet<String> {
-        self.memory.lock().contents.entries.iter().flat_map(|(entry, _)| files_named(entry)).collect()
+        self.memory
+            .lock()
+            .contents
+            .entries
+            .iter()
+            .flat_map(|(entry, _)| files_named(entry))
+            .collect()
     }
 
     fn entries(&self, range: impl RangeBounds<u64>, bytes_max: usize) -> Vec<Entry> {
         let memory = self.memory.lock();
-        let Some((first, _)) = memory.contents.entries.front() else { return Vec::new() };
+        let Some((first, _)) = memory.contents.entries.front() else {
+            return Vec::new();
+        };
         let first = first.log_id.index;
         let start = match range.start_bound() {
             Bound::Included(&start) => start,
@@ -83,7 +102,12 @@ impl LogStore {
         };
         let mut bytes = 0;
         let mut found = Vec::new();
-        for (entry, size) in memory.contents.entries.iter().skip(start.saturating_sub(first) as usize) {
+        for (entry, size) in memory
+            .contents
+            .entries
+            .iter()
+            .skip(start.saturating_sub(first) as usize)
+        {
             bytes += size;
             if !range.contains(&entry.log_id.index) || (bytes > bytes_max && !found.is_empty()) {
                 break;
@@ -95,16 +119,25 @@ impl LogStore {
 
     async fn write(&self, frame: bytes::Bytes, last_index: Option<u64>) -> Result<()> {
         let files = self.files.clone();
-        self.blocking.run(move || files.lock().write(&frame, last_index)).await
+        self.blocking
+            .run(move || files.lock().write(&frame, last_index))
+            .await
     }
 }
 
 impl RaftLogReader<TypeConfig> for LogStore {
-    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + Send>(&mut self, range: RB) -> Result<Vec<Entry>, StorageError> {
+    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + Send>(
+        &mut self,
+        range: RB,
+    ) -> Result<Vec<Entry>, StorageError> {
         Ok(self.entries(range, usize::MAX))
     }
 
-    async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> Result<Vec<Entry>, StorageError> {
+    async fn limited_get_log_entries(
+        &mut self,
+        start: u64,
+        end: u64,
+    ) -> Result<Vec<Entry>, StorageError> {
         Ok(self.entries(start..end, SEND_BYTES_MAX))
     }
 }
@@ -115,8 +148,16 @@ impl RaftLogStorage<TypeConfig> for LogStore {
     async fn get_log_state(&mut self) -> Result<LogState<TypeConfig>, StorageError> {
         let memory = self.memory.lock();
         let last_purged_log_id = memory.contents.purged;
-        let last_log_id = memory.contents.entries.back().map(|(entry, _)| entry.log_id).or(last_purged_log_id);
-        Ok(LogState { last_purged_log_id, last_log_id })
+        let last_log_id = memory
+            .contents
+            .entries
+            .back()
+            .map(|(entry, _)| entry.log_id)
+            .or(last_purged_log_id);
+        Ok(LogState {
+            last_purged_log_id,
+            last_log_id,
+        })
     }
 
     async fn get_log_reader(&mut self) -> Self {
@@ -127,14 +168,20 @@ impl RaftLogStorage<TypeConfig> for LogStore {
         let failed = |error: Error| StorageIOError::write_vote(AnyError::new(&error));
         let bytes = serde_json::to_vec(vote).map_err(|error| failed(error.into()))?;
         let disk = self.disk.clone();
-        self.blocking.run(move || disk::replace(&*disk, VOTE, bytes)).await.map_err(failed)?;
+        self.blocking
+            .run(move || disk::replace(&*disk, VOTE, bytes))
+            .await
+            .map_err(failed)?;
         Ok(())
     }
 
     async fn read_vote(&mut self) -> Result<Option<Vote>, StorageError> {
         let failed = |error: Error| StorageIOError::read_vote(AnyError::new(&error));
-        let Some(bytes) = disk::read_replaced(&*self.disk, VOTE).map_err(failed)? else { return Ok(None) };
-        let mut vote: Vote = serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))?;
+        let Some(bytes) = disk::read_replaced(&*self.disk, VOTE).map_err(failed)? else {
+            return Ok(None);
+        };
+        let mut vote: Vote =
+            serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))?;
         if vote.leader_id().voted_for() == Some(self.node) {
             vote.committed = false;
         }
@@ -151,10 +198,20 @@ impl RaftLogStorage<TypeConfig> for LogStore {
         // A hint that names what is not here (it came in a snapshot) is none.
         let memory = self.memory.lock();
         let committed = memory.contents.committed;
-        Ok(committed.filter(|id| memory.contents.entries.iter().any(|(entry, _)| entry.log_id == *id)))
+        Ok(committed.filter(|id| {
+            memory
+                .contents
+                .entries
+                .iter()
+                .any(|(entry, _)| entry.log_id == *id)
+        }))
     }
 
-    async fn append<I>(&mut self, entries: I, callback: LogFlushed<TypeConfig>) -> Result<(), StorageError>
+    async fn append<I>(
+        &mut self,
+        entries: I,
+        callback: LogFlushed<TypeConfig>,
+    ) -> Result<(), StorageError>
     where
         I: IntoIterator<Item = Entry> + Send,
         I::IntoIter: Send,
@@ -167,7 +224,10 @@ impl RaftLogStorage<TypeConfig> for LogStore {
         {
             let mut memory = self.memory.lock();
             memory.bytes += sizes.iter().sum::<usize>();
-            memory.contents.entries.extend(entries.into_iter().zip(sizes));
+            memory
+                .contents
+                .entries
+                .extend(entries.into_iter().zip(sizes));
         }
         let written = self.write(frame, last_index).await;
         callback.log_io_completed(written.map_err(io::Error::other));
@@ -176,7 +236,9 @@ impl RaftLogStorage<TypeConfig> for LogStore {
 
     async fn truncate(&mut self, log_id: LogId) -> Result<(), StorageError> {
         let failed = |error: Error| StorageIOError::write_logs(AnyError::new(&error));
-        self.write(frame::encode_cut(log_id.index).map_err(failed)?, None).await.map_err(failed)?;
+        self.write(frame::encode_cut(log_id.index).map_err(failed)?, None)
+            .await
+            .map_err(failed)?;
         let mut memory = self.memory.lock();
         memory.contents.cut(log_id.index);
         memory.count_bytes();
@@ -185,14 +247,19 @@ impl RaftLogStorage<TypeConfig> for LogStore {
 
     async fn purge(&mut self, log_id: LogId) -> Result<(), StorageError> {
         let failed = |error: Error| StorageIOError::write_logs(AnyError::new(&error));
-        self.write(frame::encode_purged(log_id).map_err(failed)?, None).await.map_err(failed)?;
+        self.write(frame::encode_purged(log_id).map_err(failed)?, None)
+            .await
+            .map_err(failed)?;
         {
             let mut memory = self.memory.lock();
             memory.contents.purge(log_id);
             memory.count_bytes();
         }
         let files = self.files.clone();
-        self.blocking.run(move || files.lock().remove_purged(log_id.index)).await.map_err(failed)?;
+        self.blocking
+            .run(move || files.lock().remove_purged(log_id.index))
+            .await
+            .map_err(failed)?;
         Ok(())
     }
 }

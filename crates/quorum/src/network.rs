@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, Unreachable};
+use openraft::BasicNode;
+use openraft::error::{
+    InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, Unreachable,
+};
 use openraft::network::{Backoff, RPCOption, RaftNetwork, RaftNetworkFactory};
 use openraft::raft::{
-    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse, VoteRequest, VoteResponse,
+    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
+    VoteRequest, VoteResponse,
 };
-use openraft::BasicNode;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -38,26 +41,39 @@ impl RaftNetworkFactory<TypeConfig> for Network {
     type Network = Peer;
 
     async fn new_client(&mut self, target: NodeId, node: &BasicNode) -> Peer {
-        Peer { node: target, address: node.addr.clone(), transport: self.0.clone() }
+        Peer {
+            node: target,
+            address: node.addr.clone(),
+            transport: self.0.clone(),
+        }
     }
 }
 
 type Failure<E> = RPCError<NodeId, BasicNode, RaftError<NodeId, E>>;
 
 impl Peer {
-    async fn ask<Q, A, E>(&self, path: &'static str, request: &Q, option: &RPCOption) -> Result<A, Failure<E>>
+    async fn ask<Q, A, E>(
+        &self,
+        path: &'static str,
+        request: &Q,
+        option: &RPCOption,
+    ) -> Result<A, Failure<E>>
     where
         Q: Serialize,
         A: DeserializeOwned,
         E: StdError + DeserializeOwned,
     {
         let body = wire::pack(request).map_err(|error| NetworkError::new(&error))?;
-        let answer = self.transport.call(self.node, &self.address, path, body, option.hard_ttl()).await;
+        let answer = self
+            .transport
+            .call(self.node, &self.address, path, body, option.hard_ttl())
+            .await;
         let answer = answer.map_err(|error| match error {
             Error::Unreachable { .. } => Failure::Unreachable(Unreachable::new(&error)),
             error => Failure::Network(NetworkError::new(&error)),
         })?;
-        let answer: Result<A, RaftError<NodeId, E>> = wire::unpack(&answer).map_err(|error| NetworkError::new(&error))?;
+        let answer: Result<A, RaftError<NodeId, E>> =
+            wire::unpack(&answer).map_err(|error| NetworkError::new(&error))?;
         answer.map_err(|error| RemoteError::new(self.node, error).into())
     }
 }
@@ -75,9 +91,24 @@ impl RaftNetwork<TypeConfig> for Peer {
         &mut self,
         request: InstallSnapshotRequest<TypeConfig>,
         option: RPCOption,
-    ) -> Result<InstallSnapshotResponse<NodeId>, RPCError<NodeId, BasicNode, RaftError<NodeId, InstallSnapshotError>>> {
-        let InstallSnapshotRequest { vote, meta, offset, data, done } = request;
-        let part = SnapshotPart { vote, meta, offset, data: Bytes::from(data), done };
+    ) -> Result<
+        InstallSnapshotResponse<NodeId>,
+        RPCError<NodeId, BasicNode, RaftError<NodeId, InstallSnapshotError>>,
+    > {
+        let InstallSnapshotRequest {
+            vote,
+            meta,
+            offset,
+            data,
+            done,
+        } = request;
+        let part = SnapshotPart {
+            vote,
+            meta,
+            offset,
+            data: Bytes::from(data),
+            done,
+        };
         self.ask(paths::SNAPSHOT, &part, &option).await
     }
 

@@ -60,7 +60,14 @@ pub struct NodeConfig {
 
 impl fmt::Debug for NodeConfig {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, address, directory, members, pace, secret: _ } = self;
+        let Self {
+            id,
+            address,
+            directory,
+            members,
+            pace,
+            secret: _,
+        } = self;
         formatter
             .debug_struct("NodeConfig")
             .field("id", id)
@@ -72,7 +79,7 @@ impl fmt::Debug for NodeConfig {
     }
 }
 
-/// A running node.
+/// A running node. It runs until [`Node::stop`].
 pub struct Node {
     running: Running,
     server: Mutex<Option<Server>>,
@@ -87,7 +94,10 @@ struct Server {
 
 impl fmt::Debug for Node {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Node").field("id", &self.running.core.id).finish_non_exhaustive()
+        formatter
+            .debug_struct("Node")
+            .field("id", &self.running.core.id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -98,29 +108,56 @@ impl Node {
         let listener = match &config.address {
             Some(address) => {
                 let listener = TcpListener::bind(address).await;
-                Some(listener.map_err(|error| Error::Configuration(format!("cannot listen at {address}: {error}")))?)
+                Some(listener.map_err(|error| {
+                    Error::Configuration(format!("cannot listen at {address}: {error}"))
+                })?)
             }
             None => None,
         };
         let lock = LocalDisk::lock(&config.directory)?;
         let disk = Arc::new(LocalDisk::open(&config.directory)?);
-        let now_us = Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64));
+        let now_us = Arc::new(|| {
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_micros() as u64)
+        });
         let random = SystemRandom::new();
         let unique = Arc::new(move || {
             let mut bytes = [0; 16];
-            random.fill(&mut bytes).map_err(|_| Error::Stopped("the system gives no random numbers".to_owned()))?;
+            random
+                .fill(&mut bytes)
+                .map_err(|_| Error::Stopped("the system gives no random numbers".to_owned()))?;
             Ok(u128::from_le_bytes(bytes))
         });
         let secret = Secret::new(&config.secret);
-        let transport = Arc::new(HttpTransport::new(secret.clone(), now_us.clone(), unique.clone())?);
-        let ground = Ground { disk, blocking: Blocking::Elsewhere, transport, now_us, unique };
+        let transport = Arc::new(HttpTransport::new(
+            secret.clone(),
+            now_us.clone(),
+            unique.clone(),
+        )?);
+        let ground = Ground {
+            disk,
+            blocking: Blocking::Elsewhere,
+            transport,
+            now_us,
+            unique,
+        };
         let running = Running::start(config.id, ground, config.pace, config.members).await?;
         let server = listener.map(|listener| {
             let (stop, stopped) = oneshot::channel();
-            let task = server::serve(listener, running.service.clone(), Gate::new(secret, config.id), stopped);
+            let task = server::serve(
+                listener,
+                running.service.clone(),
+                Gate::new(secret, config.id),
+                stopped,
+            );
             Server { stop, task }
         });
-        Ok(Self { running, server: Mutex::new(server), lock: Mutex::new(Some(lock)) })
+        Ok(Self {
+            running,
+            server: Mutex::new(server),
+            lock: Mutex::new(Some(lock)),
+        })
     }
 
     /// The objects of the cluster, as seen from this node.
@@ -138,18 +175,37 @@ impl Node {
         if id == self.running.core.id {
             return self.status().await;
         }
-        self.running.core.ask(id, paths::STATUS, &(), self.running.core.pace.attempt).await
+        self.running
+            .core
+            .ask(id, paths::STATUS, &(), self.running.core.pace.attempt)
+            .await
     }
 
     /// Adds a node that runs already, with no members in its configuration. Returns when it has everything and votes. If it fails, the node may be
     /// left as a learner: add it again, or remove it.
     pub async fn add(&self, id: u64, address: &str) -> Result<()> {
-        members::change(&self.running.core, paths::ADD, Member { id, address: address.to_owned() }).await
+        members::change(
+            &self.running.core,
+            paths::ADD,
+            Member {
+                id,
+                address: address.to_owned(),
+            },
+        )
+        .await
     }
 
     /// Removes a node, which may be lost. Returns when the others no longer count on it; it is to be stopped after that.
     pub async fn remove(&self, id: u64) -> Result<()> {
-        members::change(&self.running.core, paths::REMOVE, Member { id, address: String::new() }).await
+        members::change(
+            &self.running.core,
+            paths::REMOVE,
+            Member {
+                id,
+                address: String::new(),
+            },
+        )
+        .await
     }
 
     /// Stops the node: what it is writing is written, and its directory is free after that.
@@ -168,18 +224,37 @@ impl Node {
     }
 }
 
+impl Drop for Node {
+    /// A node that was not stopped goes on; so its directory stays its own for as long as the process lives.
+    fn drop(&mut self) {
+        if let Some(lock) = self.lock.lock().take() {
+            tracing::warn!("a node was dropped without being stopped; it goes on");
+            std::mem::forget(lock);
+        }
+    }
+}
+
 fn check(config: &NodeConfig) -> Result<()> {
     if config.id == 0 {
-        return Err(Error::Configuration("a node's number is above 0".to_owned()));
+        return Err(Error::Configuration(
+            "a node's number is above 0".to_owned(),
+        ));
     }
     if config.secret.len() < SECRET_BYTES_MIN && config.address.is_some() {
-        return Err(Error::Configuration(format!("the cluster's secret must have {SECRET_BYTES_MIN} bytes at least")));
+        return Err(Error::Configuration(format!(
+            "the cluster's secret must have {SECRET_BYTES_MIN} bytes at least"
+        )));
     }
     if !config.members.is_empty() && !config.members.contains_key(&config.id) {
-        return Err(Error::Configuration(format!("node {} is none of the first members", config.id)));
+        return Err(Error::Configuration(format!(
+            "node {} is none of the first members",
+            config.id
+        )));
     }
     if config.members.len() > 1 && config.address.is_none() {
-        return Err(Error::Configuration("a cluster of several nodes needs an address to listen at".to_owned()));
+        return Err(Error::Configuration(
+            "a cluster of several nodes needs an address to listen at".to_owned(),
+        ));
     }
     Ok(())
 }

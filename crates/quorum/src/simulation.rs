@@ -14,21 +14,32 @@ pub(crate) mod schedule;
 use std::env;
 
 fn setting(name: &str, default: u64) -> u64 {
-    env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+    env::var(name).map_or(default, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is a number"))
+    })
 }
 
 #[test]
 fn histories_of_schedules_are_linearizable_and_no_acknowledged_put_is_lost() {
-    let (first, number) = (setting("QUORUM_FIRST_SEED", 1), setting("QUORUM_SCHEDULES", 20));
+    let (first, number) = (
+        setting("QUORUM_FIRST_SEED", 1),
+        setting("QUORUM_SCHEDULES", 20),
+    );
     let mut total = schedule::Seen::default();
     for seed in first..first + number {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
         match runtime.block_on(schedule::run(seed)) {
             Ok(seen) => {
                 total.operations += seen.operations;
                 total.unknown += seen.unknown;
                 total.crashes += seen.crashes;
                 total.partitions += seen.partitions;
+                total.member_changes += seen.member_changes;
             }
             Err(wrong) => panic!("QUORUM_FIRST_SEED={seed} QUORUM_SCHEDULES=1: {wrong}"),
         }

@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use openraft::EntryPayload;
 use serde::{Deserialize, Serialize};
 
-use crate::types::{Answer, Command, Content, Entry, File, LogId, Mode, NodeId, Request, StoredMembership};
+use crate::types::{
+    Answer, Command, Content, Entry, File, LogId, Mode, NodeId, Request, StoredMembership,
+};
 
 /// How many sessions are remembered; the one that was used longest ago goes for a new one.
 const SESSIONS_MAX: usize = 1_024;
@@ -83,21 +85,32 @@ impl State {
             }
             EntryPayload::Normal(batch) => {
                 self.modified_us = self.modified_us.max(batch.now_us);
-                batch.commands.into_iter().map(|request| self.answer(request, effects)).collect()
+                batch
+                    .commands
+                    .into_iter()
+                    .map(|request| self.answer(request, effects))
+                    .collect()
             }
         }
     }
 
     /// Does a command, or finds the answer that it had.
     fn answer(&mut self, request: Request, effects: &mut Effects) -> Answer {
-        let Request { session, number, floor, command } = request;
+        let Request {
+            session,
+            number,
+            floor,
+            command,
+        } = request;
         if command == Command::Open {
             return self.open_session();
         }
         self.uses += 1;
         let uses = self.uses;
         // Nobody knows whether it was done before. Its file stays: it may be in use, and may be put again.
-        let Some(found) = self.sessions.get_mut(&session) else { return Answer::Forgotten };
+        let Some(found) = self.sessions.get_mut(&session) else {
+            return Answer::Forgotten;
+        };
         found.used = uses;
         if floor > found.floor {
             found.floor = floor;
@@ -119,20 +132,34 @@ impl State {
 
     fn open_session(&mut self) -> Answer {
         if self.sessions.len() >= SESSIONS_MAX
-            && let Some(oldest) = self.sessions.iter().min_by_key(|(_, session)| session.used).map(|(&number, _)| number)
+            && let Some(oldest) = self
+                .sessions
+                .iter()
+                .min_by_key(|(_, session)| session.used)
+                .map(|(&number, _)| number)
         {
             self.sessions.remove(&oldest);
         }
         self.uses += 1;
         self.last_number += 1;
-        self.sessions.insert(self.last_number, Session { used: self.uses, ..Session::default() });
+        self.sessions.insert(
+            self.last_number,
+            Session {
+                used: self.uses,
+                ..Session::default()
+            },
+        );
         Answer::Opened(self.last_number)
     }
 
     fn execute(&mut self, command: Command, effects: &mut Effects) -> Answer {
         match command {
             Command::Open => self.open_session(),
-            Command::Put { path, mode, content } => self.put(path, mode, content, effects),
+            Command::Put {
+                path,
+                mode,
+                content,
+            } => self.put(path, mode, content, effects),
             Command::Delete { paths } => {
                 for path in paths {
                     if let Some(object) = self.objects.remove(&path) {
@@ -142,7 +169,9 @@ impl State {
                 Answer::Deleted
             }
             Command::Copy { from, to, create } => {
-                let Some(object) = self.objects.get(&from) else { return Answer::NotFound };
+                let Some(object) = self.objects.get(&from) else {
+                    return Answer::NotFound;
+                };
                 if create && self.objects.contains_key(&to) {
                     return Answer::AlreadyExists;
                 }
@@ -155,9 +184,13 @@ impl State {
     fn put(&mut self, path: String, mode: Mode, content: Content, effects: &mut Effects) -> Answer {
         let refused = match (mode, self.objects.get(&path)) {
             (Mode::Create, Some(_)) => Some(Answer::AlreadyExists),
-            (Mode::Update(tag), found) if found.is_none_or(|object| object.tag != tag) => Some(Answer::Precondition),
+            (Mode::Update(tag), found) if found.is_none_or(|object| object.tag != tag) => {
+                Some(Answer::Precondition)
+            }
             _ => match &content {
-                Content::File(file) if !self.has_majority(&file.copies) => Some(Answer::TooFewCopies),
+                Content::File(file) if !self.has_majority(&file.copies) => {
+                    Some(Answer::TooFewCopies)
+                }
                 _ => None,
             },
         };
@@ -175,12 +208,22 @@ impl State {
 
     fn insert(&mut self, path: String, content: Content, effects: &mut Effects) -> Answer {
         if let Content::File(file) = &content {
-            let found = self.files.entry(file.id.clone()).or_insert_with(|| FileUse { file: file.clone(), objects: 0 });
+            let found = self
+                .files
+                .entry(file.id.clone())
+                .or_insert_with(|| FileUse {
+                    file: file.clone(),
+                    objects: 0,
+                });
             found.objects += 1;
             effects.added = true;
         }
         self.last_number += 1;
-        let object = Object { content, tag: self.last_number, modified_us: self.modified_us };
+        let object = Object {
+            content,
+            tag: self.last_number,
+            modified_us: self.modified_us,
+        };
         if let Some(before) = self.objects.insert(path, object) {
             self.release(before.content, effects);
         }
@@ -208,7 +251,10 @@ impl State {
     /// Whether these nodes are a majority of those that vote, and of both sets while these change.
     fn has_majority(&self, nodes: &BTreeSet<NodeId>) -> bool {
         let configurations = self.membership.membership().get_joint_config();
-        !configurations.is_empty() && configurations.iter().all(|voters| voters.intersection(nodes).count() * 2 > voters.len())
+        !configurations.is_empty()
+            && configurations
+                .iter()
+                .all(|voters| voters.intersection(nodes).count() * 2 > voters.len())
     }
 
     /// The files of all objects.

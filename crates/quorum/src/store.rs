@@ -21,8 +21,8 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{
-    CopyMode, CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    CopyMode, CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 
 use crate::error::{Error, STORE};
@@ -38,6 +38,8 @@ use crate::types::{Answer, Command, Content, File, INLINE_BYTES_MAX, Mode};
 
 type Result<T, E = object_store::Error> = std::result::Result<T, E>;
 
+/// A path has at most this many bytes: all paths are in memory.
+const PATH_BYTES_MAX: usize = 4_096;
 /// Deletes that are under way at a time, of one stream.
 const DELETES_IN_FLIGHT: usize = 64;
 /// How often a read begins anew when the object is replaced while its file is being read.
@@ -54,7 +56,11 @@ pub struct QuorumStore {
 
 impl fmt::Debug for QuorumStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("QuorumStore").field("node", &self.core.id).field("is_stale", &self.is_stale).finish_non_exhaustive()
+        formatter
+            .debug_struct("QuorumStore")
+            .field("node", &self.core.id)
+            .field("is_stale", &self.is_stale)
+            .finish_non_exhaustive()
     }
 }
 
@@ -66,13 +72,21 @@ impl fmt::Display for QuorumStore {
 
 impl QuorumStore {
     pub(crate) fn new(core: Arc<Core>, reader: Reader, writer: Writer) -> Self {
-        Self { core, reader, writer, is_stale: false }
+        Self {
+            core,
+            reader,
+            writer,
+            is_stale: false,
+        }
     }
 
     /// The same objects, read as this node has them now: without a request to others, and without what it has not heard of yet.
     #[must_use]
     pub fn stale(&self) -> Self {
-        Self { is_stale: true, ..self.clone() }
+        Self {
+            is_stale: true,
+            ..self.clone()
+        }
     }
 
     async fn catch_up(&self) -> Result<()> {
@@ -84,23 +98,45 @@ impl QuorumStore {
 
     async fn object(&self, location: &Path) -> Result<Object> {
         self.catch_up().await?;
-        let found = self.core.shared.state.read().objects.get(location.as_ref()).cloned();
+        let found = self
+            .core
+            .shared
+            .state
+            .read()
+            .objects
+            .get(location.as_ref())
+            .cloned();
         found.ok_or_else(|| not_found(location.as_ref()))
     }
 
     async fn write(&self, command: Command, path: &Path) -> Result<Option<u64>> {
         let path = path.to_string();
+        check_length(&path)?;
         match self.writer.write(command).await? {
             Answer::Put(tag) => Ok(Some(tag)),
             Answer::Deleted => Ok(None),
-            Answer::AlreadyExists => Err(object_store::Error::AlreadyExists { path, source: "an object is there".into() }),
-            Answer::Precondition => Err(object_store::Error::Precondition { path, source: "the object has another tag, or is gone".into() }),
+            Answer::AlreadyExists => Err(object_store::Error::AlreadyExists {
+                path,
+                source: "an object is there".into(),
+            }),
+            Answer::Precondition => Err(object_store::Error::Precondition {
+                path,
+                source: "the object has another tag, or is gone".into(),
+            }),
             Answer::NotFound => Err(not_found(&path)),
             Answer::TooFewCopies => {
-                let detail = "the members have changed while it was copied; put it again".to_owned();
-                Err(Error::TooFewCopies { copies: 0, nodes: self.core.voters().len(), detail }.into())
+                let detail =
+                    "the members have changed while it was copied; put it again".to_owned();
+                Err(Error::TooFewCopies {
+                    copies: 0,
+                    nodes: self.core.voters().len(),
+                    detail,
+                }
+                .into())
             }
-            Answer::Opened(_) | Answer::Forgotten => Err(Error::Message("an answer to another question".to_owned()).into()),
+            Answer::Opened(_) | Answer::Forgotten => {
+                Err(Error::Message("an answer to another question".to_owned()).into())
+            }
         }
     }
 
@@ -119,7 +155,11 @@ impl QuorumStore {
         Ok(upload.finish(offset, crc).await?)
     }
 
-    async fn bytes(&self, object: &Object, range: Range<u64>) -> Result<BoxStream<'static, Result<Bytes>>, Error> {
+    async fn bytes(
+        &self,
+        object: &Object,
+        range: Range<u64>,
+    ) -> Result<BoxStream<'static, Result<Bytes>>, Error> {
         match &object.content {
             Content::Inline(bytes) => {
                 let bytes = bytes.slice(range.start as usize..range.end as usize);
@@ -133,7 +173,12 @@ impl QuorumStore {
                 let (core, file) = (self.core.clone(), file.clone());
                 let rest = stream::iter(rest).then(move |start| {
                     let (core, file) = (core.clone(), file.clone());
-                    async move { Ok(fetch::range(&core, &file, start, range.end.min(start + PIECE_BYTES)).await?) }
+                    async move {
+                        Ok(
+                            fetch::range(&core, &file, start, range.end.min(start + PIECE_BYTES))
+                                .await?,
+                        )
+                    }
                 });
                 Ok(stream::once(async { Ok(first) }).chain(rest).boxed())
             }
@@ -144,11 +189,21 @@ impl QuorumStore {
     async fn below(&self, prefix: Option<Path>) -> Result<Vec<ObjectMeta>> {
         self.catch_up().await?;
         let state = self.core.shared.state.read();
-        let start = prefix.as_ref().map_or_else(String::new, |prefix| prefix.as_ref().to_owned());
+        let start = prefix
+            .as_ref()
+            .map_or_else(String::new, |prefix| prefix.as_ref().to_owned());
         let mut found = Vec::new();
-        for (path, object) in state.objects.range(start.clone()..).take_while(|(path, _)| path.starts_with(&start)) {
+        for (path, object) in state
+            .objects
+            .range(start.clone()..)
+            .take_while(|(path, _)| path.starts_with(&start))
+        {
             let location = Path::parse(path)?;
-            let is_below = prefix.as_ref().is_none_or(|prefix| location.prefix_match(prefix).is_some_and(|mut parts| parts.next().is_some()));
+            let is_below = prefix.as_ref().is_none_or(|prefix| {
+                location
+                    .prefix_match(prefix)
+                    .is_some_and(|mut parts| parts.next().is_some())
+            });
             if is_below {
                 found.push(meta(location, object));
             }
@@ -159,7 +214,12 @@ impl QuorumStore {
 
 #[async_trait]
 impl ObjectStore for QuorumStore {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
         if !options.attributes.is_empty() || !options.tags.encoded().is_empty() {
             return Err(no_attributes("put_opts"));
         }
@@ -169,7 +229,10 @@ impl ObjectStore for QuorumStore {
             PutMode::Update(version) => match version.e_tag.as_deref().map(str::parse) {
                 Some(Ok(tag)) => Mode::Update(tag),
                 _ => {
-                    let (path, source) = (location.to_string(), "the version has no tag of this store".into());
+                    let (path, source) = (
+                        location.to_string(),
+                        "the version has no tag of this store".into(),
+                    );
                     return Err(object_store::Error::Precondition { path, source });
                 }
             },
@@ -179,16 +242,37 @@ impl ObjectStore for QuorumStore {
         } else {
             Content::File(self.upload(&payload).await?)
         };
-        let tag = self.write(Command::Put { path: location.to_string(), mode, content }, location).await?;
-        Ok(PutResult { e_tag: tag.map(|tag| tag.to_string()), version: None })
+        let tag = self
+            .write(
+                Command::Put {
+                    path: location.to_string(),
+                    mode,
+                    content,
+                },
+                location,
+            )
+            .await?;
+        Ok(PutResult {
+            e_tag: tag.map(|tag| tag.to_string()),
+            version: None,
+        })
     }
 
-    async fn put_multipart_opts(&self, location: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
         if !options.attributes.is_empty() || !options.tags.encoded().is_empty() {
             return Err(no_attributes("put_multipart_opts"));
         }
+        check_length(location.as_ref())?;
         let upload = Upload::start(self.core.clone())?;
-        Ok(Box::new(QuorumUpload::new(upload, self.writer.clone(), location.to_string())))
+        Ok(Box::new(QuorumUpload::new(
+            upload,
+            self.writer.clone(),
+            location.to_string(),
+        )))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
@@ -199,29 +283,56 @@ impl ObjectStore for QuorumStore {
             options.check_preconditions(&meta)?;
             let range = match &options.range {
                 Some(range) => {
-                    range.as_range(meta.size).map_err(|error| object_store::Error::Generic { store: STORE, source: Box::new(error) })?
+                    range
+                        .as_range(meta.size)
+                        .map_err(|error| object_store::Error::Generic {
+                            store: STORE,
+                            source: Box::new(error),
+                        })?
                 }
                 None => 0..meta.size,
             };
             if options.head {
                 let payload = GetResultPayload::Stream(stream::empty().boxed());
-                return Ok(GetResult { payload, meta, range, attributes: Default::default() });
+                return Ok(GetResult {
+                    payload,
+                    meta,
+                    range,
+                    attributes: Default::default(),
+                });
             }
             match self.bytes(&object, range.clone()).await {
-                Ok(bytes) => return Ok(GetResult { payload: GetResultPayload::Stream(bytes), meta, range, attributes: Default::default() }),
+                Ok(bytes) => {
+                    return Ok(GetResult {
+                        payload: GetResultPayload::Stream(bytes),
+                        meta,
+                        range,
+                        attributes: Default::default(),
+                    });
+                }
                 Err(Error::NoCopy(_)) if tries < READS_MAX => tries += 1,
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
         let store = self.clone();
         let deleted = locations.map(move |location| {
             let store = store.clone();
             async move {
                 let location = location?;
-                store.write(Command::Delete { paths: vec![location.to_string()] }, &location).await?;
+                store
+                    .write(
+                        Command::Delete {
+                            paths: vec![location.to_string()],
+                        },
+                        &location,
+                    )
+                    .await?;
                 Ok(location)
             }
         });
@@ -230,7 +341,12 @@ impl ObjectStore for QuorumStore {
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
         let (store, prefix) = (self.clone(), prefix.cloned());
-        let found = async move { store.below(prefix).await.map(|found| stream::iter(found.into_iter().map(Ok))) };
+        let found = async move {
+            store
+                .below(prefix)
+                .await
+                .map(|found| stream::iter(found.into_iter().map(Ok)))
+        };
         stream::once(found).try_flatten().boxed()
     }
 
@@ -240,7 +356,9 @@ impl ObjectStore for QuorumStore {
         let mut common_prefixes = BTreeSet::new();
         let mut objects = Vec::new();
         for found in self.below(prefix.cloned()).await? {
-            let Some(mut parts) = found.location.prefix_match(within) else { continue };
+            let Some(mut parts) = found.location.prefix_match(within) else {
+                continue;
+            };
             let Some(first) = parts.next() else { continue };
             if parts.next().is_some() {
                 common_prefixes.insert(within.clone().join(first));
@@ -249,7 +367,10 @@ impl ObjectStore for QuorumStore {
                 objects.push(found);
             }
         }
-        Ok(ListResult { objects, common_prefixes: common_prefixes.into_iter().collect() })
+        Ok(ListResult {
+            objects,
+            common_prefixes: common_prefixes.into_iter().collect(),
+        })
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
@@ -257,7 +378,12 @@ impl ObjectStore for QuorumStore {
             CopyMode::Overwrite => false,
             CopyMode::Create => true,
         };
-        let command = Command::Copy { from: from.to_string(), to: to.to_string(), create };
+        let command = Command::Copy {
+            from: from.to_string(),
+            to: to.to_string(),
+            create,
+        };
+        check_length(to.as_ref())?;
         let named = if create { to } else { from };
         self.write(command, named).await.map(|_| ())
     }
@@ -265,18 +391,45 @@ impl ObjectStore for QuorumStore {
 
 /// A chunk in pieces that a node takes.
 fn pieces(chunk: &Bytes) -> impl Iterator<Item = Bytes> + use<'_> {
-    (0..chunk.len()).step_by(PIECE_BYTES as usize).map(|start| chunk.slice(start..chunk.len().min(start + PIECE_BYTES as usize)))
+    (0..chunk.len())
+        .step_by(PIECE_BYTES as usize)
+        .map(|start| chunk.slice(start..chunk.len().min(start + PIECE_BYTES as usize)))
 }
 
 fn meta(location: Path, object: &Object) -> ObjectMeta {
-    let last_modified = i64::try_from(object.modified_us).ok().and_then(DateTime::<Utc>::from_timestamp_micros).unwrap_or_default();
-    ObjectMeta { location, last_modified, size: object.content.bytes(), e_tag: Some(object.tag.to_string()), version: None }
+    let last_modified = i64::try_from(object.modified_us)
+        .ok()
+        .and_then(DateTime::<Utc>::from_timestamp_micros)
+        .unwrap_or_default();
+    ObjectMeta {
+        location,
+        last_modified,
+        size: object.content.bytes(),
+        e_tag: Some(object.tag.to_string()),
+        version: None,
+    }
+}
+
+fn check_length(path: &str) -> Result<(), Error> {
+    if path.len() <= PATH_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::Configuration(format!(
+        "a path of {} bytes, where {PATH_BYTES_MAX} are allowed",
+        path.len()
+    )))
 }
 
 fn not_found(path: &str) -> object_store::Error {
-    object_store::Error::NotFound { path: path.to_owned(), source: "there is no such object".into() }
+    object_store::Error::NotFound {
+        path: path.to_owned(),
+        source: "there is no such object".into(),
+    }
 }
 
 fn no_attributes(operation: &str) -> object_store::Error {
-    object_store::Error::NotImplemented { operation: format!("{operation} with attributes or tags"), implementer: STORE.to_owned() }
+    object_store::Error::NotImplemented {
+        operation: format!("{operation} with attributes or tags"),
+        implementer: STORE.to_owned(),
+    }
 }

@@ -12,7 +12,14 @@ use crate::types::NodeId;
 #[async_trait]
 pub(crate) trait Transport: Send + Sync + 'static {
     /// Asks a node. `Unreachable` may mean that it did what was asked; `Refused` that it answered an error.
-    async fn call(&self, node: NodeId, address: &str, path: &'static str, body: Bytes, timeout: Duration) -> Result<Bytes>;
+    async fn call(
+        &self,
+        node: NodeId,
+        address: &str,
+        path: &'static str,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Bytes>;
 }
 
 /// What nodes ask each other.
@@ -40,5 +47,17 @@ pub(crate) mod paths {
     /// A node is to be removed.
     pub(crate) const REMOVE: &str = "/members/remove";
     /// All of them.
-    pub(crate) const ALL: [&str; 11] = [APPEND, VOTE, SNAPSHOT, PROPOSE, READ_INDEX, FILE_WRITE, FILE_FINISH, FILE_READ, STATUS, ADD, REMOVE];
+    pub(crate) const ALL: [&str; 11] = [
+        APPEND,
+        VOTE,
+        SNAPSHOT,
+        PROPOSE,
+        READ_INDEX,
+        FILE_WRITE,
+        FILE_FINISH,
+        FILE_READ,
+        STATUS,
+        ADD,
+        REMOVE,
+    ];
 }

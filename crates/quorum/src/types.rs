@@ -125,7 +125,11 @@ impl Command {
     /// About how many bytes it takes in the log.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Self::Put { path, content: Content::Inline(bytes), .. } => path.len() + bytes.len(),
+            Self::Put {
+                path,
+                content: Content::Inline(bytes),
+                ..
+            } => path.len() + bytes.len(),
             Self::Put { path, .. } => path.len(),
             Self::Delete { paths } => paths.iter().map(String::len).sum(),
             Self::Copy { from, to, .. } => from.len() + to.len(),
@@ -174,9 +178,14 @@ pub(crate) enum Answer {
 
 /// The files that an entry of the log speaks of.
 pub(crate) fn files_named(entry: &Entry) -> Vec<String> {
-    let EntryPayload::Normal(batch) = &entry.payload else { return Vec::new() };
+    let EntryPayload::Normal(batch) = &entry.payload else {
+        return Vec::new();
+    };
     let name = |request: &Request| match &request.command {
-        Command::Put { content: Content::File(file), .. } => Some(file.id.clone()),
+        Command::Put {
+            content: Content::File(file),
+            ..
+        } => Some(file.id.clone()),
         _ => None,
     };
     batch.commands.iter().filter_map(name).collect()
@@ -205,16 +214,23 @@ pub(crate) mod blob {
         BLOBS.with_borrow_mut(std::mem::take)
     }
 
-    pub(crate) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        bytes: &Bytes,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         BLOBS.with_borrow_mut(|slot| slot.push_back(bytes.clone()));
         serializer.serialize_u64(bytes.len() as u64)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Bytes, D::Error> {
         let length = u64::deserialize(deserializer)?;
         match BLOBS.with_borrow_mut(VecDeque::pop_front) {
             Some(bytes) if bytes.len() as u64 == length => Ok(bytes),
-            _ => Err(serde::de::Error::custom("a blob is missing, or has another length")),
+            _ => Err(serde::de::Error::custom(
+                "a blob is missing, or has another length",
+            )),
         }
     }
 }

@@ -40,7 +40,10 @@ pub(crate) fn pack<T: Serialize>(value: &T) -> Result<Bytes> {
 pub(crate) fn unpack<T: DeserializeOwned>(message: &Bytes) -> Result<T> {
     let header_bytes = u32_at(message, 0)?;
     let blobs = u32_at(message, 4)?;
-    let mut at = blobs.checked_mul(4).and_then(|bytes| bytes.checked_add(8)).ok_or_else(cut)?;
+    let mut at = blobs
+        .checked_mul(4)
+        .and_then(|bytes| bytes.checked_add(8))
+        .ok_or_else(cut)?;
     let header = at..at.checked_add(header_bytes).ok_or_else(cut)?;
     if header.end > message.len() {
         return Err(cut());
@@ -48,7 +51,10 @@ pub(crate) fn unpack<T: DeserializeOwned>(message: &Bytes) -> Result<T> {
     at = header.end;
     let mut found = VecDeque::with_capacity(blobs);
     for number in 0..blobs {
-        let end = at.checked_add(u32_at(message, 8 + 4 * number)?).filter(|&end| end <= message.len()).ok_or_else(cut)?;
+        let end = at
+            .checked_add(u32_at(message, 8 + 4 * number)?)
+            .filter(|&end| end <= message.len())
+            .ok_or_else(cut)?;
         found.push_back(message.slice(at..end));
         at = end;
     }
@@ -66,7 +72,10 @@ fn length(value: usize) -> Result<u32> {
 }
 
 fn u32_at(message: &Bytes, at: usize) -> Result<usize> {
-    let bytes = message.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).ok_or_else(cut)?;
+    let bytes = message
+        .get(at..at + 4)
+        .and_then(|bytes| bytes.try_into().ok())
+        .ok_or_else(cut)?;
     Ok(u32::from_le_bytes(bytes) as usize)
 }
 
@@ -84,9 +93,16 @@ mod tests {
             session: 3,
             number: 7,
             floor: 2,
-            command: Command::Put { path: path.to_owned(), mode: Mode::Update(9), content: Content::Inline(Bytes::from_static(bytes)) },
+            command: Command::Put {
+                path: path.to_owned(),
+                mode: Mode::Update(9),
+                content: Content::Inline(Bytes::from_static(bytes)),
+            },
         };
-        Batch { now_us: 5, commands: vec![put("a", b"one"), put("b", b""), put("c", &[0, 255, 1])] }
+        Batch {
+            now_us: 5,
+            commands: vec![put("a", b"one"), put("b", b""), put("c", &[0, 255, 1])],
+        }
     }
 
     #[test]
@@ -98,7 +114,10 @@ mod tests {
     fn a_message_that_is_cut_anywhere_is_an_error_and_no_panic() {
         let message = pack(&batch()).unwrap();
         for end in 0..message.len() {
-            assert!(unpack::<Batch>(&message.slice(..end)).is_err(), "cut at {end}");
+            assert!(
+                unpack::<Batch>(&message.slice(..end)).is_err(),
+                "cut at {end}"
+            );
         }
     }
 }

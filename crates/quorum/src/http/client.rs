@@ -38,15 +38,33 @@ impl HttpTransport {
             .connect_timeout(CONNECT_TIME)
             .pool_max_idle_per_host(CONNECTIONS_KEPT)
             .build()
-            .map_err(|error| Error::Configuration(format!("no client for requests between nodes: {error}")))?;
-        Ok(Self { client, secret, now_us, unique })
+            .map_err(|error| {
+                Error::Configuration(format!("no client for requests between nodes: {error}"))
+            })?;
+        Ok(Self {
+            client,
+            secret,
+            now_us,
+            unique,
+        })
     }
 }
 
 #[async_trait]
 impl Transport for HttpTransport {
-    async fn call(&self, node: NodeId, address: &str, path: &'static str, body: Bytes, timeout: Duration) -> Result<Bytes> {
-        let unreachable = |detail: String| Error::Unreachable { node, address: address.to_owned(), detail };
+    async fn call(
+        &self,
+        node: NodeId,
+        address: &str,
+        path: &'static str,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Bytes> {
+        let unreachable = |detail: String| Error::Unreachable {
+            node,
+            address: address.to_owned(),
+            detail,
+        };
         let nonce = format!("{:032x}", (self.unique)()?);
         let time_ms = (self.now_us)() / 1_000;
         let signature = self.secret.request(path, node, time_ms, &nonce, &body);
@@ -59,17 +77,37 @@ impl Transport for HttpTransport {
             .header(NONCE, &nonce)
             .header(SIGNATURE, signature)
             .body(body);
-        let answer = request.send().await.map_err(|error| unreachable(chain(&error)))?;
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| unreachable(chain(&error)))?;
         let status = answer.status();
-        let signature = answer.headers().get(SIGNATURE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-        let body = answer.bytes().await.map_err(|error| unreachable(chain(&error)))?;
+        let signature = answer
+            .headers()
+            .get(SIGNATURE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
+        let body = answer
+            .bytes()
+            .await
+            .map_err(|error| unreachable(chain(&error)))?;
         let text = || String::from_utf8_lossy(&body[..body.len().min(1_000)]).into_owned();
-        if !self.secret.is_answer(&signature, &nonce, status.as_u16(), &body) {
-            let detail = format!("{status}: {} (the answer is not signed with this cluster's secret)", text());
+        if !self
+            .secret
+            .is_answer(&signature, &nonce, status.as_u16(), &body)
+        {
+            let detail = format!(
+                "{status}: {} (the answer is not signed with this cluster's secret)",
+                text()
+            );
             return Err(Error::Refused { node, detail });
         }
         if !status.is_success() {
-            return Err(Error::Refused { node, detail: text() });
+            return Err(Error::Refused {
+                node,
+                detail: text(),
+            });
         }
         Ok(body)
     }

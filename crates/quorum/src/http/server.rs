@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, Request, Response, StatusCode};
 use axum::routing::post;
 use axum::serve::ListenerExt;
@@ -28,12 +28,20 @@ struct Door {
 }
 
 /// Serves until it is told to stop.
-pub(crate) fn serve(listener: TcpListener, service: Service, gate: Gate, stop: oneshot::Receiver<()>) -> JoinHandle<()> {
+pub(crate) fn serve(
+    listener: TcpListener,
+    service: Service,
+    gate: Gate,
+    stop: oneshot::Receiver<()>,
+) -> JoinHandle<()> {
     let mut router = Router::new();
     for path in paths::ALL {
         router = router.route(path, post(answer));
     }
-    let router = router.layer(DefaultBodyLimit::max(BODY_BYTES_MAX)).with_state(Door { service, gate: Arc::new(gate) });
+    let router = router.with_state(Door {
+        service,
+        gate: Arc::new(gate),
+    });
     let listener = listener.tap_io(|socket| {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a connection of another node may be slow");
@@ -41,7 +49,10 @@ pub(crate) fn serve(listener: TcpListener, service: Service, gate: Gate, stop: o
     });
     tokio::spawn(async move {
         let stopped = async move { _ = stop.await };
-        if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stopped).await {
+        if let Err(error) = axum::serve(listener, router)
+            .with_graceful_shutdown(stopped)
+            .await
+        {
             tracing::error!(%error, "this node no longer answers others");
         }
     })
@@ -51,7 +62,12 @@ async fn answer(State(door): State<Door>, request: Request<Body>) -> Response<Bo
     let (parts, body) = request.into_parts();
     let nonce = header(&parts.headers, NONCE).to_owned();
     let Ok(body) = axum::body::to_bytes(body, BODY_BYTES_MAX).await else {
-        return respond(&door, &nonce, StatusCode::PAYLOAD_TOO_LARGE, Bytes::from_static(b"the request is too large"));
+        return respond(
+            &door,
+            &nonce,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            Bytes::from_static(b"the request is too large"),
+        );
     };
     let path = parts.uri.path();
     let claim = Claim {
@@ -71,7 +87,12 @@ async fn answer(State(door): State<Door>, request: Request<Body>) -> Response<Bo
     }
     match door.service.answer(path, &body).await {
         Ok(body) => respond(&door, &nonce, StatusCode::OK, body),
-        Err(error) => respond(&door, &nonce, StatusCode::INTERNAL_SERVER_ERROR, Bytes::from(error.to_string())),
+        Err(error) => respond(
+            &door,
+            &nonce,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            Bytes::from(error.to_string()),
+        ),
     }
 }
 
@@ -86,5 +107,8 @@ fn respond(door: &Door, nonce: &str, status: StatusCode, body: Bytes) -> Respons
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
 }

@@ -47,8 +47,19 @@ impl Secret {
     }
 
     /// Signs a request.
-    pub(crate) fn request(&self, path: &str, node: NodeId, time_ms: u64, nonce: &str, body: &[u8]) -> String {
-        hex(hmac::sign(&self.0, request_text(path, node, time_ms, nonce, body).as_bytes()).as_ref())
+    pub(crate) fn request(
+        &self,
+        path: &str,
+        node: NodeId,
+        time_ms: u64,
+        nonce: &str,
+        body: &[u8],
+    ) -> String {
+        hex(hmac::sign(
+            &self.0,
+            request_text(path, node, time_ms, nonce, body).as_bytes(),
+        )
+        .as_ref())
     }
 
     /// Signs an answer.
@@ -62,25 +73,48 @@ impl Secret {
     }
 
     fn fits(&self, text: &str, signature: &str) -> bool {
-        unhex(signature).is_some_and(|signature| hmac::verify(&self.0, text.as_bytes(), &signature).is_ok())
+        unhex(signature)
+            .is_some_and(|signature| hmac::verify(&self.0, text.as_bytes(), &signature).is_ok())
     }
 }
 
 fn request_text(path: &str, node: NodeId, time_ms: u64, nonce: &str, body: &[u8]) -> String {
-    format!("request\n{path}\n{node}\n{time_ms}\n{nonce}\n{}", hex(digest(&SHA256, body).as_ref()))
+    format!(
+        "request\n{path}\n{node}\n{time_ms}\n{nonce}\n{}",
+        hex(digest(&SHA256, body).as_ref())
+    )
 }
 
 fn answer_text(nonce: &str, status: u16, body: &[u8]) -> String {
-    format!("answer\n{nonce}\n{status}\n{}", hex(digest(&SHA256, body).as_ref()))
+    format!(
+        "answer\n{nonce}\n{status}\n{}",
+        hex(digest(&SHA256, body).as_ref())
+    )
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
+        .collect()
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.chars().map(|digit| digit.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect::<Option<_>>()?;
-    (digits.len() % 2 == 0).then(|| digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    let digits: Vec<u8> = text
+        .chars()
+        .map(|digit| {
+            digit
+                .to_digit(16)
+                .and_then(|digit| u8::try_from(digit).ok())
+        })
+        .collect::<Option<_>>()?;
+    digits.len().is_multiple_of(2).then(|| {
+        digits
+            .chunks_exact(2)
+            .map(|pair| pair[0] << 4 | pair[1])
+            .collect()
+    })
 }
 
 /// A request as it came, beside its body.
@@ -108,19 +142,36 @@ struct Nonces {
 impl Gate {
     /// The gate of a node.
     pub(crate) fn new(secret: Secret, node: NodeId) -> Self {
-        let nonces = Nonces { since: Instant::now(), now: HashSet::new(), before: HashSet::new() };
-        Self { secret, node, nonces: Mutex::new(nonces) }
+        let nonces = Nonces {
+            since: Instant::now(),
+            now: HashSet::new(),
+            before: HashSet::new(),
+        };
+        Self {
+            secret,
+            node,
+            nonces: Mutex::new(nonces),
+        }
     }
 
     /// Looks at a request. `Err` says why it is not let in.
-    pub(crate) fn admit(&self, claim: &Claim<'_>, body: &[u8], now_ms: u64) -> Result<(), &'static str> {
-        let (Ok(node), Ok(time_ms)) = (claim.node.parse::<NodeId>(), claim.time_ms.parse::<u64>()) else {
+    pub(crate) fn admit(
+        &self,
+        claim: &Claim<'_>,
+        body: &[u8],
+        now_ms: u64,
+    ) -> Result<(), &'static str> {
+        let (Ok(node), Ok(time_ms)) = (claim.node.parse::<NodeId>(), claim.time_ms.parse::<u64>())
+        else {
             return Err("the request is not signed");
         };
         if claim.nonce.is_empty() || claim.nonce.len() > 64 {
             return Err("the request is not signed");
         }
-        if !self.secret.fits(&request_text(claim.path, node, time_ms, claim.nonce, body), claim.signature) {
+        if !self.secret.fits(
+            &request_text(claim.path, node, time_ms, claim.nonce, body),
+            claim.signature,
+        ) {
             return Err("the request is signed with another secret");
         }
         if node != self.node {
@@ -159,7 +210,13 @@ mod tests {
     use super::*;
 
     fn claim<'a>(signature: &'a str, nonce: &'a str) -> Claim<'a> {
-        Claim { path: "/propose", node: "2", time_ms: "5000", nonce, signature }
+        Claim {
+            path: "/propose",
+            node: "2",
+            time_ms: "5000",
+            nonce,
+            signature,
+        }
     }
 
     #[tokio::test]
@@ -168,14 +225,41 @@ mod tests {
         let gate = Gate::new(secret.clone(), 2);
         let signature = secret.request("/propose", 2, 5_000, "n", b"body");
         assert!(gate.admit(&claim(&signature, "n"), b"bodY", 5_000).is_err());
-        assert!(gate.admit(&Claim { path: "/status", ..claim(&signature, "n") }, b"body", 5_000).is_err());
-        assert!(gate.admit(&claim(&signature, "n"), b"body", 40_000).is_err());
+        assert!(
+            gate.admit(
+                &Claim {
+                    path: "/status",
+                    ..claim(&signature, "n")
+                },
+                b"body",
+                5_000
+            )
+            .is_err()
+        );
+        assert!(
+            gate.admit(&claim(&signature, "n"), b"body", 40_000)
+                .is_err()
+        );
         assert!(gate.admit(&claim(&signature, "m"), b"body", 5_000).is_err());
         assert_eq!(gate.admit(&claim(&signature, "n"), b"body", 9_000), Ok(()));
-        assert_eq!(gate.admit(&claim(&signature, "n"), b"body", 9_000), Err("the request has been here before"));
-        let other = Secret::new(b"another secret of length").request("/propose", 2, 5_000, "o", b"body");
+        assert_eq!(
+            gate.admit(&claim(&signature, "n"), b"body", 9_000),
+            Err("the request has been here before")
+        );
+        let other =
+            Secret::new(b"another secret of length").request("/propose", 2, 5_000, "o", b"body");
         assert!(gate.admit(&claim(&other, "o"), b"body", 5_000).is_err());
         let elsewhere = secret.request("/propose", 3, 5_000, "p", b"body");
-        assert!(gate.admit(&Claim { node: "3", ..claim(&elsewhere, "p") }, b"body", 5_000).is_err());
+        assert!(
+            gate.admit(
+                &Claim {
+                    node: "3",
+                    ..claim(&elsewhere, "p")
+                },
+                b"body",
+                5_000
+            )
+            .is_err()
+        );
     }
 }

@@ -48,7 +48,11 @@ pub(crate) struct Contents {
 impl Contents {
     /// The index that the next entry has.
     pub(crate) fn next_index(&self) -> u64 {
-        let last = self.entries.back().map(|(entry, _)| entry.log_id.index).or(self.purged.map(|id| id.index));
+        let last = self
+            .entries
+            .back()
+            .map(|(entry, _)| entry.log_id.index)
+            .or(self.purged.map(|id| id.index));
         last.map_or(0, |index| index + 1)
     }
 
@@ -60,7 +64,8 @@ impl Contents {
                 for (entry, bytes) in entries {
                     let (index, next) = (entry.log_id.index, self.next_index());
                     // Files that were purged go from the oldest on, so that the first entry may be one before the purge.
-                    let is_first = self.entries.is_empty() && self.purged.is_none_or(|purged| index <= purged.index);
+                    let is_first = self.entries.is_empty()
+                        && self.purged.is_none_or(|purged| index <= purged.index);
                     if index != next && !is_first {
                         return Err(format!("entry {index} follows where {next} should be"));
                     }
@@ -75,7 +80,11 @@ impl Contents {
 
     /// Removes an entry and those after it.
     pub(crate) fn cut(&mut self, index: u64) {
-        while self.entries.back().is_some_and(|(entry, _)| entry.log_id.index >= index) {
+        while self
+            .entries
+            .back()
+            .is_some_and(|(entry, _)| entry.log_id.index >= index)
+        {
             self.entries.pop_back();
         }
     }
@@ -83,7 +92,11 @@ impl Contents {
     /// Removes an entry and those before it.
     pub(crate) fn purge(&mut self, upto: LogId) {
         self.purged = self.purged.max(Some(upto));
-        while self.entries.front().is_some_and(|(entry, _)| entry.log_id.index <= upto.index) {
+        while self
+            .entries
+            .front()
+            .is_some_and(|(entry, _)| entry.log_id.index <= upto.index)
+        {
             self.entries.pop_front();
         }
     }
@@ -93,7 +106,13 @@ impl LogFiles {
     /// Reads all files, and cuts off a tail that was being written when the machine stopped.
     pub(crate) fn open(disk: Arc<dyn Disk>, file_bytes_max: u64) -> Result<(Self, Contents)> {
         let names = disk.list(DIRECTORY)?;
-        let mut files = Self { disk, file_bytes_max, files: Vec::new(), length: 0, failed: None };
+        let mut files = Self {
+            disk,
+            file_bytes_max,
+            files: Vec::new(),
+            length: 0,
+            failed: None,
+        };
         let mut contents = Contents::default();
         let last = names.len().saturating_sub(1);
         for (position, name) in names.iter().enumerate() {
@@ -107,35 +126,62 @@ impl LogFiles {
         if let Some((entry, _)) = contents.entries.front()
             && entry.log_id.index != first
         {
-            let detail = format!("the first entry is {} where {first} should be", entry.log_id.index);
-            return Err(Error::Damaged { path: DIRECTORY.to_owned(), detail });
+            let detail = format!(
+                "the first entry is {} where {first} should be",
+                entry.log_id.index
+            );
+            return Err(Error::Damaged {
+                path: DIRECTORY.to_owned(),
+                detail,
+            });
         }
         Ok((files, contents))
     }
 
     fn read(&mut self, number: u64, is_last: bool, contents: &mut Contents) -> Result<()> {
         let path = path(number);
-        let damaged = |detail: String| Error::Damaged { path: path.clone(), detail };
+        let damaged = |detail: String| Error::Damaged {
+            path: path.clone(),
+            detail,
+        };
         let bytes = Bytes::from(self.disk.read(&path)?.unwrap_or_default());
-        let mut file = LogFile { number, last_index: None };
+        let mut file = LogFile {
+            number,
+            last_index: None,
+        };
         let mut at = 0;
         loop {
             match decode(&bytes, at).map_err(|error| damaged(format!("at byte {at}: {error}")))? {
                 Found::Frame(frame, end) => {
                     if let Frame::Entries { entries, .. } = &frame {
-                        file.last_index = entries.iter().map(|(entry, _)| entry.log_id.index).max().max(file.last_index);
+                        file.last_index = entries
+                            .iter()
+                            .map(|(entry, _)| entry.log_id.index)
+                            .max()
+                            .max(file.last_index);
                     }
-                    contents.take(frame).map_err(|detail| damaged(format!("at byte {at}: {detail}")))?;
+                    contents
+                        .take(frame)
+                        .map_err(|detail| damaged(format!("at byte {at}: {detail}")))?;
                     at = end;
                 }
                 Found::End => break,
                 Found::Broken => {
                     let behind = another_follows(&bytes, at, contents.next_index());
                     if !is_last || behind.is_some() {
-                        let behind = behind.map_or("another file follows".to_owned(), |start| format!("a whole write follows at {start}"));
-                        return Err(damaged(format!("the write at byte {at} is broken, and {behind}")));
+                        let behind = behind.map_or("another file follows".to_owned(), |start| {
+                            format!("a whole write follows at {start}")
+                        });
+                        return Err(damaged(format!(
+                            "the write at byte {at} is broken, and {behind}"
+                        )));
                     }
-                    tracing::warn!(path, at, lost_bytes = bytes.len() - at, "cut off what was being written when the node stopped");
+                    tracing::warn!(
+                        path,
+                        at,
+                        lost_bytes = bytes.len() - at,
+                        "cut off what was being written when the node stopped"
+                    );
                     self.disk.truncate(&path, at as u64)?;
                     self.disk.sync(&path)?;
                     break;
@@ -150,7 +196,9 @@ impl LogFiles {
     /// Writes a frame, and syncs it.
     pub(crate) fn write(&mut self, frame: &Bytes, last_index: Option<u64>) -> Result<()> {
         if let Some(failed) = &self.failed {
-            return Err(Error::Stopped(format!("a write to its log failed: {failed}")));
+            return Err(Error::Stopped(format!(
+                "a write to its log failed: {failed}"
+            )));
         }
         let written = self.write_and_sync(frame, last_index);
         if let Err(error) = &written {
@@ -163,10 +211,15 @@ impl LogFiles {
         let is_new = self.files.is_empty() || self.length >= self.file_bytes_max;
         if is_new {
             let number = self.files.last().map_or(1, |file| file.number + 1);
-            self.files.push(LogFile { number, last_index: None });
+            self.files.push(LogFile {
+                number,
+                last_index: None,
+            });
             self.length = 0;
         }
-        let Some(file) = self.files.last_mut() else { return Ok(()) };
+        let Some(file) = self.files.last_mut() else {
+            return Ok(());
+        };
         let path = path(file.number);
         self.disk.write_at(&path, self.length, frame)?;
         self.disk.sync(&path)?;

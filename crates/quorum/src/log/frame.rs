@@ -44,7 +44,10 @@ pub(crate) enum Frame {
 }
 
 /// Lays a frame of entries out, and tells the bytes of each.
-pub(crate) fn encode_entries(committed: Option<LogId>, entries: &[Entry]) -> Result<(Bytes, Vec<usize>)> {
+pub(crate) fn encode_entries(
+    committed: Option<LogId>,
+    entries: &[Entry],
+) -> Result<(Bytes, Vec<usize>)> {
     let mut body = BytesMut::new();
     body.put_u64_le(entries.first().map_or(0, |entry| entry.log_id.index));
     let committed = serde_json::to_vec(&committed)?;
@@ -74,7 +77,9 @@ pub(crate) fn encode_purged(upto: LogId) -> Result<Bytes> {
 fn frame(kind: u8, body: &[u8]) -> Result<Bytes> {
     let bytes = 1 + body.len();
     if bytes > FRAME_BYTES_MAX {
-        return Err(Error::Message(format!("{bytes} bytes are too much for one write to the log")));
+        return Err(Error::Message(format!(
+            "{bytes} bytes are too much for one write to the log"
+        )));
     }
     let mut out = BytesMut::with_capacity(HEADER_BYTES + bytes);
     let length = length(bytes)?.to_le_bytes();
@@ -101,7 +106,9 @@ pub(crate) fn decode(file: &Bytes, at: usize) -> Result<Found> {
     if at == file.len() {
         return Ok(Found::End);
     }
-    let Some(end) = whole(file, at) else { return Ok(Found::Broken) };
+    let Some(end) = whole(file, at) else {
+        return Ok(Found::Broken);
+    };
     let mut body = file.slice(at + HEADER_BYTES + 1..end);
     let frame = match file[at + HEADER_BYTES] {
         1 => {
@@ -122,21 +129,31 @@ pub(crate) fn decode(file: &Bytes, at: usize) -> Result<Found> {
             Frame::Cut(body.get_u64_le())
         }
         3 => Frame::Purged(serde_json::from_slice(&body)?),
-        kind => return Err(Error::Message(format!("a frame of kind {kind}, which a newer program has written"))),
+        kind => {
+            return Err(Error::Message(format!(
+                "a frame of kind {kind}, which a newer program has written"
+            )));
+        }
     };
     Ok(Found::Frame(frame, end))
 }
 
 /// Whether a whole frame begins somewhere behind an offset: what is broken there is no torn tail then.
 pub(crate) fn another_follows(file: &Bytes, at: usize, next_index: u64) -> Option<usize> {
-    (at + 1..file.len().saturating_sub(HEADER_BYTES)).find(|&start| plausible(file, start, next_index) && whole(file, start).is_some())
+    (at + 1..file.len().saturating_sub(HEADER_BYTES))
+        .find(|&start| plausible(file, start, next_index) && whole(file, start).is_some())
 }
 
 /// A cheap look at what may be a frame's beginning.
 fn plausible(file: &Bytes, at: usize, next_index: u64) -> bool {
-    let Some(length) = u32_at(file, at) else { return false };
+    let Some(length) = u32_at(file, at) else {
+        return false;
+    };
     match file.get(at + HEADER_BYTES) {
-        Some(1) => match file.get(at + HEADER_BYTES + 1..at + HEADER_BYTES + 9).and_then(|bytes| bytes.try_into().ok()) {
+        Some(1) => match file
+            .get(at + HEADER_BYTES + 1..at + HEADER_BYTES + 9)
+            .and_then(|bytes| bytes.try_into().ok())
+        {
             Some(index) => u64::from_le_bytes(index).abs_diff(next_index) < INDEX_DISTANCE_MAX,
             None => false,
         },
@@ -158,7 +175,9 @@ fn whole(file: &Bytes, at: usize) -> Option<usize> {
 }
 
 fn u32_at(file: &Bytes, at: usize) -> Option<usize> {
-    file.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(|bytes| u32::from_le_bytes(bytes) as usize)
+    file.get(at..at + 4)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(|bytes| u32::from_le_bytes(bytes) as usize)
 }
 
 /// A part with its length in front.
@@ -170,9 +189,14 @@ fn part(body: &mut Bytes) -> Result<Bytes> {
 }
 
 fn need(body: &Bytes, bytes: usize) -> Result<()> {
-    if body.len() < bytes { Err(Error::Message("a frame's body is too short".to_owned())) } else { Ok(()) }
+    if body.len() < bytes {
+        Err(Error::Message("a frame's body is too short".to_owned()))
+    } else {
+        Ok(())
+    }
 }
 
 fn length(value: usize) -> Result<u32> {
-    u32::try_from(value).map_err(|_| Error::Message(format!("{value} bytes are too much for a frame")))
+    u32::try_from(value)
+        .map_err(|_| Error::Message(format!("{value} bytes are too much for a frame")))
 }

@@ -20,9 +20,24 @@ fn log_id(index: u64) -> LogId {
 
 fn entry(index: u64) -> Entry {
     let content = Content::Inline(Bytes::from(vec![index as u8; index as usize * 3]));
-    let command = Command::Put { path: format!("object/{index}"), mode: Mode::Create, content };
-    let request = Request { session: 1, number: index, floor: 0, command };
-    Entry { log_id: log_id(index), payload: EntryPayload::Normal(Batch { now_us: index, commands: vec![request] }) }
+    let command = Command::Put {
+        path: format!("object/{index}"),
+        mode: Mode::Create,
+        content,
+    };
+    let request = Request {
+        session: 1,
+        number: index,
+        floor: 0,
+        command,
+    };
+    Entry {
+        log_id: log_id(index),
+        payload: EntryPayload::Normal(Batch {
+            now_us: index,
+            commands: vec![request],
+        }),
+    }
 }
 
 fn entries(range: std::ops::Range<u64>) -> Vec<Entry> {
@@ -34,7 +49,11 @@ fn open(disk: &Arc<MemoryDisk>) -> Result<(LogFiles, Contents), Error> {
 }
 
 fn indexes(contents: &Contents) -> Vec<u64> {
-    contents.entries.iter().map(|(entry, _)| entry.log_id.index).collect()
+    contents
+        .entries
+        .iter()
+        .map(|(entry, _)| entry.log_id.index)
+        .collect()
 }
 
 /// A log of three writes, and where each ends.
@@ -59,10 +78,18 @@ fn a_log_that_is_torn_at_any_byte_keeps_the_writes_before_it_and_takes_new_ones(
         torn.write_at(FILE, 0, &whole[..length]).unwrap();
         let (mut files, contents) = open(&torn).unwrap();
         let kept = [0, 2, 3, 6][ends.iter().filter(|&&end| end <= length).count()];
-        assert_eq!(indexes(&contents), (0..kept).collect::<Vec<_>>(), "torn at {length}");
+        assert_eq!(
+            indexes(&contents),
+            (0..kept).collect::<Vec<_>>(),
+            "torn at {length}"
+        );
         let (frame, _) = encode_entries(None, &entries(kept..kept + 1)).unwrap();
         files.write(&frame, Some(kept)).unwrap();
-        assert_eq!(indexes(&open(&torn).unwrap().1), (0..=kept).collect::<Vec<_>>(), "torn at {length}");
+        assert_eq!(
+            indexes(&open(&torn).unwrap().1),
+            (0..=kept).collect::<Vec<_>>(),
+            "torn at {length}"
+        );
     }
 }
 
@@ -77,7 +104,9 @@ fn a_flipped_bit_anywhere_but_in_the_last_write_is_an_error() {
             let damaged = Arc::new(MemoryDisk::default());
             damaged.write_at(FILE, 0, &flipped).unwrap();
             match open(&damaged) {
-                Err(Error::Damaged { path, .. }) => assert!(at < ends[1] && path == FILE, "bit {bit} of byte {at}"),
+                Err(Error::Damaged { path, .. }) => {
+                    assert!(at < ends[1] && path == FILE, "bit {bit} of byte {at}")
+                }
                 Ok((_, contents)) => {
                     assert!(at >= ends[1], "bit {bit} of byte {at} was not seen");
                     assert_eq!(indexes(&contents), [0, 1, 2]);
@@ -94,7 +123,8 @@ fn a_broken_write_in_a_file_that_another_follows_is_an_error() {
     let whole = disk.read(FILE).unwrap().unwrap();
     disk.truncate(FILE, whole.len() as u64 - 1).unwrap();
     let (frame, _) = encode_entries(None, &entries(6..7)).unwrap();
-    disk.write_at("log/00000000000000000002", 0, &frame).unwrap();
+    disk.write_at("log/00000000000000000002", 0, &frame)
+        .unwrap();
     assert!(matches!(open(&disk), Err(Error::Damaged { .. })));
 }
 
@@ -105,7 +135,9 @@ fn a_cut_and_a_purge_are_still_there_after_reading_anew() {
     files.write(&encode_cut(4).unwrap(), None).unwrap();
     let (frame, _) = encode_entries(Some(log_id(3)), &entries(4..8)).unwrap();
     files.write(&frame, Some(7)).unwrap();
-    files.write(&encode_purged(log_id(1)).unwrap(), None).unwrap();
+    files
+        .write(&encode_purged(log_id(1)).unwrap(), None)
+        .unwrap();
     let (_, contents) = open(&disk).unwrap();
     assert_eq!(indexes(&contents), (2..8).collect::<Vec<_>>());
     assert_eq!(contents.purged, Some(log_id(1)));
@@ -120,7 +152,9 @@ fn files_go_from_the_oldest_on_when_their_entries_are_purged() {
         let (frame, _) = encode_entries(None, &entries(index..index + 1)).unwrap();
         files.write(&frame, Some(index)).unwrap();
     }
-    files.write(&encode_purged(log_id(2)).unwrap(), None).unwrap();
+    files
+        .write(&encode_purged(log_id(2)).unwrap(), None)
+        .unwrap();
     files.remove_purged(2).unwrap();
     assert_eq!(disk.list("log").unwrap().len(), 3);
     let (_, contents) = LogFiles::open(disk.clone(), 1).unwrap();
@@ -132,7 +166,9 @@ fn files_go_from_the_oldest_on_when_their_entries_are_purged() {
 fn a_purge_beyond_the_end_leaves_an_empty_log_that_goes_on_after_it() {
     let (disk, _) = written();
     let (mut files, _) = open(&disk).unwrap();
-    files.write(&encode_purged(log_id(40)).unwrap(), None).unwrap();
+    files
+        .write(&encode_purged(log_id(40)).unwrap(), None)
+        .unwrap();
     let (frame, _) = encode_entries(None, &entries(41..43)).unwrap();
     files.write(&frame, Some(42)).unwrap();
     let (_, contents) = open(&disk).unwrap();

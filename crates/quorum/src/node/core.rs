@@ -33,9 +33,9 @@ const SNAPSHOT_PART_BYTES: u64 = 1 << 20;
 pub struct Pace {
     /// A leader says this often that it is there; a request between nodes that takes longer is sent anew.
     pub heartbeat: Duration,
-    /// A follower that hears nothing for a time between this one ...
+    /// A follower that hears nothing from the leader for `election_max`, and a time between `election_min` ...
     pub election_min: Duration,
-    /// ... and this one asks to be elected. Nobody votes for it before this time is over.
+    /// ... and `election_max` more, asks to be elected. Nobody votes for another one before `election_max` is over.
     pub election_max: Duration,
     /// A request to the leader that takes longer is sent again.
     pub attempt: Duration,
@@ -51,8 +51,8 @@ impl Default for Pace {
     fn default() -> Self {
         Self {
             heartbeat: Duration::from_millis(150),
-            election_min: Duration::from_millis(500),
-            election_max: Duration::from_millis(550),
+            election_min: Duration::from_millis(300),
+            election_max: Duration::from_millis(400),
             attempt: Duration::from_secs(2),
             request: Duration::from_secs(30),
             snapshot_entries: 5_000,
@@ -76,7 +76,9 @@ impl Pace {
             snapshot_max_chunk_size: SNAPSHOT_PART_BYTES,
             ..Config::default()
         };
-        config.validate().map_err(|error| Error::Configuration(format!("times of the cluster do not fit: {error}")))
+        config.validate().map_err(|error| {
+            Error::Configuration(format!("times of the cluster do not fit: {error}"))
+        })
     }
 }
 
@@ -109,10 +111,25 @@ impl Core {
         let shared = SharedState::open(ground.disk.clone(), ground.blocking)?;
         let log = LogStore::open(id, ground.disk.clone(), ground.blocking, FILE_BYTES_MAX)?;
         let network = Network(ground.transport.clone());
-        let raft = Raft::new(id, Arc::new(pace.raft()?), network, log.clone(), shared.machine()).await;
+        let raft = Raft::new(
+            id,
+            Arc::new(pace.raft()?),
+            network,
+            log.clone(),
+            shared.machine(),
+        )
+        .await;
         let raft = raft.map_err(|error| Error::Stopped(error.to_string()))?;
         let files = Files::new(ground.disk.clone(), ground.blocking);
-        Ok(Arc::new(Self { id, raft, log, shared, files, ground, pace }))
+        Ok(Arc::new(Self {
+            id,
+            raft,
+            log,
+            shared,
+            files,
+            ground,
+            pace,
+        }))
     }
 
     /// Whom this node takes for the leader.
@@ -124,18 +141,38 @@ impl Core {
     pub(crate) fn addresses(&self) -> BTreeMap<NodeId, String> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow();
-        metrics.membership_config.nodes().map(|(&id, node)| (id, node.addr.clone())).collect()
+        metrics
+            .membership_config
+            .nodes()
+            .map(|(&id, node)| (id, node.addr.clone()))
+            .collect()
     }
 
     /// The members that vote.
     pub(crate) fn voters(&self) -> BTreeSet<NodeId> {
-        self.raft.metrics().borrow().membership_config.voter_ids().collect()
+        self.raft
+            .metrics()
+            .borrow()
+            .membership_config
+            .voter_ids()
+            .collect()
     }
 
     /// Asks another member.
-    pub(crate) async fn ask<A: DeserializeOwned>(&self, node: NodeId, path: &'static str, request: &impl Serialize, timeout: Duration) -> Result<A> {
+    pub(crate) async fn ask<A: DeserializeOwned>(
+        &self,
+        node: NodeId,
+        path: &'static str,
+        request: &impl Serialize,
+        timeout: Duration,
+    ) -> Result<A> {
         let address = self.addresses().remove(&node);
-        let address = address.ok_or_else(|| Error::Members(format!("node {node} is no member that node {} knows", self.id)))?;
+        let address = address.ok_or_else(|| {
+            Error::Members(format!(
+                "node {node} is no member that node {} knows",
+                self.id
+            ))
+        })?;
         self.ask_at(node, &address, path, request, timeout).await
     }
 
@@ -149,7 +186,13 @@ impl Core {
         timeout: Duration,
     ) -> Result<A> {
         let body: Bytes = wire::pack(request)?;
-        wire::unpack(&self.ground.transport.call(node, address, path, body, timeout).await?)
+        wire::unpack(
+            &self
+                .ground
+                .transport
+                .call(node, address, path, body, timeout)
+                .await?,
+        )
     }
 
     /// Waits until there is a leader, or the time is over.
@@ -172,6 +215,12 @@ impl Core {
 
     /// Why openraft stopped, if it did.
     pub(crate) fn stopped(&self) -> Option<String> {
-        self.raft.metrics().borrow().running_state.as_ref().err().map(ToString::to_string)
+        self.raft
+            .metrics()
+            .borrow()
+            .running_state
+            .as_ref()
+            .err()
+            .map(ToString::to_string)
     }
 }

@@ -21,14 +21,31 @@ pub(crate) async fn range(core: &Arc<Core>, file: &File, start: u64, end: u64) -
 }
 
 async fn elsewhere(core: &Arc<Core>, file: &File, start: u64, end: u64) -> Result<Bytes> {
-    let members: BTreeSet<NodeId> = core.addresses().into_keys().filter(|&node| node != core.id).collect();
-    let (first, others): (Vec<NodeId>, Vec<NodeId>) = members.into_iter().partition(|node| file.copies.contains(node));
+    let members: BTreeSet<NodeId> = core
+        .addresses()
+        .into_keys()
+        .filter(|&node| node != core.id)
+        .collect();
+    let (first, others): (Vec<NodeId>, Vec<NodeId>) = members
+        .into_iter()
+        .partition(|node| file.copies.contains(node));
     for node in first.into_iter().chain(others) {
-        let request = FileRange { id: file.id.clone(), start, end };
-        match core.ask::<FileBytes>(node, paths::FILE_READ, &request, core.pace.request).await {
-            Ok(found) if found.found && found.data.len() as u64 == end - start => return Ok(found.data),
+        let request = FileRange {
+            id: file.id.clone(),
+            start,
+            end,
+        };
+        match core
+            .ask::<FileBytes>(node, paths::FILE_READ, &request, core.pace.request)
+            .await
+        {
+            Ok(found) if found.found && found.data.len() as u64 == end - start => {
+                return Ok(found.data);
+            }
             Ok(_) => {}
-            Err(error) => tracing::debug!(node, file = file.id, %error, "a file was not fetched from there"),
+            Err(error) => {
+                tracing::debug!(node, file = file.id, %error, "a file was not fetched from there")
+            }
         }
     }
     Err(Error::NoCopy(file.id.clone()))
@@ -46,5 +63,12 @@ pub(crate) async fn whole(core: &Arc<Core>, file: &File) -> Result<()> {
 /// Files of objects that this node lacks.
 pub(crate) async fn missing(core: &Core) -> Result<Vec<File>> {
     let here: BTreeSet<String> = core.files.names().await?.into_iter().collect();
-    Ok(core.shared.state.read().files().filter(|file| !here.contains(&file.id)).cloned().collect())
+    Ok(core
+        .shared
+        .state
+        .read()
+        .files()
+        .filter(|file| !here.contains(&file.id))
+        .cloned()
+        .collect())
 }

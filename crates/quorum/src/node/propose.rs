@@ -47,17 +47,30 @@ impl Proposer {
     pub(crate) async fn propose(&self, requests: Vec<Request>) -> Proposed {
         let (answer, answered) = oneshot::channel();
         let bytes = requests.iter().map(Request::bytes).sum();
-        if self.queue.send(Group { requests, bytes, answer }).await.is_err() {
+        if self
+            .queue
+            .send(Group {
+                requests,
+                bytes,
+                answer,
+            })
+            .await
+            .is_err()
+        {
             return Led::Failed("the node stops".to_owned());
         }
-        answered.await.unwrap_or_else(|_| Led::Failed("the node stops".to_owned()))
+        answered
+            .await
+            .unwrap_or_else(|_| Led::Failed("the node stops".to_owned()))
     }
 }
 
 async fn run(core: Arc<Core>, mut groups: mpsc::Receiver<Group>) {
     let slots = Arc::new(Semaphore::new(ENTRIES_IN_FLIGHT));
     while let Some(first) = groups.recv().await {
-        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        let Ok(slot) = slots.clone().acquire_owned().await else {
+            return;
+        };
         let mut bytes = first.bytes;
         let mut commands = first.requests;
         let mut waiting = vec![(first.answer, commands.len())];
@@ -69,7 +82,10 @@ async fn run(core: Arc<Core>, mut groups: mpsc::Receiver<Group>) {
         }
         let core = core.clone();
         tokio::spawn(async move {
-            let batch = Batch { now_us: (core.ground.now_us)(), commands };
+            let batch = Batch {
+                now_us: (core.ground.now_us)(),
+                commands,
+            };
             let written = timeout(core.pace.attempt, core.raft.client_write(batch)).await;
             drop(slot);
             answer(written, waiting);
@@ -78,7 +94,10 @@ async fn run(core: Arc<Core>, mut groups: mpsc::Receiver<Group>) {
 }
 
 type Written = Result<
-    Result<openraft::raft::ClientWriteResponse<crate::types::TypeConfig>, RaftError<u64, ClientWriteError<u64, openraft::BasicNode>>>,
+    Result<
+        openraft::raft::ClientWriteResponse<crate::types::TypeConfig>,
+        RaftError<u64, ClientWriteError<u64, openraft::BasicNode>>,
+    >,
     tokio::time::error::Elapsed,
 >;
 

@@ -30,20 +30,42 @@ impl Reader {
     /// Starts the task that asks.
     pub(crate) fn start(core: Arc<Core>) -> (Self, JoinHandle<()>) {
         let (queue, readers) = mpsc::channel(QUEUE_READERS);
-        (Self { core: core.clone(), queue }, tokio::spawn(run(core, readers)))
+        (
+            Self {
+                core: core.clone(),
+                queue,
+            },
+            tokio::spawn(run(core, readers)),
+        )
     }
 
     /// Waits until this node's state has all that was written before.
     pub(crate) async fn catch_up(&self) -> Result<()> {
         let started = Instant::now();
-        let no_leader = |detail: String| Error::NoLeader { waited_ms: started.elapsed().as_millis() as u64, detail };
+        let no_leader = |detail: String| Error::NoLeader {
+            waited_ms: started.elapsed().as_millis() as u64,
+            detail,
+        };
         let (answer, answered) = oneshot::channel();
-        self.queue.send(answer).await.map_err(|_| Error::Stopped("it was asked to".to_owned()))?;
-        let next = answered.await.map_err(|_| Error::Stopped("it was asked to".to_owned()))?.map_err(no_leader)?;
+        self.queue
+            .send(answer)
+            .await
+            .map_err(|_| Error::Stopped("it was asked to".to_owned()))?;
+        let next = answered
+            .await
+            .map_err(|_| Error::Stopped("it was asked to".to_owned()))?
+            .map_err(no_leader)?;
         let mut applied = self.core.shared.applied.subscribe();
-        match timeout(self.core.pace.request, applied.wait_for(|&applied| applied >= next)).await {
+        match timeout(
+            self.core.pace.request,
+            applied.wait_for(|&applied| applied >= next),
+        )
+        .await
+        {
             Ok(Ok(_)) => Ok(()),
-            _ => Err(no_leader(format!("this node has not applied entry {next} yet"))),
+            _ => Err(no_leader(format!(
+                "this node has not applied entry {next} yet"
+            ))),
         }
     }
 }
@@ -52,7 +74,9 @@ impl Reader {
 pub(crate) async fn read_index(core: &Core) -> Led<u64> {
     match timeout(core.pace.attempt, core.raft.get_read_log_id()).await {
         Ok(Ok((read, _))) => Led::Done(read.map_or(0, |id| id.index + 1)),
-        Ok(Err(RaftError::APIError(CheckIsLeaderError::ForwardToLeader(forward)))) => Led::NotLeader(forward.leader_id),
+        Ok(Err(RaftError::APIError(CheckIsLeaderError::ForwardToLeader(forward)))) => {
+            Led::NotLeader(forward.leader_id)
+        }
         Ok(Err(error)) => Led::Failed(error.to_string()),
         Err(_) => Led::Failed("no majority has answered the leader in time".to_owned()),
     }
@@ -79,7 +103,10 @@ async fn ask(core: &Core) -> Result<u64, String> {
         let answer = if leader == core.id {
             read_index(core).await
         } else {
-            match core.ask(leader, paths::READ_INDEX, &(), core.pace.attempt).await {
+            match core
+                .ask(leader, paths::READ_INDEX, &(), core.pace.attempt)
+                .await
+            {
                 Ok(answer) => answer,
                 Err(error) => Led::Failed(error.to_string()),
             }

@@ -29,13 +29,25 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts the parts over what a directory has. The first members make a cluster if it belongs to none.
-    pub(crate) async fn start(id: NodeId, ground: Ground, pace: Pace, members: BTreeMap<NodeId, String>) -> Result<Self> {
+    pub(crate) async fn start(
+        id: NodeId,
+        ground: Ground,
+        pace: Pace,
+        members: BTreeMap<NodeId, String>,
+    ) -> Result<Self> {
         let core = Core::start(id, ground, pace).await?;
         if !members.is_empty() {
-            let members: BTreeMap<NodeId, BasicNode> = members.into_iter().map(|(id, address)| (id, BasicNode::new(address))).collect();
+            let members: BTreeMap<NodeId, BasicNode> = members
+                .into_iter()
+                .map(|(id, address)| (id, BasicNode::new(address)))
+                .collect();
             match core.raft.initialize(members).await {
                 Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
-                Err(error) => return Err(Error::Configuration(format!("the cluster cannot begin: {error}"))),
+                Err(error) => {
+                    return Err(Error::Configuration(format!(
+                        "the cluster cannot begin: {error}"
+                    )));
+                }
             }
         }
         let mut tasks = tend::start(&core);
@@ -45,8 +57,17 @@ impl Running {
         tasks.push(task);
         let (writer, task) = Writer::start(core.clone(), proposer.clone());
         tasks.push(task);
-        let service = Service { core: core.clone(), proposer };
-        Ok(Self { core, service, reader, writer, tasks: Mutex::new(tasks) })
+        let service = Service {
+            core: core.clone(),
+            proposer,
+        };
+        Ok(Self {
+            core,
+            service,
+            reader,
+            writer,
+            tasks: Mutex::new(tasks),
+        })
     }
 
     /// The objects, as seen from this node.

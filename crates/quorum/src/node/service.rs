@@ -30,8 +30,24 @@ impl Service {
             paths::APPEND => packed(core.raft.append_entries(wire::unpack(body)?).await),
             paths::VOTE => packed(core.raft.vote(wire::unpack(body)?).await),
             paths::SNAPSHOT => {
-                let SnapshotPart { vote, meta, offset, data, done } = wire::unpack(body)?;
-                packed(core.raft.install_snapshot(InstallSnapshotRequest { vote, meta, offset, data: data.to_vec(), done }).await)
+                let SnapshotPart {
+                    vote,
+                    meta,
+                    offset,
+                    data,
+                    done,
+                } = wire::unpack(body)?;
+                packed(
+                    core.raft
+                        .install_snapshot(InstallSnapshotRequest {
+                            vote,
+                            meta,
+                            offset,
+                            data: data.to_vec(),
+                            done,
+                        })
+                        .await,
+                )
             }
             paths::PROPOSE => {
                 let propose: Propose = wire::unpack(body)?;
@@ -49,10 +65,15 @@ impl Service {
             paths::FILE_READ => {
                 let FileRange { id, start, end } = wire::unpack(body)?;
                 if end.saturating_sub(start) > PIECE_BYTES {
-                    return Err(Error::Message("more than a piece of a file is asked for".to_owned()));
+                    return Err(Error::Message(
+                        "more than a piece of a file is asked for".to_owned(),
+                    ));
                 }
                 let data = core.files.read(&id, start, end).await?;
-                packed(FileBytes { found: data.is_some(), data: data.unwrap_or_default() })
+                packed(FileBytes {
+                    found: data.is_some(),
+                    data: data.unwrap_or_default(),
+                })
             }
             paths::STATUS => packed(members::status(core).await?),
             paths::ADD | paths::REMOVE => {

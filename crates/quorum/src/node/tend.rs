@@ -26,7 +26,11 @@ const ENTRIES_MIN: u64 = 256;
 
 /// Starts the tasks.
 pub(crate) fn start(core: &Arc<Core>) -> Vec<JoinHandle<()>> {
-    vec![tokio::spawn(fetch_missing(core.clone())), tokio::spawn(sweep_always(core.clone())), tokio::spawn(bound_log(core.clone()))]
+    vec![
+        tokio::spawn(fetch_missing(core.clone())),
+        tokio::spawn(sweep_always(core.clone())),
+        tokio::spawn(bound_log(core.clone())),
+    ]
 }
 
 async fn fetch_missing(core: Arc<Core>) {

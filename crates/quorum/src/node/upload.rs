@@ -38,7 +38,12 @@ impl Upload {
     pub(crate) fn start(core: Arc<Core>) -> Result<Self> {
         let id = format!("{:x}-{:032x}", core.id, (core.ground.unique)()?);
         let voters = core.voters();
-        Ok(Self { core, id, voters: voters.len(), nodes: Arc::new(Mutex::new(voters)) })
+        Ok(Self {
+            core,
+            id,
+            voters: voters.len(),
+            nodes: Arc::new(Mutex::new(voters)),
+        })
     }
 
     /// Sends a piece. Pieces may come in any order, and side by side.
@@ -49,7 +54,13 @@ impl Upload {
                 if node == core.id {
                     return core.files.write(&id, offset, data).await;
                 }
-                core.ask(node, paths::FILE_WRITE, &FilePiece { id, offset, data }, PIECE_TIME).await
+                core.ask(
+                    node,
+                    paths::FILE_WRITE,
+                    &FilePiece { id, offset, data },
+                    PIECE_TIME,
+                )
+                .await
             });
             sent
         };
@@ -64,12 +75,23 @@ impl Upload {
                 if node == core.id {
                     return core.files.finish(&id, bytes, crc).await;
                 }
-                core.ask(node, paths::FILE_FINISH, &FileFinish { id, bytes, crc }, core.pace.request).await
+                core.ask(
+                    node,
+                    paths::FILE_FINISH,
+                    &FileFinish { id, bytes, crc },
+                    core.pace.request,
+                )
+                .await
             });
             sent
         };
         self.on_all(send).await?;
-        Ok(File { id: self.id.clone(), bytes, crc, copies: self.nodes.lock().clone() })
+        Ok(File {
+            id: self.id.clone(),
+            bytes,
+            crc,
+            copies: self.nodes.lock().clone(),
+        })
     }
 
     /// Does something on all nodes that have the pieces so far, twice where it fails, and goes on with those where it worked.
@@ -90,7 +112,11 @@ impl Upload {
         let mut done = BTreeSet::new();
         let mut detail = "the others are not reached".to_owned();
         loop {
-            let patience = if done.len() * 2 > self.voters { GRACE } else { self.core.pace.request };
+            let patience = if done.len() * 2 > self.voters {
+                GRACE
+            } else {
+                self.core.pace.request
+            };
             match timeout(patience, running.next()).await {
                 Ok(Some((node, Ok(())))) => _ = done.insert(node),
                 Ok(Some((node, Err(error)))) => detail = format!("node {node}: {error}"),
@@ -106,6 +132,10 @@ impl Upload {
         if nodes.len() * 2 > self.voters {
             return Ok(());
         }
-        Err(Error::TooFewCopies { copies: nodes.len(), nodes: self.voters, detail })
+        Err(Error::TooFewCopies {
+            copies: nodes.len(),
+            nodes: self.voters,
+            detail,
+        })
     }
 }

@@ -66,7 +66,12 @@ impl Writer {
     /// Starts the task that sends.
     pub(crate) fn start(core: Arc<Core>, proposer: Proposer) -> (Self, JoinHandle<()>) {
         let (queue, commands) = mpsc::channel(QUEUE_COMMANDS);
-        let lane = Lane { core, proposer, numbers: Mutex::default(), answered: Notify::new() };
+        let lane = Lane {
+            core,
+            proposer,
+            numbers: Mutex::default(),
+            answered: Notify::new(),
+        };
         (Self { queue }, tokio::spawn(run(Arc::new(lane), commands)))
     }
 
@@ -74,7 +79,10 @@ impl Writer {
     pub(crate) async fn write(&self, command: Command) -> Result<Answer> {
         let stopped = || Error::Stopped("it was asked to".to_owned());
         let (answer, answered) = oneshot::channel();
-        self.queue.send(Pending { command, answer }).await.map_err(|_| stopped())?;
+        self.queue
+            .send(Pending { command, answer })
+            .await
+            .map_err(|_| stopped())?;
         answered.await.map_err(|_| stopped())?
     }
 }
@@ -82,7 +90,9 @@ impl Writer {
 async fn run(lane: Arc<Lane>, mut commands: mpsc::Receiver<Pending>) {
     let slots = Arc::new(Semaphore::new(GROUPS_IN_FLIGHT));
     while let Some(first) = commands.recv().await {
-        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        let Ok(slot) = slots.clone().acquire_owned().await else {
+            return;
+        };
         let mut bytes = first.command.bytes();
         let mut group = vec![first];
         while bytes < GROUP_BYTES_MAX && group.len() < COMMANDS_MAX {
@@ -95,7 +105,10 @@ async fn run(lane: Arc<Lane>, mut commands: mpsc::Receiver<Pending>) {
             Err(error) => {
                 let detail = error.to_string();
                 for pending in group {
-                    let _ = pending.answer.send(Err(Error::NoLeader { waited_ms: lane.core.pace.request.as_millis() as u64, detail: detail.clone() }));
+                    let _ = pending.answer.send(Err(Error::NoLeader {
+                        waited_ms: lane.core.pace.request.as_millis() as u64,
+                        detail: detail.clone(),
+                    }));
                 }
                 continue;
             }
@@ -116,8 +129,18 @@ impl Lane {
         if let Some(session) = open {
             return Ok(session);
         }
-        let request = Request { session: 0, number: 0, floor: 0, command: Command::Open };
-        match self.ask(&[request], Instant::now() + self.core.pace.request).await?.0.first() {
+        let request = Request {
+            session: 0,
+            number: 0,
+            floor: 0,
+            command: Command::Open,
+        };
+        match self
+            .ask(&[request], Instant::now() + self.core.pace.request)
+            .await?
+            .0
+            .first()
+        {
             Some(&Answer::Opened(session)) => {
                 self.numbers.lock().session = Some(session);
                 Ok(session)
@@ -138,7 +161,15 @@ impl Lane {
                         let number = numbers.next;
                         numbers.next += 1;
                         numbers.under_way.insert(number);
-                        Numbered { request: Request { session, number, floor, command }, answer }
+                        Numbered {
+                            request: Request {
+                                session,
+                                number,
+                                floor,
+                                command,
+                            },
+                            answer,
+                        }
                     });
                     return numbered.collect();
                 }
@@ -149,7 +180,10 @@ impl Lane {
 
     /// Sends a group until it has its answers, and hands them out.
     async fn send(&self, group: Vec<Numbered>) {
-        let (requests, waiting): (Vec<_>, Vec<_>) = group.into_iter().map(|numbered| (numbered.request, numbered.answer)).unzip();
+        let (requests, waiting): (Vec<_>, Vec<_>) = group
+            .into_iter()
+            .map(|numbered| (numbered.request, numbered.answer))
+            .unzip();
         let answers = self.answers(&requests).await;
         {
             let mut numbers = self.numbers.lock();
@@ -162,7 +196,10 @@ impl Lane {
             Ok(answers) => {
                 for (waits, answer) in waiting.into_iter().zip(answers) {
                     let _ = waits.send(match answer {
-                        Answer::Forgotten => Err(Error::Unknown { waited_ms: 0, detail: "the nodes no longer remember this node's writes".to_owned() }),
+                        Answer::Forgotten => Err(Error::Unknown {
+                            waited_ms: 0,
+                            detail: "the nodes no longer remember this node's writes".to_owned(),
+                        }),
                         answer => Ok(answer),
                     });
                 }
@@ -183,20 +220,36 @@ impl Lane {
         }
         // The session was forgotten since it was last used, and these were sent once: none of them was done. They go with a new one, whose
         // numbers go on.
-        let Some(first) = requests.first() else { return Ok(answers) };
+        let Some(first) = requests.first() else {
+            return Ok(answers);
+        };
         {
             let mut numbers = self.numbers.lock();
             if numbers.session == Some(first.session) {
                 numbers.session = None;
             }
         }
-        let session = self.session().await.map_err(|error| Failure { sent: false, waited: self.core.pace.request, detail: error.to_string() })?;
-        let renewed: Vec<Request> = requests.iter().map(|request| Request { session, ..request.clone() }).collect();
+        let session = self.session().await.map_err(|error| Failure {
+            sent: false,
+            waited: self.core.pace.request,
+            detail: error.to_string(),
+        })?;
+        let renewed: Vec<Request> = requests
+            .iter()
+            .map(|request| Request {
+                session,
+                ..request.clone()
+            })
+            .collect();
         Ok(self.ask(&renewed, deadline).await?.0)
     }
 
     /// Sends commands to whoever leads until somebody answers. Gives the answers, and how often they were sent.
-    async fn ask(&self, requests: &[Request], deadline: Instant) -> Result<(Vec<Answer>, u32), Failure> {
+    async fn ask(
+        &self,
+        requests: &[Request],
+        deadline: Instant,
+    ) -> Result<(Vec<Answer>, u32), Failure> {
         let started = Instant::now();
         let core = &self.core;
         let mut attempts = 0;
@@ -206,14 +259,21 @@ impl Lane {
             let answer: Proposed = if leader == core.id {
                 self.proposer.propose(requests.to_vec()).await
             } else {
-                let propose = Propose { requests: requests.to_vec() };
-                match core.ask(leader, paths::PROPOSE, &propose, core.pace.attempt).await {
+                let propose = Propose {
+                    requests: requests.to_vec(),
+                };
+                match core
+                    .ask(leader, paths::PROPOSE, &propose, core.pace.attempt)
+                    .await
+                {
                     Ok(answer) => answer,
                     Err(error) => Led::Failed(error.to_string()),
                 }
             };
             match answer {
-                Led::Done(answers) if answers.len() == requests.len() => return Ok((answers, attempts)),
+                Led::Done(answers) if answers.len() == requests.len() => {
+                    return Ok((answers, attempts));
+                }
                 Led::Done(_) => detail = "there were fewer answers than commands".to_owned(),
                 Led::NotLeader(_) => detail = format!("node {leader} does not lead"),
                 Led::Failed(why) => detail = why,
@@ -224,7 +284,11 @@ impl Lane {
             core.pause().await;
         }
         let detail = core.stopped().unwrap_or(detail);
-        Err(Failure { sent: attempts > 0, waited: started.elapsed(), detail })
+        Err(Failure {
+            sent: attempts > 0,
+            waited: started.elapsed(),
+            detail,
+        })
     }
 }
 
@@ -246,7 +310,11 @@ struct Failure {
 impl Failure {
     fn error(&self) -> Error {
         let (waited_ms, detail) = (self.waited.as_millis() as u64, self.detail.clone());
-        if self.sent { Error::Unknown { waited_ms, detail } } else { Error::NoLeader { waited_ms, detail } }
+        if self.sent {
+            Error::Unknown { waited_ms, detail }
+        } else {
+            Error::NoLeader { waited_ms, detail }
+        }
     }
 }
 

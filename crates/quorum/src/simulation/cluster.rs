@@ -31,16 +31,30 @@ pub(crate) struct Cluster {
     unique: Arc<AtomicU64>,
     began: Instant,
     snapshot_entries: u64,
+    /// The first members; those of higher numbers wait to be added.
+    founders: u64,
 }
 
 impl Cluster {
-    pub(crate) async fn start(number: u64, mut random: Random) -> Self {
+    pub(crate) async fn start(founders: u64, spares: u64, mut random: Random) -> Self {
         let network = Network::new(Random::new(random.next()));
         let snapshot_entries = 5 + random.below(60);
-        let place = || Place { disk: Arc::default(), running: None, clock: Arc::default() };
-        let places = (1..=number).map(|id| (id, place())).collect();
-        let mut cluster = Self { network, random, places, unique: Arc::default(), began: Instant::now(), snapshot_entries };
-        for id in 1..=number {
+        let place = || Place {
+            disk: Arc::default(),
+            running: None,
+            clock: Arc::default(),
+        };
+        let places = (1..=founders + spares).map(|id| (id, place())).collect();
+        let mut cluster = Self {
+            network,
+            random,
+            places,
+            unique: Arc::default(),
+            began: Instant::now(),
+            snapshot_entries,
+            founders,
+        };
+        for id in 1..=founders + spares {
             cluster.launch(id).await.unwrap();
         }
         cluster
@@ -52,6 +66,20 @@ impl Cluster {
 
     pub(crate) fn running(&self, id: NodeId) -> Option<Arc<Running>> {
         self.places[&id].running.clone()
+    }
+
+    /// The nodes that vote, as the leader says.
+    pub(crate) fn voters(&self) -> Vec<NodeId> {
+        let cores = self
+            .places
+            .values()
+            .filter_map(|place| Some(place.running.as_ref()?.core.clone()));
+        let newest = cores.max_by_key(|core| {
+            let metrics = core.raft.metrics();
+            let metrics = metrics.borrow();
+            (metrics.state.is_leader(), metrics.current_term)
+        });
+        newest.map_or(Vec::new(), |core| core.voters().into_iter().collect())
     }
 
     /// Starts a node that does not run.
@@ -73,12 +101,25 @@ impl Cluster {
         let ground = Ground {
             disk: place.disk.clone(),
             blocking: Blocking::Here,
-            transport: Arc::new(Sender { network: self.network.clone(), from: id, start }),
-            now_us: Arc::new(move || began.elapsed().as_micros() as u64 + clock.load(Ordering::Relaxed)),
+            transport: Arc::new(Sender {
+                network: self.network.clone(),
+                from: id,
+                start,
+            }),
+            now_us: Arc::new(move || {
+                began.elapsed().as_micros() as u64 + clock.load(Ordering::Relaxed)
+            }),
             unique: Arc::new(move || Ok(u128::from(unique.fetch_add(1, Ordering::Relaxed)))),
         };
-        let members = self.places.keys().map(|&id| (id, id.to_string())).collect();
-        let running = Arc::new(Running::start(id, ground, pace, members).await.map_err(|error| format!("node {id} does not start: {error}"))?);
+        let members = match id <= self.founders {
+            true => (1..=self.founders).map(|id| (id, id.to_string())).collect(),
+            false => BTreeMap::new(),
+        };
+        let running = Arc::new(
+            Running::start(id, ground, pace, members)
+                .await
+                .map_err(|error| format!("node {id} does not start: {error}"))?,
+        );
         self.network.connect(id, running.service.clone());
         if let Some(place) = self.places.get_mut(&id) {
             place.running = Some(running);
@@ -88,17 +129,25 @@ impl Cluster {
 
     /// Stops a node's machine: what was not synced may be lost. Says why the node had stopped by itself, which it must not.
     pub(crate) fn crash(&mut self, id: NodeId) -> Result<(), String> {
-        let Some(place) = self.places.get_mut(&id) else { return Ok(()) };
-        let Some(running) = place.running.take() else { return Ok(()) };
+        let Some(place) = self.places.get_mut(&id) else {
+            return Ok(());
+        };
+        let Some(running) = place.running.take() else {
+            return Ok(());
+        };
         let stopped = running.core.stopped();
         self.network.stop(id);
         place.disk = place.disk.crash(&mut self.random);
         tokio::spawn(async move { running.stop().await });
-        stopped.map_or(Ok(()), |reason| Err(format!("node {id} stopped by itself: {reason}")))
+        stopped.map_or(Ok(()), |reason| {
+            Err(format!("node {id} stopped by itself: {reason}"))
+        })
     }
 
     /// Moves a node's clock.
     pub(crate) fn move_clock(&mut self, id: NodeId) {
-        self.places[&id].clock.store(self.random.below(100_000_000), Ordering::Relaxed);
+        self.places[&id]
+            .clock
+            .store(self.random.below(100_000_000), Ordering::Relaxed);
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -46,7 +46,12 @@ impl MemoryDisk {
         platter.names = names.clone();
         platter.synced_names = names;
         for inode in &mut platter.inodes {
-            let common = inode.bytes.iter().zip(&inode.synced).take_while(|(one, other)| one == other).count();
+            let common = inode
+                .bytes
+                .iter()
+                .zip(&inode.synced)
+                .take_while(|(one, other)| one == other)
+                .count();
             let is_longer = common == inode.synced.len();
             if is_longer && random.chance(70) {
                 // Some of what was written behind the end: torn anywhere.
@@ -56,12 +61,19 @@ impl MemoryDisk {
             inode.bytes = inode.synced.clone();
         }
         drop(platter);
-        Arc::new(Self { platter: self.platter.clone(), stopped: AtomicBool::new(false) })
+        Arc::new(Self {
+            platter: self.platter.clone(),
+            stopped: AtomicBool::new(false),
+        })
     }
 
     fn platter(&self, path: &str) -> Result<parking_lot::MutexGuard<'_, Platter>> {
         if self.stopped.load(Ordering::SeqCst) {
-            return Err(Error::disk("use", path, io::Error::other("the machine has stopped")));
+            return Err(Error::disk(
+                "use",
+                path,
+                io::Error::other("the machine has stopped"),
+            ));
         }
         Ok(self.platter.lock())
     }
@@ -80,23 +92,38 @@ fn missing(path: &str) -> Error {
 
 impl Disk for MemoryDisk {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
-        Ok(self.platter(path)?.inode(path).map(|inode| inode.bytes.clone()))
+        Ok(self
+            .platter(path)?
+            .inode(path)
+            .map(|inode| inode.bytes.clone()))
     }
 
     fn read_range(&self, path: &str, range: Range<u64>) -> Result<Vec<u8>> {
         let mut platter = self.platter(path)?;
         let inode = platter.inode(path).ok_or_else(|| missing(path))?;
-        inode.bytes.get(range.start as usize..range.end as usize).map(<[u8]>::to_vec).ok_or_else(|| missing(path))
+        inode
+            .bytes
+            .get(range.start as usize..range.end as usize)
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| missing(path))
     }
 
     fn length(&self, path: &str) -> Result<Option<u64>> {
-        Ok(self.platter(path)?.inode(path).map(|inode| inode.bytes.len() as u64))
+        Ok(self
+            .platter(path)?
+            .inode(path)
+            .map(|inode| inode.bytes.len() as u64))
     }
 
     fn list(&self, directory: &str) -> Result<Vec<String>> {
         let platter = self.platter(directory)?;
-        let within = platter.names.keys().filter(|path| parent(path) == directory);
-        Ok(within.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned()).collect())
+        let within = platter
+            .names
+            .keys()
+            .filter(|path| parent(path) == directory);
+        Ok(within
+            .map(|path| path.rsplit('/').next().unwrap_or(path).to_owned())
+            .collect())
     }
 
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -124,14 +151,24 @@ impl Disk for MemoryDisk {
         let mut platter = self.platter(directory)?;
         let mut synced = std::mem::take(&mut platter.synced_names);
         synced.retain(|path, _| parent(path) != directory);
-        synced.extend(platter.names.iter().filter(|(path, _)| parent(path) == directory).map(|(path, &number)| (path.clone(), number)));
+        synced.extend(
+            platter
+                .names
+                .iter()
+                .filter(|(path, _)| parent(path) == directory)
+                .map(|(path, &number)| (path.clone(), number)),
+        );
         platter.synced_names = synced;
         Ok(())
     }
 
     fn truncate(&self, path: &str, length: u64) -> Result<()> {
         let mut platter = self.platter(path)?;
-        platter.inode(path).ok_or_else(|| missing(path))?.bytes.truncate(length as usize);
+        platter
+            .inode(path)
+            .ok_or_else(|| missing(path))?
+            .bytes
+            .truncate(length as usize);
         Ok(())
     }
 

@@ -59,9 +59,21 @@ fn step(operation: &Operation, value: u64) -> Option<u64> {
 /// Looks for an order of all operations that have an outcome, and some of the others, in which each tells what it told, and which keeps apart
 /// what did not overlap. Gives the most operations that could be put in order if there is none.
 pub(crate) fn check(operations: &[Operation]) -> Result<(), usize> {
-    let mut search = Search { operations, done: vec![false; operations.len()], tried: HashSet::new(), most: 0 };
-    let open = operations.iter().filter(|operation| operation.told != Told::Unknown).count();
-    if search.go(0, open, 0) { Ok(()) } else { Err(search.most) }
+    let mut search = Search {
+        operations,
+        done: vec![false; operations.len()],
+        tried: HashSet::new(),
+        most: 0,
+    };
+    let open = operations
+        .iter()
+        .filter(|operation| operation.told != Told::Unknown)
+        .count();
+    if search.go(0, open, 0) {
+        Ok(())
+    } else {
+        Err(search.most)
+    }
 }
 
 struct Search<'a> {
@@ -81,13 +93,19 @@ impl Search<'_> {
             return false;
         }
         let waiting = |at: &usize| !self.done[*at];
-        let first_return = (0..self.operations.len()).filter(waiting).map(|at| self.operations[at].returned).min().unwrap_or(u64::MAX);
+        let first_return = (0..self.operations.len())
+            .filter(waiting)
+            .map(|at| self.operations[at].returned)
+            .min()
+            .unwrap_or(u64::MAX);
         for at in 0..self.operations.len() {
             let operation = self.operations[at];
             if self.done[at] || operation.called > first_return {
                 continue;
             }
-            let Some(next) = step(&operation, value) else { continue };
+            let Some(next) = step(&operation, value) else {
+                continue;
+            };
             self.done[at] = true;
             let left = open - usize::from(operation.told != Told::Unknown);
             if self.go(next, left, depth + 1) {
@@ -104,7 +122,12 @@ mod tests {
     use super::*;
 
     fn operation(ask: Ask, told: Told, called: u64, returned: u64) -> Operation {
-        Operation { ask, told, called, returned }
+        Operation {
+            ask,
+            told,
+            called,
+            returned,
+        }
     }
 
     #[test]
@@ -137,8 +160,20 @@ mod tests {
 
     #[test]
     fn a_lost_write_and_a_second_creation_are_found() {
-        assert!(check(&[operation(Ask::Create(1), Told::Done, 0, 1), operation(Ask::Get, Told::Value(0), 2, 3)]).is_err());
-        assert!(check(&[operation(Ask::Create(1), Told::Done, 0, 5), operation(Ask::Create(2), Told::Done, 1, 4)]).is_err());
+        assert!(
+            check(&[
+                operation(Ask::Create(1), Told::Done, 0, 1),
+                operation(Ask::Get, Told::Value(0), 2, 3)
+            ])
+            .is_err()
+        );
+        assert!(
+            check(&[
+                operation(Ask::Create(1), Told::Done, 0, 5),
+                operation(Ask::Create(2), Told::Done, 1, 4)
+            ])
+            .is_err()
+        );
         assert!(check(&[operation(Ask::Create(1), Told::Refused, 0, 5)]).is_err());
     }
 

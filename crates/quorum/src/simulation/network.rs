@@ -44,7 +44,12 @@ pub(crate) struct Sender {
 
 impl Network {
     pub(crate) fn new(random: Random) -> Arc<Self> {
-        Arc::new(Self { random: Mutex::new(random), places: Mutex::default(), weather: Mutex::default(), cut: Mutex::default() })
+        Arc::new(Self {
+            random: Mutex::new(random),
+            places: Mutex::default(),
+            weather: Mutex::default(),
+            cut: Mutex::default(),
+        })
     }
 
     /// A node starts, once more. It is reached from [`Network::connect`] on.
@@ -71,7 +76,10 @@ impl Network {
     }
 
     fn service(&self, node: NodeId) -> Option<Service> {
-        self.places.lock().get(&node).and_then(|place| place.1.clone())
+        self.places
+            .lock()
+            .get(&node)
+            .and_then(|place| place.1.clone())
     }
 
     fn is_cut(&self, from: NodeId, to: NodeId) -> bool {
@@ -83,8 +91,15 @@ impl Network {
         let weather = *self.weather.lock();
         let mut random = self.random.lock();
         // A few take long, so that many overtake them.
-        let span = if random.chance(5) { weather.delay_ms * 10 } else { weather.delay_ms };
-        (random.chance(weather.lost), Duration::from_micros(random.below(span * 1_000 + 200) + 50))
+        let span = if random.chance(5) {
+            weather.delay_ms * 10
+        } else {
+            weather.delay_ms
+        };
+        (
+            random.chance(weather.lost),
+            Duration::from_micros(random.below(span * 1_000 + 200) + 50),
+        )
     }
 }
 
@@ -109,7 +124,9 @@ impl Sender {
             });
         }
         // The other side goes on when nobody waits for its answer any more.
-        let answer = tokio::spawn(async move { service.answer(path, &body).await }).await.ok()?;
+        let answer = tokio::spawn(async move { service.answer(path, &body).await })
+            .await
+            .ok()?;
         let (is_lost, delay) = network.fate();
         sleep(delay).await;
         let is_gone = network.starts(node) != start || network.starts(self.from) != self.start;
@@ -119,7 +136,14 @@ impl Sender {
 
 #[async_trait]
 impl Transport for Sender {
-    async fn call(&self, node: NodeId, address: &str, path: &'static str, body: Bytes, limit: Duration) -> Result<Bytes> {
+    async fn call(
+        &self,
+        node: NodeId,
+        address: &str,
+        path: &'static str,
+        body: Bytes,
+        limit: Duration,
+    ) -> Result<Bytes> {
         let answer = timeout(limit, async {
             match self.send(node, path, body).await {
                 Some(answer) => answer,
@@ -128,8 +152,15 @@ impl Transport for Sender {
         });
         match answer.await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(Error::Refused { node, detail: error.to_string() }),
-            Err(_) => Err(Error::Unreachable { node, address: address.to_owned(), detail: "no answer in time".to_owned() }),
+            Ok(Err(error)) => Err(Error::Refused {
+                node,
+                detail: error.to_string(),
+            }),
+            Err(_) => Err(Error::Unreachable {
+                node,
+                address: address.to_owned(),
+                detail: "no answer in time".to_owned(),
+            }),
         }
     }
 }

@@ -48,7 +48,14 @@ impl SharedState {
             None => State::default(),
         };
         let applied = watch::Sender::new(next(&state));
-        Ok(Arc::new(Self { state: RwLock::new(state), applied, files_added: Notify::new(), dropped: Mutex::default(), disk, blocking }))
+        Ok(Arc::new(Self {
+            state: RwLock::new(state),
+            applied,
+            files_added: Notify::new(),
+            dropped: Mutex::default(),
+            disk,
+            blocking,
+        }))
     }
 
     /// For openraft.
@@ -74,7 +81,9 @@ fn meta(state: &State) -> SnapshotMeta<u64, BasicNode> {
     SnapshotMeta {
         last_log_id: state.applied,
         last_membership: state.membership.clone(),
-        snapshot_id: state.applied.map_or("empty".to_owned(), |id| format!("{}-{}", id.leader_id, id.index)),
+        snapshot_id: state.applied.map_or("empty".to_owned(), |id| {
+            format!("{}-{}", id.leader_id, id.index)
+        }),
     }
 }
 
@@ -91,8 +100,15 @@ impl RaftSnapshotBuilder<TypeConfig> for StateMachine {
         let state = self.0.state.read().clone();
         let bytes = wire::pack(&state).map_err(write_failed)?;
         let (disk, copy) = (self.0.disk.clone(), bytes.to_vec());
-        self.0.blocking.run(move || disk::replace(&*disk, SNAPSHOT, copy)).await.map_err(write_failed)?;
-        Ok(Snapshot { meta: meta(&state), snapshot: Box::new(Cursor::new(bytes.to_vec())) })
+        self.0
+            .blocking
+            .run(move || disk::replace(&*disk, SNAPSHOT, copy))
+            .await
+            .map_err(write_failed)?;
+        Ok(Snapshot {
+            meta: meta(&state),
+            snapshot: Box::new(Cursor::new(bytes.to_vec())),
+        })
     }
 }
 
@@ -112,14 +128,20 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
         let mut effects = Effects::default();
         let answers = {
             let mut state = self.0.state.write();
-            entries.into_iter().map(|entry| state.apply(entry, &mut effects)).collect()
+            entries
+                .into_iter()
+                .map(|entry| state.apply(entry, &mut effects))
+                .collect()
         };
         self.0.publish();
         if effects.added {
             self.0.files_added.notify_one();
         }
         let now = Instant::now();
-        self.0.dropped.lock().extend(effects.dropped.into_iter().map(|id| (now, id)));
+        self.0
+            .dropped
+            .lock()
+            .extend(effects.dropped.into_iter().map(|id| (now, id)));
         Ok(answers)
     }
 
@@ -131,11 +153,19 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
         Ok(Box::default())
     }
 
-    async fn install_snapshot(&mut self, _meta: &SnapshotMeta<u64, BasicNode>, snapshot: Box<Cursor<Vec<u8>>>) -> Result<(), StorageError> {
+    async fn install_snapshot(
+        &mut self,
+        _meta: &SnapshotMeta<u64, BasicNode>,
+        snapshot: Box<Cursor<Vec<u8>>>,
+    ) -> Result<(), StorageError> {
         let bytes = snapshot.into_inner();
         let state: State = wire::unpack(&Bytes::from(bytes.clone())).map_err(read_failed)?;
         let disk = self.0.disk.clone();
-        self.0.blocking.run(move || disk::replace(&*disk, SNAPSHOT, bytes)).await.map_err(write_failed)?;
+        self.0
+            .blocking
+            .run(move || disk::replace(&*disk, SNAPSHOT, bytes))
+            .await
+            .map_err(write_failed)?;
         *self.0.state.write() = state;
         self.0.publish();
         self.0.files_added.notify_one();
@@ -144,8 +174,19 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot<TypeConfig>>, StorageError> {
         let disk = self.0.disk.clone();
-        let Some(bytes) = self.0.blocking.run(move || read_snapshot(&*disk)).await.map_err(read_failed)? else { return Ok(None) };
+        let Some(bytes) = self
+            .0
+            .blocking
+            .run(move || read_snapshot(&*disk))
+            .await
+            .map_err(read_failed)?
+        else {
+            return Ok(None);
+        };
         let state: State = wire::unpack(&bytes).map_err(read_failed)?;
-        Ok(Some(Snapshot { meta: meta(&state), snapshot: Box::new(Cursor::new(bytes.to_vec())) }))
+        Ok(Some(Snapshot {
+            meta: meta(&state),
+            snapshot: Box::new(Cursor::new(bytes.to_vec())),
+        }))
     }
 }

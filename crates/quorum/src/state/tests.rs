@@ -19,10 +19,22 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
-        let mut bed = Self { state: State::default(), index: 0, number: 0, session: 0, dropped: Vec::new() };
+        let mut bed = Self {
+            state: State::default(),
+            index: 0,
+            number: 0,
+            session: 0,
+            dropped: Vec::new(),
+        };
         let voters: BTreeSet<u64> = [1, 2, 3].into();
-        let nodes: BTreeMap<u64, BasicNode> = voters.iter().map(|&id| (id, BasicNode::default())).collect();
-        bed.apply(EntryPayload::Membership(Membership::new(vec![voters], nodes)), 0);
+        let nodes: BTreeMap<u64, BasicNode> = voters
+            .iter()
+            .map(|&id| (id, BasicNode::default()))
+            .collect();
+        bed.apply(
+            EntryPayload::Membership(Membership::new(vec![voters], nodes)),
+            0,
+        );
         bed.session = bed.open();
         bed
     }
@@ -37,11 +49,23 @@ impl Bed {
     }
 
     fn send(&mut self, request: Request, now_us: u64) -> Answer {
-        self.apply(EntryPayload::Normal(Batch { now_us, commands: vec![request] }), now_us).remove(0)
+        self.apply(
+            EntryPayload::Normal(Batch {
+                now_us,
+                commands: vec![request],
+            }),
+            now_us,
+        )
+        .remove(0)
     }
 
     fn open(&mut self) -> u64 {
-        let request = Request { session: 0, number: 0, floor: 0, command: Command::Open };
+        let request = Request {
+            session: 0,
+            number: 0,
+            floor: 0,
+            command: Command::Open,
+        };
         match self.send(request, 0) {
             Answer::Opened(session) => session,
             other => panic!("{other:?}"),
@@ -50,11 +74,23 @@ impl Bed {
 
     fn run(&mut self, command: Command) -> Answer {
         self.number += 1;
-        self.send(Request { session: self.session, number: self.number, floor: self.number, command }, 0)
+        self.send(
+            Request {
+                session: self.session,
+                number: self.number,
+                floor: self.number,
+                command,
+            },
+            0,
+        )
     }
 
     fn put(&mut self, path: &str, mode: Mode, content: Content) -> Answer {
-        self.run(Command::Put { path: path.to_owned(), mode, content })
+        self.run(Command::Put {
+            path: path.to_owned(),
+            mode,
+            content,
+        })
     }
 }
 
@@ -63,7 +99,12 @@ fn bytes(text: &'static str) -> Content {
 }
 
 fn file(id: &str, copies: &[u64]) -> Content {
-    Content::File(File { id: id.to_owned(), bytes: 1, crc: 0, copies: copies.iter().copied().collect() })
+    Content::File(File {
+        id: id.to_owned(),
+        bytes: 1,
+        crc: 0,
+        copies: copies.iter().copied().collect(),
+    })
 }
 
 fn tag(answer: Answer) -> u64 {
@@ -76,27 +117,56 @@ fn tag(answer: Answer) -> u64 {
 #[test]
 fn conditions_of_puts_hold() {
     let mut bed = Bed::new();
-    assert_eq!(bed.put("a", Mode::Update(1), bytes("x")), Answer::Precondition);
+    assert_eq!(
+        bed.put("a", Mode::Update(1), bytes("x")),
+        Answer::Precondition
+    );
     let first = tag(bed.put("a", Mode::Create, bytes("x")));
-    assert_eq!(bed.put("a", Mode::Create, bytes("y")), Answer::AlreadyExists);
+    assert_eq!(
+        bed.put("a", Mode::Create, bytes("y")),
+        Answer::AlreadyExists
+    );
     let second = tag(bed.put("a", Mode::Update(first), bytes("y")));
-    assert_eq!(bed.put("a", Mode::Update(first), bytes("z")), Answer::Precondition);
+    assert_eq!(
+        bed.put("a", Mode::Update(first), bytes("z")),
+        Answer::Precondition
+    );
     assert!(second > first);
     assert_eq!(bed.state.objects["a"].content, bytes("y"));
-    assert_eq!(bed.run(Command::Copy { from: "b".to_owned(), to: "c".to_owned(), create: false }), Answer::NotFound);
+    assert_eq!(
+        bed.run(Command::Copy {
+            from: "b".to_owned(),
+            to: "c".to_owned(),
+            create: false
+        }),
+        Answer::NotFound
+    );
 }
 
 #[test]
 fn a_command_that_is_sent_twice_is_done_once_and_has_its_first_answer() {
     let mut bed = Bed::new();
-    let create = Command::Put { path: "a".to_owned(), mode: Mode::Create, content: bytes("x") };
-    let request = Request { session: bed.session, number: 5, floor: 5, command: create };
+    let create = Command::Put {
+        path: "a".to_owned(),
+        mode: Mode::Create,
+        content: bytes("x"),
+    };
+    let request = Request {
+        session: bed.session,
+        number: 5,
+        floor: 5,
+        command: create,
+    };
     let first = bed.send(request.clone(), 0);
     assert_eq!(bed.send(request.clone(), 0), first);
     bed.put("b", Mode::Overwrite, bytes("y"));
     bed.number = 6;
     bed.put("b", Mode::Overwrite, bytes("y"));
-    assert_eq!(bed.send(request, 0), Answer::Forgotten, "its client has said that it will not be sent again");
+    assert_eq!(
+        bed.send(request, 0),
+        Answer::Forgotten,
+        "its client has said that it will not be sent again"
+    );
 }
 
 #[test]
@@ -116,11 +186,27 @@ fn times_never_go_back() {
         session: 0,
         number,
         floor: 0,
-        command: Command::Put { path: path.to_owned(), mode: Mode::Overwrite, content: bytes("x") },
+        command: Command::Put {
+            path: path.to_owned(),
+            mode: Mode::Overwrite,
+            content: bytes("x"),
+        },
     };
     let session = bed.session;
-    bed.send(Request { session, ..put(1, "a") }, 900);
-    bed.send(Request { session, ..put(2, "b") }, 300);
+    bed.send(
+        Request {
+            session,
+            ..put(1, "a")
+        },
+        900,
+    );
+    bed.send(
+        Request {
+            session,
+            ..put(2, "b")
+        },
+        300,
+    );
     assert_eq!(bed.state.objects["b"].modified_us, 900);
 }
 
@@ -128,20 +214,43 @@ fn times_never_go_back() {
 fn a_file_goes_with_the_last_object_that_has_it() {
     let mut bed = Bed::new();
     tag(bed.put("a", Mode::Create, file("f", &[1, 2])));
-    tag(bed.run(Command::Copy { from: "a".to_owned(), to: "b".to_owned(), create: true }));
+    tag(bed.run(Command::Copy {
+        from: "a".to_owned(),
+        to: "b".to_owned(),
+        create: true,
+    }));
     tag(bed.put("a", Mode::Overwrite, bytes("x")));
     assert!(bed.dropped.is_empty());
-    assert_eq!(bed.run(Command::Delete { paths: vec!["b".to_owned(), "none".to_owned()] }), Answer::Deleted);
+    assert_eq!(
+        bed.run(Command::Delete {
+            paths: vec!["b".to_owned(), "none".to_owned()]
+        }),
+        Answer::Deleted
+    );
     assert_eq!(bed.dropped, ["f"]);
-    assert_eq!(bed.put("c", Mode::Update(3), file("g", &[1, 2])), Answer::Precondition);
-    assert_eq!(bed.dropped, ["f", "g"], "a put that was refused leaves no file");
+    assert_eq!(
+        bed.put("c", Mode::Update(3), file("g", &[1, 2])),
+        Answer::Precondition
+    );
+    assert_eq!(
+        bed.dropped,
+        ["f", "g"],
+        "a put that was refused leaves no file"
+    );
 }
 
 #[test]
 fn a_file_that_is_on_no_majority_is_refused() {
     let mut bed = Bed::new();
-    assert_eq!(bed.put("a", Mode::Create, file("f", &[1])), Answer::TooFewCopies);
-    assert_eq!(bed.put("a", Mode::Create, file("f", &[1, 7])), Answer::TooFewCopies, "7 does not vote");
+    assert_eq!(
+        bed.put("a", Mode::Create, file("f", &[1])),
+        Answer::TooFewCopies
+    );
+    assert_eq!(
+        bed.put("a", Mode::Create, file("f", &[1, 7])),
+        Answer::TooFewCopies,
+        "7 does not vote"
+    );
     assert!(bed.dropped.is_empty(), "it may be copied further");
     tag(bed.put("a", Mode::Create, file("f", &[1, 3])));
 }

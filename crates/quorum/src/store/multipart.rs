@@ -31,13 +31,23 @@ pub(super) struct QuorumUpload {
 
 impl fmt::Debug for QuorumUpload {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("QuorumUpload").field("path", &self.path).field("end", &self.end).finish_non_exhaustive()
+        formatter
+            .debug_struct("QuorumUpload")
+            .field("path", &self.path)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
     }
 }
 
 impl QuorumUpload {
     pub(super) fn new(upload: Upload, writer: Writer, path: String) -> Self {
-        Self { upload, writer, path, end: 0, parts: Parts::default() }
+        Self {
+            upload,
+            writer,
+            path,
+            end: 0,
+            parts: Parts::default(),
+        }
     }
 }
 
@@ -72,16 +82,33 @@ impl MultipartUpload for QuorumUpload {
             bytes += length as u64;
         }
         if bytes != self.end {
-            return Err(Error::Message(format!("a part of `{}` that begins at byte {bytes} has not arrived", self.path)).into());
+            return Err(Error::Message(format!(
+                "a part of `{}` that begins at byte {bytes} has not arrived",
+                self.path
+            ))
+            .into());
         }
         let file = self.upload.finish(bytes, crc).await?;
         let copies = file.copies.len();
-        let command = Command::Put { path: self.path.clone(), mode: Mode::Overwrite, content: Content::File(file) };
+        let command = Command::Put {
+            path: self.path.clone(),
+            mode: Mode::Overwrite,
+            content: Content::File(file),
+        };
         match self.writer.write(command).await? {
-            Answer::Put(tag) => Ok(PutResult { e_tag: Some(tag.to_string()), version: None }),
+            Answer::Put(tag) => Ok(PutResult {
+                e_tag: Some(tag.to_string()),
+                version: None,
+            }),
             _ => {
-                let detail = "the members have changed while it was copied; put it again".to_owned();
-                Err(Error::TooFewCopies { copies, nodes: 0, detail }.into())
+                let detail =
+                    "the members have changed while it was copied; put it again".to_owned();
+                Err(Error::TooFewCopies {
+                    copies,
+                    nodes: 0,
+                    detail,
+                }
+                .into())
             }
         }
     }

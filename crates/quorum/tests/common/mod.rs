@@ -22,13 +22,23 @@ pub(crate) struct Cluster {
 }
 
 pub(crate) fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string()
 }
 
 impl Cluster {
     pub(crate) async fn start(number: u64, pace: Pace) -> Self {
-        let addresses: BTreeMap<u64, String> = (1..=number).map(|id| (id, free_address())).collect();
-        let mut cluster = Self { nodes: BTreeMap::new(), directories: TempDir::new().unwrap(), addresses: addresses.clone(), pace };
+        let addresses: BTreeMap<u64, String> =
+            (1..=number).map(|id| (id, free_address())).collect();
+        let mut cluster = Self {
+            nodes: BTreeMap::new(),
+            directories: TempDir::new().unwrap(),
+            addresses: addresses.clone(),
+            pace,
+        };
         for id in 1..=number {
             cluster.launch(id, addresses.clone()).await;
         }
@@ -76,7 +86,10 @@ impl Cluster {
         loop {
             for node in self.nodes.values() {
                 let status = node.status().await.unwrap();
-                if let Some(leader) = status.leader.filter(|leader| self.nodes.contains_key(leader)) {
+                if let Some(leader) = status
+                    .leader
+                    .filter(|leader| self.nodes.contains_key(leader))
+                {
                     return leader;
                 }
             }
@@ -87,11 +100,23 @@ impl Cluster {
 }
 
 pub(crate) async fn put(store: &QuorumStore, path: &str, bytes: impl Into<PutPayload>) -> String {
-    store.put(&Path::from(path), bytes.into()).await.unwrap().e_tag.unwrap()
+    store
+        .put(&Path::from(path), bytes.into())
+        .await
+        .unwrap()
+        .e_tag
+        .unwrap()
 }
 
 pub(crate) async fn get(store: &QuorumStore, path: &str) -> Vec<u8> {
-    store.get(&Path::from(path)).await.unwrap().bytes().await.unwrap().to_vec()
+    store
+        .get(&Path::from(path))
+        .await
+        .unwrap()
+        .bytes()
+        .await
+        .unwrap()
+        .to_vec()
 }
 
 pub(crate) fn create() -> PutOptions {
