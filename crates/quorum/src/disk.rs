@@ -90,6 +90,13 @@ impl LocalDisk {
             fs::create_dir_all(root.join(directory))
                 .map_err(|error| Error::disk("make", directory, error))?;
         }
+        // Also the directories themselves must be there when the machine has stopped.
+        let above = root.parent().filter(|above| !above.as_os_str().is_empty());
+        for directory in [Some(root), above].into_iter().flatten() {
+            File::open(directory)
+                .and_then(|directory| directory.sync_all())
+                .map_err(|error| Error::disk("sync", "", error))?;
+        }
         Ok(Self {
             root: root.to_owned(),
             open: Mutex::new(BTreeMap::new()),
