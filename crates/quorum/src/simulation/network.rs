@@ -71,6 +71,11 @@ impl Network {
         self.start(node);
     }
 
+    /// Forgets all nodes, which hold this network in turn.
+    pub(crate) fn clear(&self) {
+        self.places.lock().clear();
+    }
+
     fn starts(&self, node: NodeId) -> u64 {
         self.places.lock().get(&node).map_or(0, |place| place.0)
     }

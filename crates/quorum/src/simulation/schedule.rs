@@ -83,6 +83,7 @@ pub(crate) async fn run(seed: u64) -> Result<Seen, String> {
     finish(clients).await?;
     last_reads(&cluster, &board).await?;
     alike(&cluster).await?;
+    cluster.network.clear();
     let board = board.lock();
     if let Some(wrong) = &board.wrong {
         return Err(wrong.clone());
