@@ -11,7 +11,7 @@
 //! get    QuorumStore -> node::read: the leader's read index -> this node has applied it -> state, or node::fetch for bytes of files
 //! ```
 //!
-//! Consensus is openraft's. Ours are its log on disk ([`log`]), what it applies to ([`state`]), its network ([`http`]), and that a write which is
+//! Consensus is openraft's. Ours are its log on disk (`log`), what it applies to (`state`), its network (`http`), and that a write which is
 //! sent twice is done once. docs/cluster.md says what is promised.
 
 mod blocking;

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use openraft::storage::RaftLogStorage;
 use openraft::{CommittedLeaderId, EntryPayload};
 
-use crate::disk::Disk;
+use crate::blocking::Blocking;
+use crate::disk::{self, Disk};
 use crate::error::Error;
+use crate::log::LogStore;
 use crate::log::files::{Contents, LogFiles};
 use crate::log::frame::{encode_cut, encode_entries, encode_purged};
 use crate::simulation::disk::MemoryDisk;
-use crate::types::{Batch, Command, Content, Entry, LogId, Mode, Request};
+use crate::types::{Batch, Command, Content, Entry, LogId, Mode, Request, Vote};
 
 const FILE: &str = "log/00000000000000000001";
 
@@ -173,4 +176,44 @@ fn a_purge_beyond_the_end_leaves_an_empty_log_that_goes_on_after_it() {
     files.write(&frame, Some(42)).unwrap();
     let (_, contents) = open(&disk).unwrap();
     assert_eq!(indexes(&contents), [41, 42]);
+}
+
+#[tokio::test]
+async fn a_node_that_led_starts_as_one_that_was_a_candidate() {
+    for (leader, is_committed) in [(1, false), (2, true)] {
+        let disk: Arc<MemoryDisk> = Arc::default();
+        let open = || LogStore::open(1, disk.clone(), Blocking::Here, 1 << 20).unwrap();
+        let vote = Vote::new_committed(7, leader);
+        open().save_vote(&vote).await.unwrap();
+        let read = open().read_vote().await.unwrap().unwrap();
+        assert_eq!(read.leader_id(), vote.leader_id());
+        assert_eq!(
+            read.is_committed(),
+            is_committed,
+            "node 1 after node {leader} led"
+        );
+    }
+}
+
+#[test]
+fn a_small_file_that_was_damaged_is_an_error() {
+    let disk = MemoryDisk::default();
+    disk::replace(&disk, "vote", b"a vote".to_vec()).unwrap();
+    let written = disk.read("vote").unwrap().unwrap();
+    for at in 0..written.len() {
+        disk.write_at("vote", at as u64, &[written[at] ^ 4])
+            .unwrap();
+        assert!(
+            matches!(
+                disk::read_replaced(&disk, "vote"),
+                Err(Error::Damaged { .. })
+            ),
+            "byte {at}"
+        );
+        disk.write_at("vote", at as u64, &written[at..=at]).unwrap();
+    }
+    assert_eq!(
+        disk::read_replaced(&disk, "vote").unwrap().unwrap(),
+        b"a vote"
+    );
 }
