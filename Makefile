@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy
+.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -24,6 +24,7 @@ help:
 	@echo 'make bench-vectors   TPC-H Q9 on five designs of the data, as columns and as rows, with vectors of three sizes; writes docs/performance.md (SCALE=)'
 	@echo 'make compare-duckdb   TPC-H on both, side by side; writes docs/performance.md'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
+	@echo 'make test-cluster   10,000 schedules of crashes, partitions and lost messages against a simulated quorum (SCHEDULES=, SEED=)'
 	@echo 'make soak    64 clients of every kind for SECONDS=60, every answer checked; 16 with heavy queries, within MEMORY=1G; updates, loads and compactions'
 	@echo 'make fuzz     libFuzzer on each target for MINUTES=1, with the executions of each (TARGETS="turtle log")'
 	@echo 'make syntax-oracle  1,000,000 damaged texts: our parser against an independent one (TEXTS=, SEED=)'
@@ -58,6 +59,9 @@ LIGHTLY := --config profile.release.opt-level=1 --config profile.release.increme
 	--config 'profile.release.package."*".opt-level=1'
 quick: setup
 	cargo test --release $(LIGHTLY) -p orrery-$(or $(CRATE),operators) --lib -- $(TEST)
+
+test-cluster: setup
+	QUORUM_SCHEDULES=$(or $(SCHEDULES),10000) QUORUM_FIRST_SEED=$(or $(SEED),1) cargo test --release $(LIGHTLY) -p orrery-quorum --lib -- --nocapture histories_of_schedules
 
 lint: setup structure
 	cargo fmt --all --check

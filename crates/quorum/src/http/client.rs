@@ -1,0 +1,126 @@
+//! Requests to other nodes over HTTP.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::http::signature::{NODE, NONCE, SIGNATURE, Secret, TIME};
+use crate::transport::Transport;
+use crate::types::NodeId;
+
+/// How long a connection may take to be made.
+const CONNECT_TIME: Duration = Duration::from_secs(1);
+/// Connections to a node that are kept.
+const CONNECTIONS_KEPT: usize = 16;
+
+/// Sends signed requests.
+pub(crate) struct HttpTransport {
+    client: reqwest::Client,
+    secret: Secret,
+    now_us: Arc<dyn Fn() -> u64 + Send + Sync>,
+    unique: Arc<dyn Fn() -> Result<u128> + Send + Sync>,
+}
+
+impl HttpTransport {
+    /// A client with a secret.
+    pub(crate) fn new(
+        secret: Secret,
+        now_us: Arc<dyn Fn() -> u64 + Send + Sync>,
+        unique: Arc<dyn Fn() -> Result<u128> + Send + Sync>,
+    ) -> Result<Self> {
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .tcp_nodelay(true)
+            .connect_timeout(CONNECT_TIME)
+            .pool_max_idle_per_host(CONNECTIONS_KEPT)
+            .build()
+            .map_err(|error| {
+                Error::Configuration(format!("no client for requests between nodes: {error}"))
+            })?;
+        Ok(Self {
+            client,
+            secret,
+            now_us,
+            unique,
+        })
+    }
+}
+
+#[async_trait]
+impl Transport for HttpTransport {
+    async fn call(
+        &self,
+        node: NodeId,
+        address: &str,
+        path: &'static str,
+        body: Bytes,
+        timeout: Duration,
+    ) -> Result<Bytes> {
+        let unreachable = |detail: String| Error::Unreachable {
+            node,
+            address: address.to_owned(),
+            detail,
+        };
+        let nonce = format!("{:032x}", (self.unique)()?);
+        let time_ms = (self.now_us)() / 1_000;
+        let signature = self.secret.request(path, node, time_ms, &nonce, &body);
+        let request = self
+            .client
+            .post(format!("http://{address}{path}"))
+            .timeout(timeout)
+            .header(NODE, node)
+            .header(TIME, time_ms)
+            .header(NONCE, &nonce)
+            .header(SIGNATURE, signature)
+            .body(body);
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| unreachable(chain(&error)))?;
+        let status = answer.status();
+        let signature = answer
+            .headers()
+            .get(SIGNATURE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
+        let body = answer
+            .bytes()
+            .await
+            .map_err(|error| unreachable(chain(&error)))?;
+        let text = || String::from_utf8_lossy(&body[..body.len().min(1_000)]).into_owned();
+        if !self
+            .secret
+            .is_answer(&signature, &nonce, status.as_u16(), &body)
+        {
+            let detail = format!(
+                "{status}: {} (the answer is not signed with this cluster's secret)",
+                text()
+            );
+            return Err(Error::Refused { node, detail });
+        }
+        if !status.is_success() {
+            return Err(Error::Refused {
+                node,
+                detail: text(),
+            });
+        }
+        Ok(body)
+    }
+}
+
+/// An error with those below it.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut below = std::error::Error::source(error);
+    while let Some(error) = below {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        below = error.source();
+    }
+    text
+}

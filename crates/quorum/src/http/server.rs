@@ -1,0 +1,114 @@
+//! Requests of other nodes over HTTP.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, Request, Response, StatusCode};
+use axum::routing::post;
+use axum::serve::ListenerExt;
+use bytes::Bytes;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::http::signature::{Claim, Gate, NODE, NONCE, SIGNATURE, TIME};
+use crate::node::service::Service;
+use crate::transport::paths;
+
+/// The largest request: entries of the log, or a piece of a file, with room.
+const BODY_BYTES_MAX: usize = 32 << 20;
+
+/// What answers.
+#[derive(Clone)]
+struct Door {
+    service: Service,
+    gate: Arc<Gate>,
+}
+
+/// Serves until it is told to stop.
+pub(crate) fn serve(
+    listener: TcpListener,
+    service: Service,
+    gate: Gate,
+    stop: oneshot::Receiver<()>,
+) -> JoinHandle<()> {
+    let mut router = Router::new();
+    for path in paths::ALL {
+        router = router.route(path, post(answer));
+    }
+    let router = router.with_state(Door {
+        service,
+        gate: Arc::new(gate),
+    });
+    let listener = listener.tap_io(|socket| {
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "a connection of another node may be slow");
+        }
+    });
+    tokio::spawn(async move {
+        let stopped = async move { _ = stop.await };
+        if let Err(error) = axum::serve(listener, router)
+            .with_graceful_shutdown(stopped)
+            .await
+        {
+            tracing::error!(%error, "this node no longer answers others");
+        }
+    })
+}
+
+async fn answer(State(door): State<Door>, request: Request<Body>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let nonce = header(&parts.headers, NONCE).to_owned();
+    let Ok(body) = axum::body::to_bytes(body, BODY_BYTES_MAX).await else {
+        return respond(
+            &door,
+            &nonce,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            Bytes::from_static(b"the request is too large"),
+        );
+    };
+    let path = parts.uri.path();
+    let claim = Claim {
+        path,
+        node: header(&parts.headers, NODE),
+        time_ms: header(&parts.headers, TIME),
+        nonce: &nonce,
+        signature: header(&parts.headers, SIGNATURE),
+    };
+    let now_ms = (door.service.core.ground.now_us)() / 1_000;
+    if let Err(reason) = door.gate.admit(&claim, &body, now_ms) {
+        tracing::warn!(path, reason, "refused a request");
+        // Not signed: who cannot sign a request must not learn what a signature looks like.
+        let mut refused = Response::new(Body::from(reason));
+        *refused.status_mut() = StatusCode::UNAUTHORIZED;
+        return refused;
+    }
+    match door.service.answer(path, &body).await {
+        Ok(body) => respond(&door, &nonce, StatusCode::OK, body),
+        Err(error) => respond(
+            &door,
+            &nonce,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            Bytes::from(error.to_string()),
+        ),
+    }
+}
+
+fn respond(door: &Door, nonce: &str, status: StatusCode, body: Bytes) -> Response<Body> {
+    let signature = door.gate.sign(nonce, status.as_u16(), &body);
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    if let Ok(value) = signature.parse() {
+        response.headers_mut().insert(SIGNATURE, value);
+    }
+    response
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+}
