@@ -7,6 +7,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use object_store::ObjectStore;
 use object_store::path::Path as ObjectPath;
@@ -26,7 +27,7 @@ use crate::files::{
     BytesReader, Destination, LockedHere, LogBytes, LogCopy, ObjectLock, StagedWriter,
 };
 use crate::inner::{Inner, remove_staged};
-use crate::lease::{LOCK, Lease, NotTaken};
+use crate::lease::{self, LOCK, Lease, NotTaken};
 use crate::log::ObjectLog;
 use crate::options::ObjectOptions;
 use crate::staging::Staging;
@@ -105,6 +106,19 @@ impl ObjectFileSystem {
     /// Says where this process takes changes of others when it writes: it stands in the lease.
     pub fn set_own_address(&self, address: String) {
         *self.inner.own_address.lock() = Some(address);
+    }
+
+    /// Whether this process takes the turn of a writer that lives, when it locks the database: for who knows by other means that it is its own turn.
+    pub fn set_takes_over(&self, takes_over: bool) {
+        self.inner.takes_over.store(takes_over, Ordering::Relaxed);
+    }
+
+    /// Looks in the lease where the process takes changes that has it.
+    pub fn look_for_writer(&self) -> Asked<()> {
+        let store = &self.inner.store;
+        let address = store.wait(|store| async move { lease::address_of_holder(&store).await })?;
+        *self.inner.writer_address.lock() = address;
+        Ok(())
     }
 
     /// Where the process takes changes that had the lease when this one last tried to take it; none where that one has not said so.
@@ -510,13 +524,15 @@ impl FileSystem for ObjectFileSystem {
             return Err(locked(Some(std::process::id())));
         };
         let own = self.inner.own_address.lock().clone();
-        let lease = Lease::take(&self.inner.store, own).map_err(|error| match error {
-            NotTaken::Held { process, address } => {
-                *self.inner.writer_address.lock() = address;
-                locked(process)
-            }
-            NotTaken::Failed(error) => error.at(path, "lock"),
-        })?;
+        let takes_over = self.inner.takes_over.load(Ordering::Relaxed);
+        let lease =
+            Lease::take(&self.inner.store, own, takes_over).map_err(|error| match error {
+                NotTaken::Held { process, address } => {
+                    *self.inner.writer_address.lock() = address;
+                    locked(process)
+                }
+                NotTaken::Failed(error) => error.at(path, "lock"),
+            })?;
         let turn = self.inner.begin_turn(&lease.holder);
         let turn = turn.map_err(|error| error.at(path, "lock"))?;
         let store = &self.inner.store;

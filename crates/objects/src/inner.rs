@@ -44,6 +44,8 @@ pub(crate) struct Inner {
     /// Where this process takes changes of others, and where the one that was met last with the lease does.
     pub(crate) own_address: Mutex<Option<String>>,
     pub(crate) writer_address: Mutex<Option<String>>,
+    /// Whether a living lease of another is no reason to wait.
+    pub(crate) takes_over: AtomicBool,
     opening: Mutex<Option<Opening>>,
     turn: Mutex<Option<Arc<Turn>>>,
     /// Whether somebody in this process has the lock, whatever became of its lease: both would change the same view.
@@ -79,6 +81,7 @@ impl Inner {
             garbage: GarbageNotes::default(),
             own_address: Mutex::default(),
             writer_address: Mutex::default(),
+            takes_over: AtomicBool::new(false),
             opening: Mutex::default(),
             turn: Mutex::default(),
             is_locked: AtomicBool::new(false),

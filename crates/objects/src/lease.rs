@@ -87,6 +87,15 @@ pub(crate) async fn read_text(store: &Store) -> Asked<Option<Vec<u8>>> {
     found.map(text).transpose()
 }
 
+/// Where the process takes changes of others that has the lease, if it says so.
+pub(crate) async fn address_of_holder(store: &Store) -> Asked<Option<String>> {
+    let Some(found) = store.get(LOCK).await? else {
+        return Ok(None);
+    };
+    let object = parse(store, &found)?;
+    Ok(object.address.filter(|_| !object.is_released))
+}
+
 fn parse(store: &Store, fetched: &Fetched) -> Asked<LockObject> {
     let object: LockObject =
         checksummed::from_bytes(&fetched.bytes).map_err(|what| store.damaged(LOCK, what))?;
@@ -108,11 +117,18 @@ fn to_bytes(object: &LockObject) -> Asked<Bytes> {
 
 impl Lease {
     /// Takes the lease, without waiting for who has it. Who finds it held reads the address in it.
-    pub(crate) fn take(store: &Arc<Store>, address: Option<String>) -> Result<Self, NotTaken> {
+    ///
+    /// With `takes_over` it is taken from who has it.
+    pub(crate) fn take(
+        store: &Arc<Store>,
+        address: Option<String>,
+        takes_over: bool,
+    ) -> Result<Self, NotTaken> {
         let holder = random::name();
         let own = holder.clone();
         machine::note(&holder);
-        let taken = store.wait(|store| async move { Ok(take(&store, own, address).await) });
+        let taken =
+            store.wait(|store| async move { Ok(take(&store, own, address, takes_over).await) });
         match taken.unwrap_or_else(|error| Err(error.into())) {
             Ok(held) => {
                 let held = Arc::new(Mutex::new(held));
@@ -245,6 +261,7 @@ async fn take(
     store: &Arc<Store>,
     holder: String,
     address: Option<String>,
+    takes_over: bool,
 ) -> Result<Held, NotTaken> {
     let own = ProcessId::own();
     let mut tries = 0;
@@ -260,7 +277,7 @@ async fn take(
                         is_lost: false,
                     });
                 }
-                if is_alive(store, &object, &found, own.as_ref(), &holder).await? {
+                if !takes_over && is_alive(store, &object, &found, own.as_ref(), &holder).await? {
                     let process = object.process;
                     let near = process.filter(|process| process.is_near(own.as_ref()));
                     return Err(NotTaken::Held {

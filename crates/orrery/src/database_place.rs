@@ -22,6 +22,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::arguments::{CacheArguments, DatabaseArgument};
+use crate::cluster_node::ClusterNode;
 use crate::failure::Failure;
 use crate::units::Bytes;
 
@@ -80,6 +81,21 @@ impl DatabasePlace {
             files: Arc::new(LocalFileSystem),
             directory: directory.to_path_buf(),
             objects: None,
+        }
+    }
+
+    /// The store that the nodes of a cluster are.
+    pub(crate) fn in_cluster(node: &ClusterNode) -> Self {
+        let (files, directory) = node.place();
+        let cache_bytes = files.counts().cache.limit_bytes;
+        Self {
+            files: Arc::clone(&files) as Arc<dyn FileSystem>,
+            directory: directory.to_path_buf(),
+            objects: Some(InObjectStore {
+                files,
+                cache_bytes,
+                _own_cache: None,
+            }),
         }
     }
 
@@ -195,7 +211,8 @@ fn cache_directory(arguments: &CacheArguments) -> Result<PathBuf, Failure> {
     })
 }
 
-fn cache_bytes(arguments: &CacheArguments) -> Result<u64, Failure> {
+/// How large a cache may become: the command line says it, or the environment.
+pub(crate) fn cache_bytes(arguments: &CacheArguments) -> Result<u64, Failure> {
     if let Some(bytes) = arguments.cache_size {
         return Ok(bytes.0);
     }

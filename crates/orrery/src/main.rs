@@ -6,6 +6,7 @@
 
 mod allocator;
 mod arguments;
+mod cluster_node;
 mod commands;
 mod database_place;
 mod failure;
@@ -88,6 +89,7 @@ fn run(command: Command, format: LogFormat) -> Result<(), Failure> {
         Command::Sql(arguments) => commands::sql::run(arguments),
         Command::Explain(arguments) => commands::explain::run(arguments),
         Command::Serve(arguments) => commands::serve::run(arguments, format),
+        Command::Cluster(command) => commands::cluster::run(command),
         Command::Dump(arguments) => commands::dump::run(arguments),
         Command::Log(arguments) => commands::log::run(arguments),
         Command::Stats(arguments) => commands::stats::run(arguments),

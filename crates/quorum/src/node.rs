@@ -165,6 +165,12 @@ impl Node {
         self.running.store()
     }
 
+    /// Whether this node leads, as far as it knows.
+    pub fn leads(&self) -> bool {
+        let core = &self.running.core;
+        core.raft.metrics().borrow().current_leader == Some(core.id)
+    }
+
     /// How this node is.
     pub async fn status(&self) -> Result<NodeStatus> {
         members::status(&self.running.core).await

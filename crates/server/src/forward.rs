@@ -198,6 +198,8 @@ fn kind(request: &Request) -> Kind {
     let path = request.uri().path();
     match *request.method() {
         Method::GET | Method::HEAD | Method::OPTIONS => Kind::Read,
+        // Each node reaches the others by itself.
+        _ if path == paths::CLUSTER => Kind::Read,
         Method::POST if path == "/explain" => Kind::Read,
         Method::POST if path == "/sql" => Kind::Perhaps,
         Method::POST if path == "/sparql" || path == "/sparql/" => {
@@ -274,6 +276,7 @@ mod tests {
             (Method::GET, "/graphs/a/b", "", Kind::Read),
             (Method::DELETE, "/text", "", Kind::Change),
             (Method::POST, "/compact", "", Kind::Change),
+            (Method::POST, "/cluster?node=4", "", Kind::Read),
             (Method::POST, "/nowhere", "", Kind::Read),
         ] {
             let found = of(method.clone(), address, content_type);

@@ -23,6 +23,7 @@ mod authentication;
 mod body;
 mod callers;
 mod changes;
+mod cluster;
 mod conditions;
 mod connections;
 mod console;
@@ -82,6 +83,7 @@ mod warming;
 mod warnings;
 mod writes;
 
+pub use cluster::Cluster;
 pub use documents::{DOCUMENT_MEMORY_BYTES, Documents};
 pub use endpoints::EndpointOptions;
 pub use metrics::MetricsToken;

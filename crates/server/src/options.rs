@@ -1,5 +1,6 @@
 //! Settings of the server, with their defaults.
 
+use crate::cluster::Cluster;
 use crate::endpoints::EndpointOptions;
 use crate::metrics::MetricsToken;
 use crate::oidc::OidcOptions;
@@ -197,6 +198,8 @@ pub struct HttpOptions {
     pub metrics_token: Option<MetricsToken>,
     /// Where traces are sent, if they are.
     pub otlp: Option<OtlpOptions>,
+    /// The cluster that the server is a node of, if it is one of a cluster.
+    pub cluster: Option<Arc<dyn Cluster>>,
 }
 
 impl Default for HttpOptions {
@@ -221,6 +224,7 @@ impl Default for HttpOptions {
             audit_log: None,
             metrics_token: None,
             otlp: None,
+            cluster: None,
         }
     }
 }

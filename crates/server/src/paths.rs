@@ -12,6 +12,9 @@ pub(crate) const HEALTH: &str = "/health";
 /// The index of texts.
 pub(crate) const TEXTS: &str = "/text";
 
+/// The nodes of a cluster.
+pub(crate) const CLUSTER: &str = "/cluster";
+
 /// What the server counts, for Prometheus; there and on the admin socket.
 pub(crate) const METRICS: &str = "/metrics";
 
@@ -49,7 +52,7 @@ pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
         "/" | "/console.js" | "/console.css" | "/changes" | HEALTH | METRICS => Some(READ),
         "/sparql" | "/sparql/" | "/explain" | "/prefixes" => Some(ASK),
         "/checkpoint" | "/compact" | "/sql" => Some(DO),
-        TEXTS => Some(MAKE),
+        TEXTS | CLUSTER => Some(MAKE),
         "*" => Some(ALL),
         path => {
             let rest = path.strip_prefix(GRAPHS)?;

@@ -21,6 +21,7 @@ use crate::admission::Admission;
 use crate::audit::AuditLog;
 use crate::authentication::Authentication;
 use crate::body::{self, Coding};
+use crate::cluster::cluster;
 use crate::documents::Documents;
 use crate::doorway::Doorway;
 use crate::edge::{self, Edge};
@@ -243,6 +244,10 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         .route(
             paths::TEXTS,
             known(get(list_texts).post(make_texts).delete(give_texts_up)),
+        )
+        .route(
+            paths::CLUSTER,
+            known(get(cluster).post(cluster).delete(cluster)),
         )
         .route("/prefixes", known(get(list_prefixes).post(change_prefixes)))
         .route("/graphs", any(graph_store))

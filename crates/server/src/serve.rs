@@ -198,8 +198,9 @@ impl Server {
         }
         let database = Arc::new(open(&options)?);
         let warming = Warming::start(&database, options.warm_bytes)?;
-        if let (Some(objects), Some(address)) = (&options.objects, own_address(&options)) {
-            objects.set_own_address(address);
+        let own_address = own_address(&options);
+        if let (Some(objects), Some(address)) = (&options.objects, &own_address) {
+            objects.set_own_address(address.clone());
         }
         let writer = writer(&database, &options);
         let background = compaction_options(&options);
@@ -266,6 +267,8 @@ impl Server {
             writer: options.writer.clone(),
             compaction: background.clone(),
             objects: options.objects.clone(),
+            cluster: options.http.cluster.clone(),
+            own_address,
         });
         let compaction = writer
             .as_ref()
@@ -594,6 +597,11 @@ fn own_address(options: &ServerOptions) -> Option<String> {
 fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, String> {
     if options.is_read_only {
         return Err("it was started with --read-only".to_owned());
+    }
+    if let Some(cluster) = &options.http.cluster
+        && !cluster.leads()
+    {
+        return Err("it stands by: another node leads".to_owned());
     }
     let writer = database.open_writer(options.writer.clone());
     writer.map_err(|error| {

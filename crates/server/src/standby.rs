@@ -17,12 +17,15 @@ use orrery_loader::{BackgroundCompaction, BackgroundOptions};
 use orrery_objects::ObjectFileSystem;
 use orrery_storage::{Database, Error, Writer, WriterOptions};
 
+use crate::cluster::Cluster;
 use crate::seat::{Elsewhere, Here};
 use crate::state::ServerState;
 
 /// How often it is looked whether the place is free, and in an object store, where each look is three requests.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_IN_STORE_EVERY: Duration = Duration::from_secs(3);
+/// Mostly it is only looked whether this node leads, which it knows.
+const LOOK_IN_CLUSTER_EVERY: Duration = Duration::from_millis(200);
 
 /// What a server needs to take the writer's place.
 #[derive(Debug)]
@@ -32,15 +35,20 @@ pub(crate) struct StandBy {
     pub(crate) compaction: BackgroundOptions,
     /// What knows where the writer is, if anything does.
     pub(crate) objects: Option<Arc<ObjectFileSystem>>,
+    /// Whose leader writes, if the server is a node of one.
+    pub(crate) cluster: Option<Arc<dyn Cluster>>,
+    /// Where others reach this server.
+    pub(crate) own_address: Option<String>,
 }
 
 impl StandBy {
     /// Looks again and again, for as long as the server lives.
     pub(crate) async fn run(self, state: Weak<ServerState>) {
         let this = Arc::new(self);
-        let mut period = tokio::time::interval(match this.objects {
-            Some(_) => LOOK_IN_STORE_EVERY,
-            None => LOOK_EVERY,
+        let mut period = tokio::time::interval(match (&this.cluster, &this.objects) {
+            (Some(_), _) => LOOK_IN_CLUSTER_EVERY,
+            (None, Some(_)) => LOOK_IN_STORE_EVERY,
+            (None, None) => LOOK_EVERY,
         });
         period.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -54,6 +62,12 @@ impl StandBy {
     }
 
     fn look(&self, state: &Arc<ServerState>) {
+        if let Some(cluster) = &self.cluster
+            && !cluster.leads()
+        {
+            self.follow_leader(state);
+            return;
+        }
         if let Some(writer) = state.seat.writer() {
             let Err(error) = writer.check() else { return };
             // Before anything is dropped: the last clone of it ends the writing.
@@ -84,6 +98,22 @@ impl StandBy {
         }
     }
 
+    /// Leaves the place to the node that leads, and learns where that is.
+    fn follow_leader(&self, state: &Arc<ServerState>) {
+        let has_left = state.seat.writer().is_some();
+        if has_left {
+            tracing::warn!("this node leads the others no more, and follows");
+        }
+        if let Some(objects) = &self.objects
+            && let Err(error) = objects.look_for_writer()
+        {
+            tracing::debug!("who writes is not known: {error}");
+        }
+        state
+            .seat
+            .leave(self.elsewhere("another node leads".to_owned()));
+    }
+
     fn begin(&self, writer: Writer, state: &Arc<ServerState>) -> io::Result<Here> {
         let compaction = BackgroundCompaction::start(writer.clone(), self.compaction.clone());
         let compaction = compaction.map_err(io::Error::other)?;
@@ -93,7 +123,9 @@ impl StandBy {
     fn elsewhere(&self, reason: String) -> Elsewhere {
         let objects = self.objects.as_ref();
         Elsewhere {
-            address: objects.and_then(|objects| objects.writer_address()),
+            address: objects
+                .and_then(|objects| objects.writer_address())
+                .filter(|address| Some(address) != self.own_address.as_ref()),
             reason: format!("it stands by: {reason}"),
         }
     }

@@ -86,9 +86,14 @@ impl ServerState {
         }
     }
 
+    /// Whether a request may change anything here.
+    pub(crate) fn check_write_rule(&self, parts: &Parts) -> Result<(), ServerError> {
+        self.write_rule.check(parts, &self.hosts)
+    }
+
     /// The writer's door, for a request that may go through it.
     pub(crate) fn writes(&self, parts: &Parts) -> Result<Arc<Writes>, ServerError> {
-        self.write_rule.check(parts, &self.hosts)?;
+        self.check_write_rule(parts)?;
         self.seat.writes().map_err(|elsewhere| {
             let reason = elsewhere.reason;
             match elsewhere.address {

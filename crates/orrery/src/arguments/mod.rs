@@ -3,6 +3,7 @@
 
 mod access;
 mod bench;
+mod cluster;
 mod common;
 mod database;
 mod limit;
@@ -27,6 +28,7 @@ pub(crate) use bench::{
     SnbCommand, SoakArguments, SoakUpdatesArguments, SpbArguments, SpbCommand, StoreBenchArguments,
     TpchArguments, UpdateBenchArguments, VectorsArguments,
 };
+pub(crate) use cluster::{ClusterArguments, ClusterCommand};
 pub(crate) use common::{CacheArguments, DatabaseArgument, ReportFormat};
 pub(crate) use database::{
     BackupArguments, CompactArguments, DumpArguments, LoadArguments, LogArguments,
@@ -79,6 +81,9 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Serve a database over HTTP (SPARQL protocol) with a console
     Serve(ServeArguments),
+    /// The nodes of a cluster: status, add, remove
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Write the whole database as N-Quads or TriG
     Dump(DumpArguments),
     /// List the commits that are kept, the newest first

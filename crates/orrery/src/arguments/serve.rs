@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::cluster::ClusterArguments;
 use super::common::DatabaseArgument;
 use super::query::{EndpointArguments, LoadSourceArguments};
 use super::query_log::QueryLogArguments;
@@ -18,6 +19,8 @@ pub(crate) struct ServeArguments {
     pub(crate) database: DatabaseArgument,
     #[command(flatten)]
     pub(crate) server: ServerArguments,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArguments,
 }
 
 #[derive(Args)]

@@ -15,7 +15,8 @@ use super::foreign::foreign_of;
 use super::update::allow_list;
 use super::warm::warm_bytes;
 use crate::arguments::{LogFormat, ServeArguments, ServerArguments};
-use crate::database_place::DatabasePlace;
+use crate::cluster_node::ClusterNode;
+use crate::database_place::{DatabasePlace, cache_bytes, only_a_directory};
 use crate::failure::Failure;
 
 /// A query that is sent by a form has three bytes for each that is escaped, and there are other parameters.
@@ -26,15 +27,38 @@ pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Fa
         LogFormat::Text => tell_first_administrator,
         LogFormat::Json => log_first_administrator,
     };
-    let place = arguments.database.place()?;
-    let options = ServerOptions {
+    let node = match arguments.cluster.cluster {
+        true => Some(start_node(&arguments)?),
+        false => None,
+    };
+    let place = match &node {
+        Some(node) => DatabasePlace::in_cluster(node),
+        None => arguments.database.place()?,
+    };
+    let mut options = ServerOptions {
         auth: arguments.server.auth.then_some(tell),
         is_process_bound: true,
         ..options(&place, &arguments.server)?
     };
+    if let Some(node) = &node {
+        options.stands_by = true;
+        options.http.cluster = Some(node.cluster());
+    }
+    drop(place);
     crate::allocator::give_back(options.memory_bytes);
-    orrery_server::serve(options, |_| {}, stop_signal())?;
-    Ok(())
+    let served = orrery_server::serve(options, |_| {}, stop_signal());
+    if let Some(node) = node {
+        node.stop();
+    }
+    Ok(served?)
+}
+
+/// Starts the node of a cluster that the server is to be.
+fn start_node(arguments: &ServeArguments) -> Result<ClusterNode, Failure> {
+    let database = &arguments.database;
+    only_a_directory("serve --cluster", &database.directory)?;
+    let cache_bytes = cache_bytes(&database.cache)?;
+    ClusterNode::start(&database.directory, cache_bytes, &arguments.cluster)
 }
 
 /// The server's settings from the command line.

@@ -9,6 +9,7 @@
 mod access;
 mod backup;
 mod bad_input;
+mod cluster;
 mod common;
 mod deploy;
 mod edge_weights;

@@ -10,8 +10,8 @@ use crate::s3_server::{Place, S3};
 use crate::serve::{Server, wait_until};
 
 /// An answer, and its head.
-struct Answer {
-    status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     body: String,
 }
 
@@ -34,7 +34,7 @@ fn send(server: &Server, method: &str, target: &str, content_type: &str, body: &
     }
 }
 
-fn insert(server: &Server, number: usize) -> Answer {
+pub(crate) fn insert(server: &Server, number: usize) -> Answer {
     let update = format!("INSERT DATA {{ <http://e/s> <http://e/p> {number} }}");
     send(
         server,
@@ -47,7 +47,7 @@ fn insert(server: &Server, number: usize) -> Answer {
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-fn count(server: &Server) -> usize {
+pub(crate) fn count(server: &Server) -> usize {
     let query = "query=SELECT%20(COUNT(*)%20AS%20%3Fn)%20%7B%3Chttp%3A%2F%2Fe%2Fs%3E%20%3Chttp%3A%2F%2Fe%2Fp%3E%20%3Fo%7D";
     let answer = send(server, "POST", "/sparql", FORM, query);
     assert_eq!(answer.status, 200, "{}", answer.body);

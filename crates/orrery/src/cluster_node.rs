@@ -1,0 +1,247 @@
+//! A node of a cluster within `orrery serve`: the nodes' store takes the place of an object store.
+//!
+//! ```text
+//! --db DIR    DIR/node    the node's log, snapshot and files (orrery_quorum)
+//!             DIR/cache   pieces of the database's files, as for any object store
+//! ```
+//!
+//! The database lies in the store of the nodes as it does in a bucket. Whichever node leads writes it; the others follow, and forward changes
+//! to that one.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use orrery_objects::{CacheOptions, ObjectFileSystem, ObjectOptions, Timing};
+use orrery_quorum::{Node, NodeConfig, NodeStatus, Pace};
+use orrery_server::Cluster;
+use orrery_storage::{Database, Error};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::arguments::ClusterArguments;
+use crate::failure::Failure;
+
+/// The database's directory, as the storage sees it, and where it lies in the nodes' store.
+const ROOT: &str = "cluster://database";
+const PREFIX: &str = "database";
+/// How long a node waits for the others when it starts.
+const START_TIME_MAX: Duration = Duration::from_secs(300);
+const START_PAUSE: Duration = Duration::from_millis(200);
+/// Where requests between nodes are worked out.
+const THREADS: usize = 2;
+
+/// A node that runs, with its threads.
+#[derive(Debug)]
+pub(crate) struct ClusterNode {
+    node: Arc<Node>,
+    files: Arc<ObjectFileSystem>,
+    runtime: Runtime,
+}
+
+impl ClusterNode {
+    /// Starts the node of a directory, and waits until there is a database.
+    pub(crate) fn start(
+        directory: &Path,
+        cache_bytes: u64,
+        arguments: &ClusterArguments,
+    ) -> Result<Self, Failure> {
+        let other = |error: &dyn std::error::Error| Failure::Other(format!("the cluster: {error}"));
+        let config = config(directory, arguments)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("orrery-node")
+            .enable_all()
+            .build()
+            .map_err(|error| other(&error))?;
+        let node = runtime.block_on(Node::start(config));
+        let node = Arc::new(node.map_err(|error| other(&error))?);
+        let options = ObjectOptions {
+            cache: CacheOptions {
+                directory: directory.join("cache"),
+                bytes: cache_bytes,
+            },
+        };
+        let store = Arc::new(node.store());
+        let files = ObjectFileSystem::over_with(store, PREFIX.into(), ROOT, &options, timing())?;
+        // Who leads is settled by the nodes.
+        files.set_takes_over(true);
+        let this = Self {
+            node,
+            files: Arc::new(files),
+            runtime,
+        };
+        this.wait_for_database()?;
+        Ok(this)
+    }
+
+    /// The database's file system, and its directory there.
+    pub(crate) fn place(&self) -> (Arc<ObjectFileSystem>, &'static Path) {
+        (Arc::clone(&self.files), Path::new(ROOT))
+    }
+
+    /// What the server knows of the nodes.
+    pub(crate) fn cluster(&self) -> Arc<dyn Cluster> {
+        Arc::new(Nodes(Arc::clone(&self.node)))
+    }
+
+    /// Stops the node, once nothing uses the database any more.
+    pub(crate) fn stop(self) {
+        let Self {
+            node,
+            files,
+            runtime,
+        } = self;
+        drop(files);
+        runtime.block_on(node.stop());
+    }
+
+    /// Waits until a majority of nodes is up and there is a database, which the node that leads makes.
+    fn wait_for_database(&self) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let mut is_told = false;
+        loop {
+            let (files, root) = self.place();
+            let files = files as Arc<_>;
+            let found = match Database::open_with(Arc::clone(&files), root) {
+                Err(Error::NotFound { .. } | Error::NotADatabase { .. }) if self.node.leads() => {
+                    Database::create_or_open_with(files, root)
+                }
+                found => found,
+            };
+            let error = match found {
+                Ok(_) => return Ok(()),
+                Err(error) => error,
+            };
+            if begun.elapsed() >= START_TIME_MAX {
+                return Err(error.into());
+            }
+            if !is_told && begun.elapsed() >= Duration::from_secs(5) {
+                tracing::warn!("waiting for the other nodes of the cluster: {error}");
+                is_told = true;
+            }
+            thread::sleep(START_PAUSE);
+        }
+    }
+}
+
+/// What the server knows of the nodes.
+#[derive(Debug)]
+struct Nodes(Arc<Node>);
+
+impl Nodes {
+    async fn asked(&self) -> Result<serde_json::Value, orrery_quorum::Error> {
+        let own = self.0.status().await?;
+        let mut nodes: BTreeMap<String, serde_json::Value> = BTreeMap::new();
+        for &id in own.voters.iter().chain(&own.learners) {
+            let status = match self.0.status_of(id).await {
+                Ok(status) => told(&status),
+                Err(error) => serde_json::json!({ "error": error.to_string() }),
+            };
+            nodes.insert(id.to_string(), status);
+        }
+        Ok(serde_json::json!({
+            "node": own.id,
+            "leader": own.leader,
+            "nodes": nodes,
+        }))
+    }
+}
+
+fn told(status: &NodeStatus) -> serde_json::Value {
+    serde_json::json!({
+        "role": status.role,
+        "term": status.term,
+        "applied": status.applied,
+        "missing_files": status.missing_files,
+        "objects": status.objects,
+        "stopped": status.stopped,
+    })
+}
+
+impl Cluster for Nodes {
+    fn leads(&self) -> bool {
+        self.0.leads()
+    }
+
+    fn status(&self) -> BoxFuture<'_, Result<serde_json::Value, String>> {
+        async { self.asked().await.map_err(|error| error.to_string()) }.boxed()
+    }
+
+    fn add<'a>(&'a self, node: u64, address: &'a str) -> BoxFuture<'a, Result<(), String>> {
+        async move {
+            let added = self.0.add(node, address).await;
+            added.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+
+    fn remove(&self, node: u64) -> BoxFuture<'_, Result<(), String>> {
+        async move {
+            let removed = self.0.remove(node).await;
+            removed.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+}
+
+/// The nodes try again by themselves, until a majority is there.
+fn timing() -> Timing {
+    Timing {
+        request: Duration::from_secs(40),
+        attempts_max: 2,
+        ..Timing::default()
+    }
+}
+
+fn config(directory: &Path, arguments: &ClusterArguments) -> Result<NodeConfig, Failure> {
+    let wrong = |what: String| Failure::Other(format!("the cluster: {what}"));
+    let Some(id) = arguments.node else {
+        return Err(wrong("--node is missing".to_owned()));
+    };
+    let members: BTreeMap<u64, String> = arguments.peers.iter().cloned().collect();
+    if members.len() != arguments.peers.len() {
+        return Err(wrong("a number stands twice in --peers".to_owned()));
+    }
+    let listed = members.get(&id).cloned();
+    if listed.is_none() && !members.is_empty() {
+        return Err(wrong(format!(
+            "node {id} is not in --peers; leave --peers out for a node that is to be added"
+        )));
+    }
+    let address = arguments.cluster_address.clone().or(listed);
+    if address.is_none() {
+        return Err(wrong(
+            "where the others reach this node is not known; give --peers or --cluster-address"
+                .to_owned(),
+        ));
+    }
+    Ok(NodeConfig {
+        id,
+        address,
+        directory: directory.join("node"),
+        secret: secret(arguments)?,
+        members,
+        pace: Pace::default(),
+    })
+}
+
+fn secret(arguments: &ClusterArguments) -> Result<Vec<u8>, Failure> {
+    let Some(path) = &arguments.cluster_secret_file else {
+        return Err(Failure::Other(
+            "the cluster: --cluster-secret-file is missing".to_owned(),
+        ));
+    };
+    let text = std::fs::read_to_string(path).map_err(|error: io::Error| {
+        Failure::Other(format!(
+            "the cluster's secret in {}: {error}",
+            path.display()
+        ))
+    })?;
+    let line = text.lines().next().unwrap_or_default().trim();
+    Ok(line.as_bytes().to_vec())
+}

@@ -1,0 +1,205 @@
+//! A cluster of real processes: three nodes hold the database, one of them writes it, and another goes on when that one is killed.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::common::{check_failure, orrery, succeed, text};
+use crate::serve::{Server, wait_until};
+use crate::stand_by::{count, insert};
+
+/// Three addresses, and where their nodes are.
+struct Cluster {
+    home: TempDir,
+    peers: Vec<String>,
+    secret: PathBuf,
+}
+
+fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+impl Cluster {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let secret = home.path().join("secret");
+        std::fs::write(&secret, "what the nodes know each other by\n").unwrap();
+        Self {
+            home,
+            peers: (0..3).map(|_| free_address()).collect(),
+            secret,
+        }
+    }
+
+    fn list(&self) -> String {
+        let peers = self.peers.iter().enumerate();
+        let peers: Vec<String> = peers
+            .map(|(at, address)| format!("{}={address}", at + 1))
+            .collect();
+        peers.join(",")
+    }
+
+    /// Starts a node, and does not wait for it.
+    fn start(&self, node: usize, options: &[&str]) -> Server {
+        let address = free_address();
+        let directory = self.home.path().join(format!("node-{node}"));
+        std::fs::create_dir_all(&directory).unwrap();
+        let process = orrery()
+            .args([
+                "serve",
+                "--cluster",
+                "--listen",
+                &address,
+                "--memory",
+                "512M",
+            ])
+            .args(["--node", &node.to_string(), "--db", text(&directory)])
+            .args(["--cluster-secret-file", text(&self.secret)])
+            .args(options)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Server { process, address }
+    }
+
+    /// One of the first three.
+    fn first(&self, node: usize) -> Server {
+        self.start(node, &["--peers", &self.list()])
+    }
+}
+
+fn listens(server: &Server) -> bool {
+    std::net::TcpStream::connect(&server.address).is_ok()
+}
+
+fn status(server: &Server) -> String {
+    let url = format!("http://{}", server.address);
+    succeed(&["cluster", "status", "--server", &url])
+}
+
+/// The number of the node that leads, as one says.
+fn leader(server: &Server) -> Option<usize> {
+    let status = status(server);
+    let line = status.lines().find(|line| line.contains(": leader"))?;
+    line.strip_prefix("node ")?.split(':').next()?.parse().ok()
+}
+
+/// Inserts at one of the servers until it is done.
+fn insert_somehow(servers: &[Server], number: usize) -> Duration {
+    let begun = Instant::now();
+    loop {
+        for server in servers {
+            if listens(server) && insert(server, number).status == 200 {
+                return begun.elapsed();
+            }
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "nobody writes");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn three_nodes_hold_a_database_and_go_on_without_the_one_that_leads() {
+    let cluster = Cluster::new();
+    let mut servers: Vec<Server> = (1..=3).map(|node| cluster.first(node)).collect();
+    wait_until("all serve", || servers.iter().all(listens));
+    insert_somehow(&servers, 0);
+    wait_until("all take changes", || {
+        servers.iter().all(|server| insert(server, 0).status == 200)
+    });
+    for number in 1..=9 {
+        let server = &servers[number % 3];
+        assert_eq!(insert(server, number).status, 200);
+        assert_eq!(count(server), number + 1);
+    }
+    // Killed: the one that leads, and so writes.
+    let led = leader(&servers[0]).unwrap();
+    let mut killed = servers.remove(led - 1);
+    killed.process.kill().unwrap();
+    killed.process.wait().unwrap();
+    let waited = insert_somehow(&servers, 10);
+    println!("a change after the leader was killed: {waited:?}");
+    wait_until("both take changes", || {
+        servers
+            .iter()
+            .all(|server| insert(server, 10).status == 200)
+    });
+    for server in &servers {
+        assert_eq!(count(server), 11);
+    }
+    // It comes back, and has what it missed.
+    let back = cluster.first(led);
+    wait_until("it serves again", || listens(&back));
+    wait_until("it takes changes", || insert(&back, 11).status == 200);
+    assert_eq!(count(&back), 12);
+    servers.push(back);
+
+    // One more, and one less.
+    let address = free_address();
+    let fourth = cluster.start(4, &["--cluster-address", &address]);
+    let url = format!("http://{}", servers[0].address);
+    wait_until("it is added", || {
+        let added = orrery()
+            .args(["cluster", "add", &format!("4={address}"), "--server", &url])
+            .output();
+        added.unwrap().status.success()
+    });
+    wait_until("the fourth serves", || listens(&fourth));
+    wait_until("the fourth takes changes", || {
+        insert(&fourth, 12).status == 200
+    });
+    assert_eq!(count(&fourth), 13);
+    let gone = leader(&fourth).filter(|&node| node != 4).unwrap_or(led);
+    succeed(&[
+        "cluster",
+        "remove",
+        &gone.to_string(),
+        "--server",
+        &format!("http://{}", fourth.address),
+    ]);
+    let left: BTreeSet<String> = status(&fourth).lines().map(str::to_owned).collect();
+    assert_eq!(left.len(), 3, "{left:?}");
+    assert!(
+        !left
+            .iter()
+            .any(|line| line.starts_with(&format!("node {gone}:")))
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_node_is_said_in_one_line() {
+    let cluster = Cluster::new();
+    let directory = text(cluster.home.path()).to_owned();
+    let secret = text(&cluster.secret).to_owned();
+    let serve = |options: &[&str], parts: &[&str]| {
+        let output = orrery()
+            .args(["serve", "--cluster", "--db", &directory])
+            .args(["--cluster-secret-file", &secret])
+            .args(options)
+            .output();
+        check_failure(&output.unwrap(), parts);
+    };
+    serve(
+        &["--node", "4", "--peers", &cluster.list()],
+        &["node 4 is not in --peers"],
+    );
+    serve(&["--node", "4"], &["--cluster-address"]);
+    std::fs::write(&cluster.secret, "short\n").unwrap();
+    serve(&["--node", "1", "--peers", &cluster.list()], &["16"]);
+    let database = cluster.home.path().join("db");
+    let data = cluster.home.path().join("data.nt");
+    std::fs::write(&data, "<http://e/s> <http://e/p> 0 .\n").unwrap();
+    succeed(&["load", "--db", text(&database), text(&data)]);
+    let plain = Server::start(text(&database));
+    let url = format!("http://{}", plain.address);
+    let output = orrery()
+        .args(["cluster", "status", "--server", &url])
+        .output();
+    check_failure(&output.unwrap(), &["no node of a cluster"]);
+}
