@@ -6,36 +6,19 @@
 //! | `POST /cluster?node=4&address=10.0.0.4:7979` | adds a node that runs; answers when it has everything and votes | `{"added":4}` |
 //! | `DELETE /cluster?node=4` | removes one, which may be lost | `{"removed":4}` |
 //!
-//! What the nodes are made of is not the server's affair: it knows them by [`Cluster`].
+//! What the nodes are made of is not the server's affair: it knows them by [`crate::Cluster`].
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{Method, request::Parts};
 use axum::response::{IntoResponse, Response};
-use futures::future::BoxFuture;
 
 use crate::edge;
 use crate::errors::ServerError;
 use crate::parameters::{unknown, url_parameters};
 use crate::state::ServerState;
-
-/// The nodes of a cluster, as one of them knows them.
-pub trait Cluster: Debug + Send + Sync {
-    /// Whether this node leads the others. Who leads writes the database.
-    fn leads(&self) -> bool;
-
-    /// How all nodes are.
-    fn status(&self) -> BoxFuture<'_, Result<serde_json::Value, String>>;
-
-    /// Adds a node that runs, at `host:port`; returns when it has everything.
-    fn add<'a>(&'a self, node: u64, address: &'a str) -> BoxFuture<'a, Result<(), String>>;
-
-    /// Removes a node.
-    fn remove(&self, node: u64) -> BoxFuture<'_, Result<(), String>>;
-}
 
 /// `/cluster`
 pub(crate) async fn cluster(State(state): State<Arc<ServerState>>, request: Request) -> Response {

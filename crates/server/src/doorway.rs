@@ -8,10 +8,11 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
+use orrery_storage::Database;
 
 use crate::forward::Forward;
 use crate::freshness::{Freshness, asked, is_asked};
-use crate::state::ServerState;
+use crate::seat::Seat;
 
 /// What requests of HTTP pass first.
 #[derive(Debug)]
@@ -21,9 +22,9 @@ pub(crate) struct Doorway {
 }
 
 impl Doorway {
-    pub(crate) fn of(state: &ServerState) -> Self {
-        let freshness = Arc::new(Freshness::new(state.engine.database()));
-        let forward = Forward::new(&state.seat, &freshness);
+    pub(crate) fn new(database: &Arc<Database>, seat: &Arc<Seat>) -> Self {
+        let freshness = Arc::new(Freshness::new(database));
+        let forward = Forward::new(seat, &freshness);
         Self { freshness, forward }
     }
 

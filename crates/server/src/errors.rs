@@ -25,7 +25,6 @@
 //! are told what it means for them, and the number under which the log has the rest.
 
 use crate::format::FormatError;
-use crate::forward::NotHere;
 use crate::metering::Exceeded;
 use crate::metrics::{Refusal, SpentLimit};
 use crate::negotiate::NoFormat;
@@ -40,6 +39,10 @@ use orrery_storage::{ByteCount, Error as StorageError, without_numbers};
 use orrery_usage::Outcome;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// In the extensions of an answer: it is one of who does not write, and nothing was done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NotHere;
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]

@@ -20,7 +20,7 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use crate::errors::ServerError;
+use crate::errors::{NotHere, ServerError};
 use crate::freshness::Freshness;
 use crate::media_type;
 use crate::paths;
@@ -43,10 +43,6 @@ const OWN_COMMIT_WAIT: Duration = Duration::from_secs(2);
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
 /// So much of a body is held, in case it has to be sent twice.
 const HELD_BYTES_MAX: usize = 1 << 20;
-
-/// In the extensions of an answer: it is one of who does not write, and nothing was done.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NotHere;
 
 /// What forwards.
 #[derive(Debug)]

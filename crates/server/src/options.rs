@@ -1,8 +1,8 @@
 //! Settings of the server, with their defaults.
 
-use crate::cluster::Cluster;
 use crate::endpoints::EndpointOptions;
 use crate::metrics::MetricsToken;
+use crate::nodes::Cluster;
 use crate::oidc::OidcOptions;
 use crate::proxies::TrustedProxies;
 use crate::query_log::QueryLogOptions;

@@ -227,7 +227,7 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         running: state.running.clone(),
         tracer: state.tracer.clone(),
     });
-    let doorway = Arc::new(Doorway::of(&state));
+    let doorway = Arc::new(Doorway::new(state.engine.database(), &state.seat));
     Router::new()
         .route("/", known(get(console::page)))
         .route("/console.js", known(get(console::script)))

@@ -17,7 +17,7 @@ use orrery_loader::{BackgroundCompaction, BackgroundOptions};
 use orrery_objects::ObjectFileSystem;
 use orrery_storage::{Database, Error, Writer, WriterOptions};
 
-use crate::cluster::Cluster;
+use crate::nodes::Cluster;
 use crate::seat::{Elsewhere, Here};
 use crate::state::ServerState;
 
