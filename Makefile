@@ -61,7 +61,7 @@ quick: setup
 	cargo test --release $(LIGHTLY) -p orrery-$(or $(CRATE),operators) --lib -- $(TEST)
 
 test-cluster: setup
-	QUORUM_SCHEDULES=$(or $(SCHEDULES),10000) QUORUM_FIRST_SEED=$(or $(SEED),1) cargo test --release $(LIGHTLY) -p orrery-quorum --lib -- --nocapture histories_of_schedules
+	QUORUM_SCHEDULES=$(or $(SCHEDULES),10000) QUORUM_FIRST_SEED=$(or $(SEED),1) cargo test --release $(LIGHTLY) -p orrery-quorum --features simulation --lib -- --nocapture simulation
 
 lint: setup structure
 	cargo fmt --all --check
