@@ -59,7 +59,11 @@ pub(crate) fn start(is_verbose: bool, format: LogFormat) -> Log {
     let filter = std::env::var("ORRERY_LOG")
         .ok()
         .and_then(|text| text.parse::<Targets>().ok())
-        .unwrap_or_else(|| Targets::new().with_default(default));
+        .unwrap_or_else(|| {
+            // Of each step of an election and of each member it says a page.
+            let targets = Targets::new().with_default(default);
+            targets.with_target("openraft", default.min(LevelFilter::WARN))
+        });
     let log = Log::new(StandardError);
     let has_colours = io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt::layer().with_writer(Log(Arc::clone(&log.0)));

@@ -194,7 +194,7 @@ fn what_is_wrong_with_a_node_is_said_in_one_line() {
     serve(&["--node", "1", "--peers", &cluster.list()], &["16"]);
     let database = cluster.home.path().join("db");
     let data = cluster.home.path().join("data.nt");
-    std::fs::write(&data, "<http://e/s> <http://e/p> 0 .\n").unwrap();
+    std::fs::write(&data, "<http://e/s> <http://e/p> <http://e/0> .\n").unwrap();
     succeed(&["load", "--db", text(&database), text(&data)]);
     let plain = Server::start(text(&database));
     let url = format!("http://{}", plain.address);

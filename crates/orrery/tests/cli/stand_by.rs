@@ -18,7 +18,7 @@ pub(crate) struct Answer {
 fn send(server: &Server, method: &str, target: &str, content_type: &str, body: &str) -> Answer {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     let request = format!(
-        "{method} {target} HTTP/1.1\r\nHost: {}\r\nContent-Type: {content_type}\r\nAccept: text/csv, application/json\r\n\
+        "{method} {target} HTTP/1.1\r\nHost: {}\r\nContent-Type: {content_type}\r\nAccept: text/csv\r\n\
          Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
         server.address,
         body.len()
@@ -173,7 +173,7 @@ fn who_stands_by_at_a_directory_says_so_and_writes_when_the_other_has_gone() {
     let home = tempfile::tempdir().unwrap();
     let database = home.path().join("db");
     let data = home.path().join("data.nt");
-    std::fs::write(&data, "<http://e/s> <http://e/p> 0 .\n").unwrap();
+    std::fs::write(&data, "<http://e/s> <http://e/p> <http://e/0> .\n").unwrap();
     succeed(&["load", "--db", text(&database), text(&data)]);
     let first = Server::start_with(text(&database), &[]);
     let second = Server::start_with(text(&database), &["--stand-by"]);
