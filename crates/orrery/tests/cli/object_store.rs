@@ -320,7 +320,7 @@ fn every_command_does_the_same(place: &Place) {
     let (_, verified) = both.run(&["verify", "--db", "DB"]);
     assert!(verified.ends_with("no damage found\n"), "{verified}");
     // Another machine, which has nothing of it, sees the same.
-    let elsewhere = place.from_elsewhere();
+    let elsewhere = place.seen_elsewhere();
     let dumped = elsewhere.succeed(&["dump", "--db", &both.address]);
     assert_eq!(
         sorted(&dumped),
@@ -389,9 +389,9 @@ fn one_writes_and_others_follow(place: &Place) {
     let insert = |number: u32| format!("INSERT DATA {{ <http://e/s> <http://e/p> {number} }}");
     place.succeed(&["update", "--db", &database, &insert(0)]);
     let writer = place.serve(&database, &[]);
-    let elsewhere = place.from_elsewhere();
+    let elsewhere = place.seen_elsewhere();
     let reader = elsewhere.serve(&database, &["--read-only"]);
-    let second = place.from_elsewhere();
+    let second = place.seen_elsewhere();
     // It wants to write, and only reads: there is one who does.
     let refused = second.serve(&database, &[]);
     let through = |server: &crate::serve::Server, number: u32| {

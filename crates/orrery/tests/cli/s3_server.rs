@@ -133,7 +133,7 @@ impl Place {
     }
 
     /// The same place from another machine, which has nothing of it yet.
-    pub(crate) fn from_elsewhere(&self) -> Self {
+    pub(crate) fn seen_elsewhere(&self) -> Self {
         Self {
             prefix: self.prefix.clone(),
             endpoint: self.endpoint.clone(),

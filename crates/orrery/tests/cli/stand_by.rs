@@ -83,7 +83,7 @@ fn another_takes_the_place_of_who_writes(place: &Place) {
     let mut servers = vec![place.serve(&database, &["--stand-by"])];
     wait_until("the first writes", || insert(&servers[0], 1).status == 200);
     // Each has a cache of its own.
-    let others = [place.from_elsewhere(), place.from_elsewhere()];
+    let others = [place.seen_elsewhere(), place.seen_elsewhere()];
     for other in &others {
         servers.push(other.serve(&database, &["--stand-by"]));
     }
