@@ -20,7 +20,8 @@ use futures::future::BoxFuture;
 use orrery_objects::{CacheOptions, ObjectFileSystem, ObjectOptions, Timing};
 use orrery_quorum::{Node, NodeConfig, NodeStatus, Pace};
 use orrery_server::Cluster;
-use orrery_storage::{Database, Error};
+use orrery_storage::Database;
+use orrery_storage::io::FileSystem as _;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::arguments::ClusterArguments;
@@ -29,6 +30,8 @@ use crate::failure::Failure;
 /// The database's directory, as the storage sees it, and where it lies in the nodes' store.
 const ROOT: &str = "cluster://database";
 const PREFIX: &str = "database";
+/// What is there where there is a database.
+const MANIFEST: &str = "MANIFEST";
 /// How long a node waits for the others when it starts.
 const START_TIME_MAX: Duration = Duration::from_secs(300);
 const START_PAUSE: Duration = Duration::from_millis(200);
@@ -105,26 +108,32 @@ impl ClusterNode {
         let begun = Instant::now();
         let mut is_told = false;
         loop {
-            let (files, root) = self.place();
-            let files = files as Arc<_>;
-            let found = match Database::open_with(Arc::clone(&files), root) {
-                Err(Error::NotFound { .. } | Error::NotADatabase { .. }) if self.node.leads() => {
-                    Database::create_or_open_with(files, root)
-                }
-                found => found,
-            };
-            let error = match found {
-                Ok(_) => return Ok(()),
-                Err(error) => error,
+            // Not whether it can be opened: the server will say what is wrong with one that is there.
+            let reason = match self.has_database() {
+                Ok(true) => return Ok(()),
+                Ok(false) => "there is no database yet".to_owned(),
+                Err(error) => error.to_string(),
             };
             if begun.elapsed() >= START_TIME_MAX {
-                return Err(error.into());
+                return Err(Failure::Other(format!("the cluster: {reason}")));
             }
             if !is_told && begun.elapsed() >= Duration::from_secs(5) {
-                tracing::warn!("waiting for the other nodes of the cluster: {error}");
+                tracing::warn!("waiting for the other nodes of the cluster: {reason}");
                 is_told = true;
             }
             thread::sleep(START_PAUSE);
+        }
+    }
+
+    /// Whether there is a database; who leads makes one.
+    fn has_database(&self) -> orrery_storage::Result<bool> {
+        let (files, root) = self.place();
+        if files.metadata(&root.join(MANIFEST))?.is_some() {
+            return Ok(true);
+        }
+        match self.node.leads() {
+            true => Database::create_or_open_with(files, root).map(|_| true),
+            false => Ok(false),
         }
     }
 }

@@ -58,14 +58,14 @@ impl Freshness {
             if begun.elapsed() >= WAIT_MAX {
                 return Err(ServerError::Behind { commit, newest });
             }
-            let _looking = self.looking.lock().await;
-            if self.database.snapshot().commit() >= commit {
-                continue;
+            if let Ok(_looking) = self.looking.try_lock() {
+                let database = Arc::clone(&self.database);
+                // What cannot be read now is told by who follows in the background; here it is only not there yet.
+                let _ignored = tokio::task::spawn_blocking(move || database.refresh()).await;
             }
-            let database = Arc::clone(&self.database);
-            // What cannot be read now is told by who follows in the background; here it is only not there yet.
-            let _ignored = tokio::task::spawn_blocking(move || database.refresh()).await;
-            tokio::time::sleep(LOOK_EVERY).await;
+            if self.database.snapshot().commit() < commit {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
         }
     }
 }

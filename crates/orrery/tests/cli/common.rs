@@ -18,7 +18,12 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
 /// Runs to the end, which must be a good one; standard output.
 #[track_caller]
 pub(crate) fn succeed(arguments: &[&str]) -> String {
-    let output = run(arguments);
+    good(run(arguments), arguments)
+}
+
+/// Standard output of a run, whose end must be a good one.
+#[track_caller]
+pub(crate) fn good(output: Output, arguments: &[&str]) -> String {
     assert!(
         output.status.success(),
         "orrery {arguments:?}: {}\n{}",

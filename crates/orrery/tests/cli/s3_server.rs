@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
-use crate::common::{check_failure, orrery};
+use crate::common::{check_failure, good, orrery};
 use crate::serve::Server;
 
 const BUCKET: &str = "tests";
@@ -179,14 +179,7 @@ impl Place {
     /// Runs to the end, which must be a good one; standard output.
     #[track_caller]
     pub(crate) fn succeed(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        assert!(
-            output.status.success(),
-            "orrery {arguments:?}: {}\n{}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout).unwrap()
+        good(self.run(arguments), arguments)
     }
 
     /// Runs to the end, which must be exit status 1 with one line that has each of `parts`.

@@ -1,15 +1,13 @@
-use std::io::Read;
 use std::ops::Bound;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use orrery_term::TermId;
 use proptest::prelude::*;
 
 use super::*;
-use crate::io::{
-    FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LocalFileSystem, LogFile,
-};
+use crate::io::testing::all_else_of_this_machine;
+use crate::io::{FileBytes, FileSystem, FileWriter, LocalFileSystem};
 use crate::{Error, Result};
 
 /// The oracle: all rows in a sorted list.
@@ -89,57 +87,7 @@ impl FileSystem for SmallDisk {
         LocalFileSystem.map(path)
     }
 
-    fn read(&self, path: &Path) -> Result<Vec<u8>> {
-        LocalFileSystem.read(path)
-    }
-
-    fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>> {
-        LocalFileSystem.open(path)
-    }
-
-    fn open_at(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
-        LocalFileSystem.open_at(path, offset)
-    }
-
-    fn create_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
-        LocalFileSystem.create_log(path)
-    }
-
-    fn open_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
-        LocalFileSystem.open_log(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        LocalFileSystem.rename(from, to)
-    }
-
-    fn remove_file(&self, path: &Path) -> Result<()> {
-        LocalFileSystem.remove_file(path)
-    }
-
-    fn remove_dir_all(&self, path: &Path) -> Result<()> {
-        LocalFileSystem.remove_dir_all(path)
-    }
-
-    fn create_dir_all(&self, path: &Path) -> Result<()> {
-        LocalFileSystem.create_dir_all(path)
-    }
-
-    fn sync_dir(&self, path: &Path) -> Result<()> {
-        LocalFileSystem.sync_dir(path)
-    }
-
-    fn list(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        LocalFileSystem.list(path)
-    }
-
-    fn metadata(&self, path: &Path) -> Result<Option<FileMetadata>> {
-        LocalFileSystem.metadata(path)
-    }
-
-    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        LocalFileSystem.lock(path)
-    }
+    all_else_of_this_machine!();
 }
 
 impl FileWriter for SmallDiskWriter {

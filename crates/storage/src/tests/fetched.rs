@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -14,9 +13,8 @@ use parking_lot::Mutex;
 
 use super::updates::{commit, intern, options};
 use super::{dump, iri, some_quads};
-use crate::io::{
-    ByteSource, FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LocalFileSystem, LogFile,
-};
+use crate::io::testing::all_else_of_this_machine;
+use crate::io::{ByteSource, FileBytes, FileSystem, FileWriter, LocalFileSystem};
 use crate::{
     CommitOptions, Database, Durability, Error, Result, SmallQuad, WarmExtent, build_small,
 };
@@ -115,57 +113,7 @@ impl FileSystem for Fetching {
         self.announced.fetch_add(paths.len(), Ordering::Relaxed);
     }
 
-    fn read(&self, path: &Path) -> Result<Vec<u8>> {
-        LocalFileSystem.read(path)
-    }
-
-    fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>> {
-        LocalFileSystem.open(path)
-    }
-
-    fn open_at(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
-        LocalFileSystem.open_at(path, offset)
-    }
-
-    fn create_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
-        LocalFileSystem.create_log(path)
-    }
-
-    fn open_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
-        LocalFileSystem.open_log(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        LocalFileSystem.rename(from, to)
-    }
-
-    fn remove_file(&self, path: &Path) -> Result<()> {
-        LocalFileSystem.remove_file(path)
-    }
-
-    fn remove_dir_all(&self, path: &Path) -> Result<()> {
-        LocalFileSystem.remove_dir_all(path)
-    }
-
-    fn create_dir_all(&self, path: &Path) -> Result<()> {
-        LocalFileSystem.create_dir_all(path)
-    }
-
-    fn sync_dir(&self, path: &Path) -> Result<()> {
-        LocalFileSystem.sync_dir(path)
-    }
-
-    fn list(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        LocalFileSystem.list(path)
-    }
-
-    fn metadata(&self, path: &Path) -> Result<Option<FileMetadata>> {
-        LocalFileSystem.metadata(path)
-    }
-
-    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        LocalFileSystem.lock(path)
-    }
+    all_else_of_this_machine!();
 
     fn wants_reopening(&self) -> bool {
         self.wants_reopening.swap(false, Ordering::Relaxed)

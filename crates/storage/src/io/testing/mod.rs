@@ -16,9 +16,14 @@
 //! This is public because the fault tests of several crates use it; nothing but tests does.
 
 mod failing;
+#[cfg(test)]
+mod passing;
 mod power_cuts;
 mod recording;
 mod tree;
+
+#[cfg(test)]
+pub(crate) use passing::all_else_of_this_machine;
 
 pub use failing::{FailingFileSystem, Fault, HeldSyncs};
 pub use power_cuts::{PowerCuts, Unsynced};
