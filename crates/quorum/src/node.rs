@@ -1,5 +1,6 @@
-//! A node: starts from a directory, serves others, and changes the members.
+//! A node: starts from a directory, serves others, calls them, and changes the members.
 
+pub(crate) mod calls;
 pub(crate) mod core;
 pub(crate) mod fetch;
 pub(crate) mod members;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
@@ -26,12 +28,16 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::blocking::Blocking;
+use crate::calls::{CallAnswer, CallError, CallHandler, Handlers};
 use crate::disk::LocalDisk;
 use crate::error::{Error, Result};
+use crate::http::calls::client::Caller;
+use crate::http::calls::server as call_server;
 use crate::http::client::HttpTransport;
 use crate::http::server;
 use crate::http::signature::{Gate, SECRET_BYTES_MIN, Secret};
 use crate::messages::{Member, NodeStatus};
+use crate::node::calls::Calls;
 use crate::node::core::{Ground, Pace};
 use crate::node::running::Running;
 use crate::store::QuorumStore;
@@ -82,6 +88,7 @@ impl fmt::Debug for NodeConfig {
 /// A running node. It runs until [`Node::stop`].
 pub struct Node {
     running: Running,
+    calls: Calls,
     server: Mutex<Option<Server>>,
     /// Keeps other processes out of the directory.
     lock: Mutex<Option<File>>,
@@ -135,6 +142,15 @@ impl Node {
             now_us.clone(),
             unique.clone(),
         )?);
+        let caller = Caller::new(secret.clone(), now_us.clone(), unique.clone())?;
+        let handlers = Arc::new(Handlers::new());
+        let gate = Arc::new(Gate::new(secret, config.id));
+        let answers = call_server::router(
+            gate.clone(),
+            handlers.clone(),
+            now_us.clone(),
+            config.pace.keep_alive,
+        );
         let ground = Ground {
             disk,
             blocking: Blocking::Elsewhere,
@@ -145,16 +161,18 @@ impl Node {
         let running = Running::start(config.id, ground, config.pace, config.members).await?;
         let server = listener.map(|listener| {
             let (stop, stopped) = oneshot::channel();
-            let task = server::serve(
-                listener,
-                running.service.clone(),
-                Gate::new(secret, config.id),
-                stopped,
-            );
+            let task = server::serve(listener, running.service.clone(), gate, answers, stopped);
             Server { stop, task }
         });
+        let calls = Calls {
+            core: running.core.clone(),
+            address: config.address.unwrap_or_default(),
+            handlers,
+            caller,
+        };
         Ok(Self {
             running,
+            calls,
             server: Mutex::new(server),
             lock: Mutex::new(Some(lock)),
         })
@@ -163,6 +181,37 @@ impl Node {
     /// The objects of the cluster, as seen from this node.
     pub fn store(&self) -> QuorumStore {
         self.running.store()
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u64 {
+        self.running.core.id
+    }
+
+    /// The numbers and addresses of the members, voters and learners, as far as this node knows, whether they are up or not. This node is always among
+    /// them. Nobody is asked.
+    pub fn peers(&self) -> Vec<(u64, String)> {
+        self.calls.peers()
+    }
+
+    /// From now on a handler answers calls of a kind (small letters, digits and hyphens), one handler for each. It goes when the node is stopped.
+    pub fn answer_calls(&self, kind: &'static str, handler: Arc<dyn CallHandler>) -> Result<()> {
+        self.calls.answer(kind, handler)
+    }
+
+    /// Calls a member, or this node itself, which goes without network. Returns when the other one has taken the call, before its handler says anything.
+    ///
+    /// `request` has [`CALL_REQUEST_BYTES_MAX`](crate::CALL_REQUEST_BYTES_MAX) at most. `silence` is how long nothing may come
+    /// ([`CALL_SILENCE`](crate::CALL_SILENCE) if nothing speaks for another time), and must be well above [`Pace::keep_alive`]. It counts only while the answer is
+    /// waited for, not while the caller does something else. The answer can be read on any thread; one that is not read is not sent on.
+    pub async fn call(
+        &self,
+        to: u64,
+        kind: &str,
+        request: Bytes,
+        silence: Duration,
+    ) -> Result<CallAnswer, CallError> {
+        self.calls.call(to, kind, request, silence).await
     }
 
     /// Whether this node leads, as far as it knows.
@@ -214,8 +263,9 @@ impl Node {
         .await
     }
 
-    /// Stops the node: what it is writing is written, and its directory is free after that.
+    /// Stops the node: answers to calls of other nodes break off, what it is writing is written, and its directory is free after that.
     pub async fn stop(&self) {
+        self.calls.handlers.stop();
         let server = self.server.lock().take();
         if let Some(Server { stop, mut task }) = server {
             let _ = stop.send(());

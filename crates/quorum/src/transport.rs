@@ -46,7 +46,9 @@ pub(crate) mod paths {
     pub(crate) const ADD: &str = "/members/add";
     /// A node is to be removed.
     pub(crate) const REMOVE: &str = "/members/remove";
-    /// All of them.
+    /// Before the kind of a call, whose answer is a stream.
+    pub(crate) const CALL: &str = "/call/";
+    /// All whose answer is a message.
     pub(crate) const ALL: [&str; 11] = [
         APPEND,
         VOTE,

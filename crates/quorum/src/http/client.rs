@@ -16,6 +16,20 @@ const CONNECT_TIME: Duration = Duration::from_secs(1);
 /// Connections to a node that are kept.
 const CONNECTIONS_KEPT: usize = 16;
 
+/// What makes connections to other nodes and keeps them.
+pub(crate) fn connections() -> Result<reqwest::Client> {
+    reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true)
+        .connect_timeout(CONNECT_TIME)
+        .pool_max_idle_per_host(CONNECTIONS_KEPT)
+        .build()
+        .map_err(|error| {
+            Error::Configuration(format!("no client for requests between nodes: {error}"))
+        })
+}
+
 /// Sends signed requests.
 pub(crate) struct HttpTransport {
     client: reqwest::Client,
@@ -31,18 +45,8 @@ impl HttpTransport {
         now_us: Arc<dyn Fn() -> u64 + Send + Sync>,
         unique: Arc<dyn Fn() -> Result<u128> + Send + Sync>,
     ) -> Result<Self> {
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .tcp_nodelay(true)
-            .connect_timeout(CONNECT_TIME)
-            .pool_max_idle_per_host(CONNECTIONS_KEPT)
-            .build()
-            .map_err(|error| {
-                Error::Configuration(format!("no client for requests between nodes: {error}"))
-            })?;
         Ok(Self {
-            client,
+            client: connections()?,
             secret,
             now_us,
             unique,
@@ -114,7 +118,7 @@ impl Transport for HttpTransport {
 }
 
 /// An error with those below it.
-fn chain(error: &reqwest::Error) -> String {
+pub(crate) fn chain(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut below = std::error::Error::source(error);
     while let Some(error) = below {

@@ -3,7 +3,10 @@
 //! ```text
 //! request   HMAC(secret, "request\n" path "\n" number of the asked node "\n" time in ms "\n" nonce "\n" hex SHA-256 of the body)
 //! answer    HMAC(secret, "answer\n" nonce "\n" status "\n" hex SHA-256 of the body)
+//! frame     HMAC(secret, "frame\n" nonce "\n" u64 number of the frame, u8 kind, payload), its first 16 bytes: a part of an answer to a call
 //! ```
+//!
+//! A call has the SHA-256 of its body in a header too, so that only the body of a request with a signature is read.
 //!
 //! All requests are POSTs. A request counts for 30 seconds around its time and once: nonces are remembered for longer than that. So the clocks
 //! of the nodes must not be further apart. Nothing is encrypted.
@@ -24,8 +27,13 @@ pub(crate) const NODE: &str = "x-orrery-node";
 pub(crate) const TIME: &str = "x-orrery-time";
 /// What makes a request another one than any before.
 pub(crate) const NONCE: &str = "x-orrery-nonce";
+/// The SHA-256 of a call's body, in hexadecimal digits.
+pub(crate) const BODY: &str = "x-orrery-body";
 /// The HMAC, in hexadecimal digits.
 pub(crate) const SIGNATURE: &str = "x-orrery-signature";
+
+/// Bytes of a frame's HMAC.
+pub(crate) const FRAME_TAG_BYTES: usize = 16;
 
 /// Clocks may be this far apart.
 const APART_MS_MAX: u64 = 30_000;
@@ -55,11 +63,20 @@ impl Secret {
         nonce: &str,
         body: &[u8],
     ) -> String {
-        hex(hmac::sign(
-            &self.0,
-            request_text(path, node, time_ms, nonce, body).as_bytes(),
-        )
-        .as_ref())
+        self.request_with(path, node, time_ms, nonce, &digest_of(body))
+    }
+
+    /// Signs a request whose body has this digest.
+    pub(crate) fn request_with(
+        &self,
+        path: &str,
+        node: NodeId,
+        time_ms: u64,
+        nonce: &str,
+        body_digest: &str,
+    ) -> String {
+        let text = request_text(path, node, time_ms, nonce, body_digest);
+        hex(hmac::sign(&self.0, text.as_bytes()).as_ref())
     }
 
     /// Signs an answer.
@@ -72,27 +89,66 @@ impl Secret {
         self.fits(&answer_text(nonce, status, body), signature)
     }
 
+    /// Signs a frame of an answer to a call.
+    pub(crate) fn frame(
+        &self,
+        nonce: &str,
+        number: u64,
+        kind: u8,
+        payload: &[u8],
+    ) -> [u8; FRAME_TAG_BYTES] {
+        let mut signing = hmac::Context::with_key(&self.0);
+        for part in [b"frame\n", nonce.as_bytes(), b"\n"] {
+            signing.update(part);
+        }
+        signing.update(&number.to_le_bytes());
+        signing.update(&[kind]);
+        signing.update(payload);
+        let mut tag = [0; FRAME_TAG_BYTES];
+        for (to, from) in tag.iter_mut().zip(signing.sign().as_ref()) {
+            *to = *from;
+        }
+        tag
+    }
+
+    /// Whether a frame is from somebody who has the secret, and is this one of this answer.
+    pub(crate) fn is_frame(
+        &self,
+        tag: &[u8],
+        nonce: &str,
+        number: u64,
+        kind: u8,
+        payload: &[u8],
+    ) -> bool {
+        let expected = self.frame(nonce, number, kind, payload);
+        // All bytes, so that the time tells nothing of the first one that differs.
+        let differs = expected
+            .iter()
+            .zip(tag)
+            .fold(0, |differs, (expected, found)| differs | (expected ^ found));
+        tag.len() == expected.len() && differs == 0
+    }
+
     fn fits(&self, text: &str, signature: &str) -> bool {
         unhex(signature)
             .is_some_and(|signature| hmac::verify(&self.0, text.as_bytes(), &signature).is_ok())
     }
 }
 
-fn request_text(path: &str, node: NodeId, time_ms: u64, nonce: &str, body: &[u8]) -> String {
-    format!(
-        "request\n{path}\n{node}\n{time_ms}\n{nonce}\n{}",
-        hex(digest(&SHA256, body).as_ref())
-    )
+/// The SHA-256 of a body, as it stands in what is signed.
+pub(crate) fn digest_of(body: &[u8]) -> String {
+    hex(digest(&SHA256, body).as_ref())
+}
+
+fn request_text(path: &str, node: NodeId, time_ms: u64, nonce: &str, body_digest: &str) -> String {
+    format!("request\n{path}\n{node}\n{time_ms}\n{nonce}\n{body_digest}")
 }
 
 fn answer_text(nonce: &str, status: u16, body: &[u8]) -> String {
-    format!(
-        "answer\n{nonce}\n{status}\n{}",
-        hex(digest(&SHA256, body).as_ref())
-    )
+    format!("answer\n{nonce}\n{status}\n{}", digest_of(body))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
         .flat_map(|byte| [byte >> 4, byte & 15])
@@ -161,6 +217,16 @@ impl Gate {
         body: &[u8],
         now_ms: u64,
     ) -> Result<(), &'static str> {
+        self.admit_with(claim, &digest_of(body), now_ms)
+    }
+
+    /// Looks at a request whose body should have this digest.
+    pub(crate) fn admit_with(
+        &self,
+        claim: &Claim<'_>,
+        body_digest: &str,
+        now_ms: u64,
+    ) -> Result<(), &'static str> {
         let (Ok(node), Ok(time_ms)) = (claim.node.parse::<NodeId>(), claim.time_ms.parse::<u64>())
         else {
             return Err("the request is not signed");
@@ -169,7 +235,7 @@ impl Gate {
             return Err("the request is not signed");
         }
         if !self.secret.fits(
-            &request_text(claim.path, node, time_ms, claim.nonce, body),
+            &request_text(claim.path, node, time_ms, claim.nonce, body_digest),
             claim.signature,
         ) {
             return Err("the request is signed with another secret");
@@ -181,6 +247,11 @@ impl Gate {
             return Err("the clocks of the nodes are more than 30 s apart");
         }
         self.nonces.lock().take(claim.nonce)
+    }
+
+    /// What signs the frames of answers to calls.
+    pub(crate) fn secret(&self) -> &Secret {
+        &self.secret
     }
 
     /// Signs an answer.

@@ -41,6 +41,8 @@ pub struct Pace {
     pub attempt: Duration,
     /// A read or a write that takes longer is an error.
     pub request: Duration,
+    /// A node that works on an answer to a call says this often that it does.
+    pub keep_alive: Duration,
     /// A snapshot is made after this many entries of the log.
     pub snapshot_entries: u64,
     /// A snapshot is made after this many bytes of the log.
@@ -55,6 +57,7 @@ impl Default for Pace {
             election_max: Duration::from_millis(400),
             attempt: Duration::from_secs(2),
             request: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(1),
             snapshot_entries: 5_000,
             snapshot_bytes: 64 << 20,
         }

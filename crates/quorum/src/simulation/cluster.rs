@@ -94,6 +94,7 @@ impl Cluster {
             election_max: Duration::from_millis(election + 1),
             attempt: Duration::from_millis(800),
             request: Duration::from_secs(4),
+            keep_alive: Duration::from_secs(1),
             snapshot_entries: self.snapshot_entries,
             snapshot_bytes: 256 << 10,
         };
