@@ -75,8 +75,8 @@ async fn call(address: &str, request: &'static [u8]) -> Result<CallAnswer, CallE
     caller(SECRET).call(call).await
 }
 
-async fn whole(address: &str) -> Result<Vec<Bytes>, CallError> {
-    call(address, b"").await?.try_collect().await
+async fn whole(caller: &Caller, call: Call) -> Result<Vec<Bytes>, CallError> {
+    caller.call(call).await?.try_collect().await
 }
 
 fn pattern(bytes: usize) -> Bytes {
@@ -157,7 +157,8 @@ async fn line(server: &str, fault: Fault) -> Line {
 /// How many bytes an answer takes, and where its body begins.
 async fn measured(server: &str) -> (usize, usize) {
     let line = line(server, Fault::None).await;
-    whole(&line.address).await.unwrap();
+    let call = call_of(&line.address, Bytes::new(), SILENCE);
+    whole(&caller(SECRET), call).await.unwrap();
     let answered = line.answered.lock();
     let head = answered.windows(4).position(|four| four == b"\r\n\r\n");
     (answered.len(), head.unwrap() + 4)
@@ -220,13 +221,15 @@ async fn two_hundred_megabytes_pass_with_a_few_under_way() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_is_cut_off_anywhere_is_an_error() {
+    let caller = caller(SECRET);
     for (sizes, step) in [(vec![0, 5, 40], 1), (vec![100, PART_BYTES + 100], 4_099)] {
         let messages: Vec<Bytes> = sizes.into_iter().map(pattern).collect();
         let server = serve(giving(messages)).await;
         let (bytes, _) = measured(&server).await;
         for at in (0..bytes).step_by(step).chain(bytes - 30..bytes) {
             let line = line(&server, Fault::Cut(at)).await;
-            let answer = timeout(LONG, whole(&line.address)).await.unwrap();
+            let call = call_of(&line.address, Bytes::new(), SILENCE);
+            let answer = timeout(LONG, whole(&caller, call)).await.unwrap();
             assert!(
                 matches!(answer, Err(CallError::BrokenOff { .. })),
                 "cut at {at} of {bytes}: {answer:?}"
@@ -237,6 +240,7 @@ async fn an_answer_that_is_cut_off_anywhere_is_an_error() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_byte_that_is_changed_anywhere_is_an_error() {
+    let caller = caller(SECRET);
     for (sizes, step) in [(vec![0, 5, 40], 1), (vec![100, PART_BYTES + 100], 4_099)] {
         let messages: Vec<Bytes> = sizes.into_iter().map(pattern).collect();
         let server = serve(giving(messages.clone())).await;
@@ -244,11 +248,7 @@ async fn a_byte_that_is_changed_anywhere_is_an_error() {
         for at in (0..bytes).step_by(step).chain(bytes - 30..bytes) {
             let line = line(&server, Fault::Flip(at)).await;
             let call = call_of(&line.address, Bytes::new(), Duration::from_millis(300));
-            let answer = async {
-                let answer = caller(SECRET).call(call).await?;
-                answer.try_collect::<Vec<Bytes>>().await
-            };
-            match timeout(LONG, answer).await.unwrap() {
+            match timeout(LONG, whole(&caller, call)).await.unwrap() {
                 Err(_) => {}
                 // A date that is another one, say, changes nothing.
                 Ok(heard) => assert!(at < body && heard == messages, "at {at} of {bytes}"),
@@ -354,11 +354,8 @@ async fn a_node_that_says_nothing_is_silent_and_one_that_works_is_not() {
     assert_eq!(expected.to_string(), "node 2 was silent for 0.32 s");
     for at in [0, 20, 250, 300] {
         let line = line(&server, Fault::Stop(at)).await;
-        let answer = async {
-            let call = call_of(&line.address, Bytes::new(), silence);
-            caller.call(call).await?.try_collect::<Vec<Bytes>>().await
-        };
-        let answer = timeout(LONG, answer).await.unwrap();
+        let call = call_of(&line.address, Bytes::new(), silence);
+        let answer = timeout(LONG, whole(&caller, call)).await.unwrap();
         assert_eq!(answer, Err(expected.clone()), "stopped at {at}");
     }
 }
@@ -418,7 +415,8 @@ async fn the_handler_is_dropped_when_the_caller_goes_or_the_connection_is_lost()
         timeout(SILENCE, is_dropped.recv()).await.unwrap().unwrap();
 
         let line = line(&server, Fault::Cut(300)).await;
-        let answer = whole(&line.address).await;
+        let call = call_of(&line.address, Bytes::new(), SILENCE);
+        let answer = whole(&caller(SECRET), call).await;
         assert!(matches!(answer, Err(CallError::BrokenOff { .. })));
         timeout(SILENCE, is_dropped.recv()).await.unwrap().unwrap();
     }
