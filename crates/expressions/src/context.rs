@@ -216,8 +216,13 @@ impl ExpressionContext {
         (0..).map_while(|number| terms.key(number)).for_each(&mut f);
     }
 
+    /// How many terms are the query's own so far.
+    pub fn own_term_count(&self) -> u64 {
+        self.local_terms.read().len() as u64
+    }
+
     /// All language tags that the query noted, however they are written.
-    pub(crate) fn noted_language_tags(&self) -> Arc<LanguageTags> {
+    pub fn noted_language_tags(&self) -> Arc<LanguageTags> {
         self.own_tags.all()
     }
 

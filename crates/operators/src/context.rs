@@ -32,6 +32,8 @@ pub struct ContextOptions {
     pub now: Option<DateTime>,
     /// The threads that the query shares with others.
     pub workers: Arc<Workers>,
+    /// Partitions that a large plan is made for; as many as there are threads if that is not known.
+    pub partitions: Option<usize>,
     /// The adjacencies in memory, which all queries share.
     pub adjacencies: Arc<Adjacencies>,
     /// How long the query may be planned.
@@ -47,6 +49,7 @@ impl Default for ContextOptions {
             on_the_way_pool: Arc::new(UnboundedMemoryPool::default()),
             now: None,
             workers: Workers::of_machine(),
+            partitions: None,
             adjacencies: Arc::default(),
             patience: Arc::default(),
         }
@@ -59,6 +62,7 @@ pub struct QueryContext {
     view: Arc<ReadView>,
     expressions: Arc<ExpressionContext>,
     on_the_way_pool: Arc<dyn MemoryPool>,
+    partitions: usize,
     workers: Arc<Workers>,
     adjacencies: Arc<Adjacencies>,
     patience: Arc<Patience>,
@@ -88,6 +92,9 @@ impl QueryContext {
             expressions,
             view,
             on_the_way_pool: options.on_the_way_pool,
+            partitions: options
+                .partitions
+                .unwrap_or_else(|| options.workers.threads()),
             workers: options.workers,
             adjacencies: options.adjacencies,
             patience: options.patience,
@@ -124,6 +131,11 @@ impl QueryContext {
     /// The threads that the query shares with others.
     pub fn workers(&self) -> &Arc<Workers> {
         &self.workers
+    }
+
+    /// Partitions that a large plan is made for.
+    pub fn partitions(&self) -> usize {
+        self.partitions
     }
 
     /// The adjacencies in memory.

@@ -15,13 +15,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use futures::FutureExt as _;
+use bytes::Bytes;
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use orrery_objects::{CacheOptions, ObjectFileSystem, ObjectOptions, Timing};
-use orrery_quorum::{Node, NodeConfig, NodeStatus, Pace};
+use orrery_quorum::{CALL_SILENCE, CallError, CallHandler, Node, NodeConfig, NodeStatus, Pace};
 use orrery_server::Cluster;
 use orrery_storage::Database;
 use orrery_storage::io::FileSystem as _;
+use orrery_workers::{Answer, Network, NetworkError, Workers};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::arguments::ClusterArguments;
@@ -172,7 +175,75 @@ fn told(status: &NodeStatus) -> serde_json::Value {
     })
 }
 
+/// Work that queries divide, as a kind of calls between nodes.
+const WORK: &str = "work";
+
+/// The nodes as processes that divide queries; each is called by its number.
+#[derive(Debug)]
+struct WorkNetwork(Arc<Node>);
+
+impl Network for WorkNetwork {
+    fn members(&self) -> Vec<String> {
+        let peers = self.0.peers().into_iter();
+        peers.map(|(id, _)| id.to_string()).collect()
+    }
+
+    fn here(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    fn call(
+        &self,
+        member: &str,
+        request: Bytes,
+    ) -> BoxFuture<'static, Result<Answer, NetworkError>> {
+        let (node, member) = (Arc::clone(&self.0), member.to_owned());
+        async move {
+            let lost = |reason: String| NetworkError::Lost {
+                member: member.clone(),
+                reason,
+            };
+            let failed = |error: CallError| match error {
+                CallError::Handler { message, .. } => NetworkError::Said(message),
+                other => lost(other.to_string()),
+            };
+            let to = member.parse().map_err(|_| lost("it has no number".to_owned()))?;
+            let answer = node.call(to, WORK, request, CALL_SILENCE).await;
+            let answer = answer.map_err(failed)?;
+            let lost = move |error: CallError| match error {
+                CallError::Handler { message, .. } => NetworkError::Said(message),
+                other => NetworkError::Lost {
+                    member: member.clone(),
+                    reason: other.to_string(),
+                },
+            };
+            Ok(answer.map_err(lost).boxed())
+        }
+        .boxed()
+    }
+}
+
+/// Answers other nodes' requests for work.
+struct WorkHandler(Arc<Workers>);
+
+impl CallHandler for WorkHandler {
+    fn answer(&self, _: &str, request: Bytes) -> BoxStream<'static, Result<Bytes, String>> {
+        let answer = self.0.answer(request);
+        answer.map_err(|error| error.to_string()).boxed()
+    }
+}
+
 impl Cluster for Nodes {
+    fn network(&self) -> Arc<dyn Network> {
+        Arc::new(WorkNetwork(Arc::clone(&self.0)))
+    }
+
+    fn work_for(&self, workers: Arc<Workers>) -> Result<(), String> {
+        let handler = Arc::new(WorkHandler(workers));
+        let answered = self.0.answer_calls(WORK, handler);
+        answered.map_err(|error| error.to_string())
+    }
+
     fn leads(&self) -> bool {
         self.0.leads()
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
@@ -46,6 +46,7 @@ pub struct Runtime {
     workers: Arc<Workers>,
     adjacencies: Arc<Adjacencies>,
     turns: Arc<Semaphore>,
+    processes: OnceLock<Arc<orrery_workers::Workers>>,
 }
 
 impl fmt::Debug for Runtime {
@@ -75,6 +76,7 @@ impl Runtime {
             adjacencies: Arc::new(Adjacencies::new(memory.adjacencies_bytes())),
             turns: Arc::new(Semaphore::new(WAITING_THREADS)),
             memory,
+            processes: OnceLock::new(),
             memory_bytes: options.memory_bytes,
             task: task_context(session, environment),
         })
@@ -88,6 +90,26 @@ impl Runtime {
     /// The threads that all queries share.
     pub fn workers(&self) -> &Arc<Workers> {
         &self.workers
+    }
+
+    /// The processes that large queries are divided among, this one included; none if it is alone.
+    pub fn processes(&self) -> Option<&Arc<orrery_workers::Workers>> {
+        self.processes.get()
+    }
+
+    /// Says once with whom large queries are divided.
+    pub fn divide_among(&self, processes: Arc<orrery_workers::Workers>) {
+        _ = self.processes.set(processes);
+    }
+
+    /// Partitions that a large plan is made for: as many as there are threads, or more where processes divide it.
+    pub fn partitions(&self) -> usize {
+        let threads = self.workers.threads();
+        let members = self.processes().map_or(1, |it| it.members().len());
+        match members {
+            0 | 1 => threads,
+            _ => threads.max(orrery_workers::partitions_for(members)),
+        }
     }
 
     /// The adjacencies in memory, which all queries share.

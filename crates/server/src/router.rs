@@ -58,6 +58,7 @@ use orrery_sparql::Engine;
 use orrery_sql::{Session, SessionOptions};
 use orrery_storage::Writer;
 use orrery_usage::Kind;
+use orrery_workers::{LEAST_ROWS, Workers};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -159,6 +160,11 @@ pub(crate) fn shared(
             threads: query_threads.handle().clone(),
             audit: audit.clone(),
         });
+    }
+    if let Some(cluster) = &options.cluster {
+        let processes = Workers::new(cluster.network(), LEAST_ROWS);
+        engine.divide_among(&processes, query_threads.handle().clone());
+        cluster.work_for(processes).map_err(io::Error::other)?;
     }
     // Its changes come with the transaction of `writes`.
     let sql_session = Session::new(

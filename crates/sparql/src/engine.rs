@@ -206,6 +206,7 @@ impl Engine {
             on_the_way_pool: Arc::clone(self.runtime.memory().on_the_way()),
             now: None,
             workers: Arc::clone(self.runtime.workers()),
+            partitions: Some(self.runtime.partitions()),
             adjacencies: Arc::clone(self.runtime.adjacencies()),
             patience,
         }

@@ -17,11 +17,13 @@
 
 mod algebra;
 mod dataset;
+mod divided;
 mod edge_weights;
 mod engine;
 mod error;
 mod execute;
 mod explain;
+mod foreign_terms;
 mod hint;
 pub mod mapped;
 mod narrow;

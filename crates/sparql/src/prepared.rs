@@ -209,7 +209,7 @@ impl PreparedQuery {
                 true => Some(without_tables(&self.plan).map_err(|error| {
                     QueryError::from_datafusion(error, self.limits.memory_bytes)
                 })?),
-                false => None,
+                false => self.divided(),
             };
         let run = Run {
             plan: renewed.as_ref().unwrap_or(&self.plan),

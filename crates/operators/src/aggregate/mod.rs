@@ -51,6 +51,9 @@ use self::sum::{Sum, Total};
 use crate::context::QueryContext;
 use crate::error::{Error, Result};
 
+/// How the column of a state is called that begins with the eight bytes of a term id, little-endian; an empty state has none.
+pub const ID_STATE: &str = "[state: id]";
+
 /// The aggregate functions of a `GROUP BY`: for each the name of the output column and what to compute
 /// over the columns of a schema. The output columns hold term ids; a group's null is unbound.
 pub fn plan(
@@ -350,7 +353,11 @@ impl AggregateUDFImpl for SparqlAggregate {
     }
 
     fn state_fields(&self, arguments: StateFieldsArgs<'_>) -> EngineResult<Vec<FieldRef>> {
-        let name = format!("{}[state]", arguments.name);
+        let what = match self.kind {
+            FunctionKind::Least | FunctionKind::Greatest => ID_STATE,
+            _ => "[state]",
+        };
+        let name = format!("{}{what}", arguments.name);
         Ok(vec![Arc::new(Field::new(
             name,
             DataType::LargeBinary,

@@ -67,6 +67,11 @@ impl PlanHead {
         })
     }
 
+    /// The commit that the plan reads.
+    pub(super) fn commit(&self) -> u64 {
+        self.commit
+    }
+
     /// How many terms are the query's own.
     pub(super) fn own_terms(&self) -> u64 {
         self.query.own_terms()

@@ -184,6 +184,16 @@ impl EncodedPlan {
         Ok(plan)
     }
 
+    /// The commit that the plan reads.
+    pub fn commit(&self) -> u64 {
+        self.head.commit()
+    }
+
+    /// How many terms are the query's own.
+    pub fn own_terms(&self) -> u64 {
+        self.head.own_terms()
+    }
+
     /// The state that the plan reads, present or past.
     pub fn snapshot(&self, database: &Database) -> Result<Arc<Snapshot>> {
         self.head.snapshot(database)

@@ -71,7 +71,7 @@ impl Planner<'_> {
     pub(crate) fn parallel(&mut self, plan: Plan) -> Result<Plan> {
         let (partitions, dealing) = match self.tuning.partitions {
             Some(partitions) => (partitions, Dealing::Turns(DEALT_ROWS)),
-            None => (self.context.workers().threads(), Dealing::Queue),
+            None => (self.context.partitions(), Dealing::Queue),
         };
         if partitions < 2 || self.context.depends_on_row_order() {
             return Ok(plan);

@@ -204,6 +204,7 @@ fn run_data_set(options: Options, set: u64, queries: u64) -> Result<Report, Erro
             variants.push(random.pick(&Variant::TRAVELLING));
         } else {
             variants.push(Variant::KEPT);
+            variants.push(random.pick(&Variant::DIVIDED));
         }
         if asks_old_state {
             // Where plans are sent to there is the newest state alone.

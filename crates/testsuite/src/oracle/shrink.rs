@@ -116,6 +116,7 @@ fn every_variant() -> Vec<Variant> {
         &usual[..],
         &Variant::OTHERS,
         &Variant::TRAVELLING,
+        &Variant::DIVIDED,
         &[Variant::KEPT],
     ]
     .concat()

@@ -16,6 +16,7 @@ use orrery_storage::{
     Transaction, Writer, WriterOptions, build_small,
 };
 use orrery_term::{Term, TermId, Triple};
+use orrery_workers::InProcess;
 use oxrdf::{GraphName, NamedOrBlankNode, Quad};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -33,6 +34,9 @@ const SIBLINGS: usize = 7;
 
 /// Before and behind the other names of graphs.
 const HIDDEN_GRAPHS: [&str; 2] = ["http://example.org/0", "http://example.org/z"];
+
+/// Processes that divide queries.
+const PROCESSES: usize = 3;
 
 /// A query that is only asked for its estimates may be left out.
 const ANALYSIS_TIME_LIMIT: Duration = Duration::from_secs(5);
@@ -61,6 +65,8 @@ pub enum Place {
     Elsewhere,
     /// The same, and each partition reads a fixed share of the rows.
     ElsewhereInShares,
+    /// Divided among three processes.
+    ByWorkers,
     /// Where it was made, for an earlier query of the same shape, as far as one is kept.
     Again,
 }
@@ -89,6 +95,11 @@ impl Variant {
         Self::elsewhere(Self::with(true, 7), Place::Elsewhere),
         Self::elsewhere(Self::split(true, 3), Place::Elsewhere),
         Self::elsewhere(Self::split(true, 2), Place::ElsewhereInShares),
+    ];
+    /// Plans that three workers divide among them.
+    pub const DIVIDED: [Self; 2] = [
+        Self::elsewhere(Self::split(true, 7), Place::ByWorkers),
+        Self::elsewhere(Self::split(false, 3), Place::ByWorkers),
     ];
     /// After queries of the same shape, whose plans are kept.
     pub const KEPT: Self = Self::elsewhere(Self::USUAL, Place::Again);
@@ -159,6 +170,7 @@ impl std::fmt::Display for Variant {
             Place::Here => Ok(()),
             Place::Elsewhere => f.write_str(", sent elsewhere"),
             Place::ElsewhereInShares => f.write_str(", sent elsewhere in shares"),
+            Place::ByWorkers => f.write_str(", divided among three workers"),
             Place::Again => f.write_str(", after others of its shape"),
         }
     }
@@ -183,6 +195,8 @@ pub(crate) struct Store {
     engine: Engine,
     /// Over the same files, as another process opens them.
     elsewhere: Engine,
+    /// Three that divide queries among them, over the same files. The first one is asked.
+    processes: [Arc<Engine>; 3],
     /// What the asker may see.
     scope: ReadScope,
     /// The state that is asked for, if not the newest.
@@ -274,7 +288,18 @@ impl Store {
             }
         };
         let elsewhere = Arc::new(Database::open(directory.path())?);
+        let (_, workers) = InProcess::members(PROCESSES, 0.0);
+        let mut processes = Vec::with_capacity(PROCESSES);
+        for workers in workers {
+            let database = Arc::new(Database::open(directory.path())?);
+            let engine = Arc::new(Engine::new(database, EngineOptions::default())?);
+            engine.divide_among(&workers, runtime.handle().clone());
+            processes.push(engine);
+        }
+        let processes = <[_; PROCESSES]>::try_from(processes);
+        let processes = processes.map_err(|_| Error::Harness("three processes".to_owned()))?;
         Ok(Self {
+            processes,
             elsewhere: Engine::new(elsewhere, EngineOptions::default())?,
             engine: Engine::new(database, EngineOptions::default())?,
             scope,
@@ -345,7 +370,7 @@ impl Store {
     /// The query where its plan is to run.
     fn sent(&self, prepared: PreparedQuery, place: Place) -> Result<PreparedQuery, QueryError> {
         let has_shares = match place {
-            Place::Here | Place::Again => return Ok(prepared),
+            Place::Here | Place::Again | Place::ByWorkers => return Ok(prepared),
             Place::Elsewhere => false,
             Place::ElsewhereInShares => true,
         };
@@ -388,6 +413,7 @@ impl Store {
                 }
                 self.engine.prepare(&own, &options)?
             }
+            Place::ByWorkers => self.processes[0].prepare(query, &options)?,
             Place::Here | Place::Elsewhere | Place::ElsewhereInShares => {
                 self.engine.prepare(query, &options)?
             }

@@ -1,0 +1,568 @@
+//! A plan cut into stages.
+//!
+//! ```text
+//! SortPreservingMergeExec              the root: in the process that was asked
+//! └ ExchangeExec: stage 1
+//!     AggregateExec: FinalPartitioned  stage 1: its partitions are divided among the workers
+//!     └ ExchangeExec: stage 0
+//!         RepartitionExec: by hash     stage 0 gives its rows divided anew
+//!         └ AggregateExec: Partial
+//!           └ HashJoinExec             the probe side is divided; each worker has the whole build side
+//!             ├ ExchangeExec: stage 2, read by all
+//!             └ a scan, a share for each partition
+//! ```
+//!
+//! The plan is one that is made for several partitions. Leaves whose partitions are shares of the rows are divided among the workers, and so is
+//! what stands above them and works on each partition by itself. Cuts are where DataFusion has its own exchanges: where partitions come
+//! together (`CoalescePartitionsExec`, `SortPreservingMergeExec`) and where rows are divided anew (`RepartitionExec`). A part of the
+//! plan that is not divided and stands beside a divided one (the build side of a join) is run by each worker if it is small, else by
+//! one of them for all.
+//!
+//! **What must not be divided.** A join that gives rows of its build side that no row of the probe side matched has to know all of the probe side: both sides are
+//! divided by the hash of their keys, or, where that is not allowed, its probe side comes together. Nodes that are not known are run in one place, with
+//! all partitions of what they read. How rows are spread below an exchange or a choice of partitions is said to be unknown: a leaf that claims what does not
+//! hold would lose rows without a word (`false_claims` in the tests).
+//!
+//! The cut follows from the plan and the names of the workers alone: each process that has the same plan makes the same one.
+
+use std::sync::Arc;
+
+use datafusion_common::Result;
+use datafusion_common::{JoinType, NullEquality};
+use datafusion_physical_expr::Partitioning;
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion_physical_plan::joins::{
+    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PartitionMode,
+};
+use datafusion_physical_plan::repartition::RepartitionExec;
+use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion_physical_plan::union::UnionExec;
+use hashbrown::HashMap;
+
+use crate::Rules;
+use crate::exchange::{ExchangeExec, Place};
+use crate::owners::owners;
+use crate::pick::{count, divided_children, over};
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// A part that handles fewer rows is run by each worker that needs it.
+const REPEATED_ROWS_MAX: f64 = 100_000.0;
+/// A build side with fewer rows goes to each worker, whatever the probe side has.
+const BROADCAST_ROWS_MIN: f64 = 100_000.0;
+
+/// A stage: a plan of which each worker has some partitions.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    /// Without the division of its rows.
+    pub(crate) plan: Plan,
+    /// How its rows are divided for who reads them; as they are, if they are not.
+    pub(crate) division: Option<Partitioning>,
+    /// The member that has each partition of the plan; one that has all, if the stage is not divided.
+    pub(crate) owners: Vec<usize>,
+    /// Whether partitions belong to several.
+    pub(crate) is_divided: bool,
+    /// How often each partition that it gives is read.
+    pub(crate) readers: usize,
+}
+
+/// A plan in stages.
+#[derive(Debug)]
+pub(crate) struct Stages {
+    pub(crate) root: Plan,
+    pub(crate) stages: Vec<Stage>,
+    /// Where exchanges find the workers.
+    pub(crate) place: Place,
+}
+
+impl Stages {
+    /// What all processes that work on the plan must have alike.
+    pub(crate) fn fingerprint(&self, rules: &Rules) -> u64 {
+        let mut seen = Seen::new();
+        let mut text = String::new();
+        labels(&self.root, rules, &mut seen, &mut text);
+        for stage in &self.stages {
+            labels(&stage.plan, rules, &mut seen, &mut text);
+            let division = stage.division.as_ref().map(ToString::to_string);
+            text.push_str(&format!("{division:?}{:?}{}", stage.owners, stage.readers));
+        }
+        tracing::trace!("stages:\n{text}");
+        let hasher = foldhash::fast::FixedState::default();
+        std::hash::BuildHasher::hash_one(&hasher, text)
+    }
+}
+
+/// Cuts a plan for these members; nothing if no part of it would be divided.
+pub(crate) fn cut(plan: &Plan, rules: &Rules, members: &[String]) -> Result<Option<Stages>> {
+    let mut cutting = Cutting {
+        rules,
+        members,
+        stages: Vec::new(),
+        place: Place::default(),
+        done: HashMap::new(),
+        ones: HashMap::new(),
+    };
+    let root = cutting.node(plan)?;
+    let root = cutting.in_one_place(root)?;
+    if !cutting.stages.iter().any(|stage| stage.is_divided) {
+        return Ok(None);
+    }
+    let mut stages = Stages {
+        root: root.plan,
+        stages: cutting.stages,
+        place: cutting.place,
+    };
+    count_readers(&mut stages, members.len());
+    Ok(Some(stages))
+}
+
+/// A part of the plan that is cut already.
+#[derive(Clone, Debug)]
+struct Piece {
+    plan: Plan,
+    /// Whether its partitions are divided among workers; else all of them are in one place.
+    is_divided: bool,
+    /// Whether something of it is read from other stages.
+    reads_stages: bool,
+    /// Rows that its nodes handle, those of its stages left out.
+    work: f64,
+}
+
+struct Cutting<'c> {
+    rules: &'c Rules,
+    members: &'c [String],
+    stages: Vec<Stage>,
+    place: Place,
+    /// What nodes have become: one that several read stays one.
+    done: HashMap<*const (), Piece>,
+    /// The stages of parts that one worker runs for all.
+    ones: HashMap<*const (), usize>,
+}
+
+impl Cutting<'_> {
+    fn node(&mut self, plan: &Plan) -> Result<Piece> {
+        let key = Arc::as_ptr(plan).cast();
+        if let Some(done) = self.done.get(&key) {
+            return Ok(done.clone());
+        }
+        let piece = self.made(plan)?;
+        self.done.insert(key, piece.clone());
+        Ok(piece)
+    }
+
+    fn made(&mut self, plan: &Plan) -> Result<Piece> {
+        if plan.children().is_empty() || (self.rules.is_leaf)(plan) {
+            return Ok(Piece {
+                plan: Arc::clone(plan),
+                is_divided: count(plan) > 1 && (self.rules.is_dealt)(plan),
+                reads_stages: false,
+                work: (self.rules.rows)(plan),
+            });
+        }
+        let children = plan.children().into_iter();
+        let mut pieces = children
+            .map(|child| self.node(child))
+            .collect::<Result<Vec<_>>>()?;
+        if !pieces.iter().any(|piece| piece.is_divided) {
+            return self.undivided(plan, pieces);
+        }
+        if plan.is::<CoalescePartitionsExec>() || plan.is::<SortPreservingMergeExec>() {
+            return self.together(plan, pieces.swap_remove(0));
+        }
+        if let Some(repartition) = plan.downcast_ref::<RepartitionExec>() {
+            let input = pieces.swap_remove(0);
+            return match repartition.partitioning() {
+                // They are spread already.
+                Partitioning::RoundRobinBatch(wanted) if *wanted == count(&input.plan) => Ok(input),
+                partitioning => self.anew(input, partitioning.clone()),
+            };
+        }
+        if let Some(join) = plan.downcast_ref::<HashJoinExec>()
+            && *join.partition_mode() == PartitionMode::CollectLeft
+        {
+            return self.hash_join(plan, join, pieces);
+        }
+        if let Some(join) = plan.downcast_ref::<HashJoinExec>()
+            && pieces.iter().all(|piece| piece.is_divided)
+            && pieces.iter().any(|piece| piece.reads_stages)
+        {
+            return without_hints(join, pieces);
+        }
+        let collects_left = plan
+            .downcast_ref::<NestedLoopJoinExec>()
+            .is_some_and(|join| gives_unmatched_left(*join.join_type()));
+        let is_known = plan.is::<UnionExec>()
+            || plan.is::<CrossJoinExec>()
+            || (self.rules.is_by_partition)(plan);
+        if !is_known || collects_left {
+            return self.all_in_one_place(plan, pieces);
+        }
+        self.divided(plan, pieces)
+    }
+
+    /// A node that reads nothing that is divided.
+    fn undivided(&mut self, plan: &Plan, pieces: Vec<Piece>) -> Result<Piece> {
+        let work = pieces.iter().map(|piece| piece.work).sum::<f64>() + (self.rules.rows)(plan);
+        let reads_stages = pieces.iter().any(|piece| piece.reads_stages);
+        Ok(Piece {
+            plan: self.over(plan, pieces)?,
+            is_divided: false,
+            reads_stages,
+            work,
+        })
+    }
+
+    /// A node over these pieces; the same one if they are its own children.
+    fn over(&self, plan: &Plan, pieces: Vec<Piece>) -> Result<Plan> {
+        let mut old = plan.children().into_iter().zip(&pieces);
+        if old.all(|(child, piece)| Arc::ptr_eq(child, &piece.plan)) {
+            return Ok(Arc::clone(plan));
+        }
+        over(plan, pieces.into_iter().map(|piece| piece.plan).collect())
+    }
+
+    /// A node that works on each partition by itself.
+    fn divided(&mut self, plan: &Plan, pieces: Vec<Piece>) -> Result<Piece> {
+        let alike = divided_children(plan);
+        // A part that is in one place, and would have to be divided as the others are.
+        let fits = |(piece, alike): (&Piece, &bool)| piece.is_divided == *alike;
+        let is_union = plan.is::<UnionExec>();
+        if !is_union && !pieces.iter().zip(&alike).all(fits) {
+            return self.all_in_one_place(plan, pieces);
+        }
+        let mut work = (self.rules.rows)(plan);
+        let mut parts = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let part = match (piece.is_divided, is_union) {
+                (true, _) => piece,
+                (false, false) => self.beside(piece)?,
+                // A branch: it is no part of what each worker has, but one of what is divided.
+                (false, true) => Piece {
+                    is_divided: true,
+                    ..self.by_one(piece)?
+                },
+            };
+            work += part.work;
+            parts.push(part);
+        }
+        let reads_stages = parts.iter().any(|part| part.reads_stages);
+        Ok(Piece {
+            plan: self.over(plan, parts)?,
+            is_divided: true,
+            reads_stages,
+            work,
+        })
+    }
+
+    /// A node with all partitions of what it reads in one place.
+    fn all_in_one_place(&mut self, plan: &Plan, pieces: Vec<Piece>) -> Result<Piece> {
+        let pieces = pieces.into_iter().map(|piece| self.in_one_place(piece));
+        let pieces = pieces.collect::<Result<Vec<_>>>()?;
+        self.undivided(plan, pieces)
+    }
+
+    /// A piece that is wholly where its reader is.
+    fn in_one_place(&mut self, piece: Piece) -> Result<Piece> {
+        match piece.is_divided {
+            true => self.behind(piece, None),
+            false => Ok(piece),
+        }
+    }
+
+    /// Where the partitions of a divided piece come together.
+    fn together(&mut self, plan: &Plan, input: Piece) -> Result<Piece> {
+        let input = self.below_readers(input)?;
+        Ok(Piece {
+            plan: over(plan, vec![input.plan])?,
+            is_divided: false,
+            reads_stages: true,
+            work: 0.0,
+        })
+    }
+
+    /// A piece behind an exchange, under the nodes that belong to who reads it.
+    fn below_readers(&mut self, piece: Piece) -> Result<Piece> {
+        let mut above = Vec::new();
+        let mut below = Arc::clone(&piece.plan);
+        while (self.rules.is_with_reader)(&below) {
+            let Some(child) = below.children().first().copied().cloned() else {
+                break;
+            };
+            above.push(std::mem::replace(&mut below, child));
+        }
+        let mut made = self.behind(
+            Piece {
+                plan: below,
+                ..piece
+            },
+            None,
+        )?;
+        while let Some(node) = above.pop() {
+            made.plan = over(&node, vec![made.plan])?;
+        }
+        Ok(made)
+    }
+
+    /// Rows divided anew.
+    fn anew(&mut self, input: Piece, partitioning: Partitioning) -> Result<Piece> {
+        let made = self.behind(input, Some(partitioning))?;
+        Ok(Piece {
+            is_divided: true,
+            ..made
+        })
+    }
+
+    /// Makes a piece a stage, and gives the exchange that reads it: in one place so far.
+    fn behind(&mut self, piece: Piece, division: Option<Partitioning>) -> Result<Piece> {
+        let number = self.stages.len();
+        let exchange = match &division {
+            None => ExchangeExec::of(number, &piece.plan, &self.place),
+            Some(division) => ExchangeExec::repartitioned(
+                number,
+                piece.plan.schema(),
+                division.partition_count(),
+                &self.place,
+            ),
+        };
+        let partitions = count(&piece.plan);
+        let owners = match piece.is_divided {
+            true => owners(&self.extent_of(&piece.plan), partitions, self.members),
+            false => vec![number % self.members.len(); partitions],
+        };
+        self.stages.push(Stage {
+            plan: piece.plan,
+            division,
+            owners,
+            is_divided: piece.is_divided,
+            readers: 0,
+        });
+        Ok(Piece {
+            plan: Arc::new(exchange),
+            is_divided: false,
+            reads_stages: true,
+            work: 0.0,
+        })
+    }
+
+    /// What tells the rows of a stage from others: its first divided leaf.
+    fn extent_of(&self, plan: &Plan) -> String {
+        let mut plan = plan;
+        loop {
+            let divided = divided_children(plan);
+            let mut children = plan.children().into_iter().zip(divided);
+            let first = children.find(|(_, is_divided)| *is_divided);
+            match first {
+                Some((child, _)) if !(self.rules.is_leaf)(plan) => plan = child,
+                _ if plan.is::<ExchangeExec>() => return String::new(),
+                _ => return (self.rules.extent)(plan),
+            }
+        }
+    }
+
+    /// What each worker has wholly, beside what is divided: run by each if it is small, else by one for all.
+    fn beside(&mut self, piece: Piece) -> Result<Piece> {
+        if self.is_gathered(&piece.plan) || (!piece.reads_stages && piece.work <= REPEATED_ROWS_MAX)
+        {
+            return Ok(piece);
+        }
+        self.by_one(piece)
+    }
+
+    /// Whether a plan does nothing but bring the partitions of a stage together, for whoever reads it.
+    fn is_gathered(&self, plan: &Plan) -> bool {
+        let mut plan = plan;
+        while !plan.is::<ExchangeExec>() {
+            let gathers =
+                plan.is::<CoalescePartitionsExec>() || plan.is::<SortPreservingMergeExec>();
+            match plan.children().as_slice() {
+                [child] if gathers || (self.rules.is_with_reader)(plan) => plan = child,
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// A part that is not divided, run by one worker. Whoever reads it reads the same stage.
+    fn by_one(&mut self, piece: Piece) -> Result<Piece> {
+        let key = Arc::as_ptr(&piece.plan).cast();
+        if let Some(&number) = self.ones.get(&key) {
+            let exchange = ExchangeExec::of(number, &piece.plan, &self.place);
+            return Ok(Piece {
+                plan: Arc::new(exchange),
+                is_divided: false,
+                reads_stages: true,
+                work: 0.0,
+            });
+        }
+        let number = self.stages.len();
+        if !(self.rules.is_with_reader)(&piece.plan) {
+            self.ones.insert(key, number);
+        }
+        self.below_readers(piece)
+    }
+
+    /// A hash join whose build side is collected. Its probe side is divided, its build side goes to each worker; or both are divided by their keys.
+    fn hash_join(&mut self, plan: &Plan, join: &HashJoinExec, pieces: Vec<Piece>) -> Result<Piece> {
+        let is_probe_divided = pieces.get(1).is_some_and(|probe| probe.is_divided);
+        if !is_probe_divided {
+            return self.all_in_one_place(plan, pieces);
+        }
+        let needs_all = gives_unmatched_left(*join.join_type());
+        let may_hash = self.rules.may_divide_by_hash
+            && !join.null_aware
+            && join.null_equality() == NullEquality::NullEqualsNothing;
+        let rows = |side: &Plan| (self.rules.rows)(side);
+        let workers = self.members.len() as f64;
+        let (build, probe) = (rows(join.left()), rows(join.right()));
+        // To each worker but the own: `build * (workers - 1)`. Both divided: of each but the own part.
+        let is_less = build > BROADCAST_ROWS_MIN && build * workers > build + probe;
+        let pays = may_hash && is_less && pieces.first().is_some_and(|build| build.reads_stages);
+        match (needs_all, may_hash) {
+            (true, false) => self.all_in_one_place(plan, pieces),
+            (true, true) => self.by_keys(join, pieces),
+            (false, _) if pays => self.by_keys(join, pieces),
+            (false, _) => self.divided(plan, pieces),
+        }
+    }
+
+    /// A hash join both sides of which are divided by the hash of their keys.
+    fn by_keys(&mut self, join: &HashJoinExec, pieces: Vec<Piece>) -> Result<Piece> {
+        let [build, probe]: [Piece; 2] = match pieces.try_into() {
+            Ok(both) => both,
+            Err(_) => return datafusion_common::internal_err!("a join of two sides"),
+        };
+        let partitions = count(&probe.plan);
+        // The rows of the build side before they came together, if they did. The stage that was made for that has no readers then.
+        let gathered = ungathered(&build.plan).and_then(|stage| self.stages.get(stage));
+        let build = match gathered {
+            Some(stage) => Piece {
+                plan: Arc::clone(&stage.plan),
+                is_divided: stage.is_divided,
+                reads_stages: true,
+                work: 0.0,
+            },
+            None => build,
+        };
+        let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on().iter().cloned().unzip();
+        let left = self.anew(build, Partitioning::Hash(left_keys, partitions))?;
+        let right = self.anew(probe, Partitioning::Hash(right_keys, partitions))?;
+        without_hints(join, vec![left, right])
+    }
+}
+
+/// A join of sides that are divided alike, whose build side tells scans of the probe side nothing: it would tell them of one worker's part, and
+/// what they read goes to all.
+fn without_hints(join: &HashJoinExec, sides: Vec<Piece>) -> Result<Piece> {
+    let sides = sides.into_iter().map(|side| side.plan).collect();
+    let made = join
+        .builder()
+        .reset_state()
+        .with_partition_mode(PartitionMode::Partitioned)
+        .with_new_children(sides)?
+        .build_exec()?;
+    Ok(Piece {
+        plan: made,
+        is_divided: true,
+        reads_stages: true,
+        work: 0.0,
+    })
+}
+
+/// The stage that a plan gathers, if it does nothing else.
+fn ungathered(plan: &Plan) -> Option<usize> {
+    let gather = plan.downcast_ref::<CoalescePartitionsExec>()?;
+    gather.fetch().is_none().then_some(())?;
+    let mut below = gather.input();
+    loop {
+        if let Some(exchange) = below.downcast_ref::<ExchangeExec>() {
+            return Some(exchange.stage());
+        }
+        match below.children().as_slice() {
+            [child] => below = child,
+            _ => return None,
+        }
+    }
+}
+
+/// Whether a join gives rows of its left side that no row of the right side matched, or each of them once.
+fn gives_unmatched_left(join_type: JoinType) -> bool {
+    match join_type {
+        JoinType::Left
+        | JoinType::Full
+        | JoinType::LeftSemi
+        | JoinType::LeftAnti
+        | JoinType::LeftMark => true,
+        JoinType::Inner
+        | JoinType::Right
+        | JoinType::RightSemi
+        | JoinType::RightAnti
+        | JoinType::RightMark => false,
+    }
+}
+
+/// Counts who reads the stages.
+fn count_readers(stages: &mut Stages, members: usize) {
+    let mut readers = vec![0; stages.stages.len()];
+    let mut seen = hashbrown::HashSet::new();
+    exchanges(&stages.root, &mut seen, &mut |stage| readers[stage] += 1);
+    for stage in &stages.stages {
+        let mut seen = hashbrown::HashSet::new();
+        match stage.is_divided {
+            true => divided_exchanges(&stage.plan, members, &mut seen, &mut readers),
+            false => exchanges(&stage.plan, &mut seen, &mut |stage| readers[stage] += 1),
+        }
+    }
+    for (stage, readers) in stages.stages.iter_mut().zip(readers) {
+        stage.readers = readers;
+    }
+}
+
+/// Writes what the nodes of a plan are, each once.
+fn labels(plan: &Plan, rules: &Rules, seen: &mut Seen, text: &mut String) {
+    if !seen.insert(Arc::as_ptr(plan).cast()) {
+        text.push('^');
+        return;
+    }
+    let label = match plan.downcast_ref::<ExchangeExec>() {
+        Some(exchange) => format!("stage {}", exchange.stage()),
+        None => (rules.label)(plan),
+    };
+    text.push_str(&format!("{label} ({} partitions) [\n", count(plan)));
+    for child in plan.children() {
+        labels(child, rules, seen, text);
+    }
+    text.push_str("]\n");
+}
+
+type Seen = hashbrown::HashSet<*const ()>;
+
+/// Calls `f` for each stage that a plan in one place reads.
+fn exchanges(plan: &Plan, seen: &mut Seen, f: &mut dyn FnMut(usize)) {
+    if !seen.insert(Arc::as_ptr(plan).cast()) {
+        return;
+    }
+    if let Some(exchange) = plan.downcast_ref::<ExchangeExec>() {
+        f(exchange.stage());
+    }
+    for child in plan.children() {
+        exchanges(child, seen, f);
+    }
+}
+
+fn divided_exchanges(plan: &Plan, members: usize, seen: &mut Seen, readers: &mut [usize]) {
+    if !seen.insert(Arc::as_ptr(plan).cast()) {
+        return;
+    }
+    if let Some(exchange) = plan.downcast_ref::<ExchangeExec>() {
+        readers[exchange.stage()] += 1;
+        return;
+    }
+    let divided = divided_children(plan);
+    for (child, is_divided) in plan.children().into_iter().zip(divided) {
+        match is_divided {
+            true => divided_exchanges(child, members, seen, readers),
+            false => exchanges(child, seen, &mut |stage| readers[stage] += members),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What workers send each other.
+//!
+//! ```text
+//! request   4 bytes: how long the JSON is   JSON (Request)   the description of a plan, where one is opened
+//! rows      'R'  4 bytes: how long the note is   note (Outgoing)   Arrow IPC: the schema before the first batch, then batches
+//! end       'E'  8 bytes: how many rows there were
+//! ```
+//!
+//! An answer of rows that does not end with its end is none: whoever reads it fails.
+
+use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
+use arrow::datatypes::Schema;
+use arrow::ipc::reader::StreamDecoder;
+use arrow::ipc::writer::StreamWriter;
+use bytes::{BufMut as _, Bytes, BytesMut};
+use datafusion_common::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::{Incoming, Outgoing};
+
+/// What one process asks another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// Make a plan and keep it while the answer is read. One message comes when it is there, no more after that.
+    Open {
+        query: String,
+        /// Who understands the description.
+        language: String,
+        /// All that work on it; their order counts.
+        members: Vec<String>,
+        /// What the stages must look like.
+        fingerprint: u64,
+    },
+    /// The rows of a partition.
+    Read {
+        query: String,
+        stage: usize,
+        partition: usize,
+    },
+    /// Gives the touches of a query, and ends it.
+    Close { query: String },
+}
+
+impl Request {
+    pub(crate) fn to_bytes(&self, description: &[u8]) -> Result<Bytes> {
+        let json = serde_json::to_vec(self).map_err(|error| damaged(&error))?;
+        let length = u32::try_from(json.len()).map_err(|error| damaged(&error))?;
+        let mut bytes = BytesMut::with_capacity(4 + json.len() + description.len());
+        bytes.put_u32_le(length);
+        bytes.put_slice(&json);
+        bytes.put_slice(description);
+        Ok(bytes.freeze())
+    }
+
+    /// The request, and the description behind it.
+    pub(crate) fn from_bytes(mut bytes: Bytes) -> Result<(Self, Bytes)> {
+        let json = prefixed(&mut bytes)?;
+        let request = serde_json::from_slice(&json).map_err(|error| damaged(&error))?;
+        Ok((request, bytes))
+    }
+}
+
+fn damaged(error: &dyn std::fmt::Display) -> Error {
+    Error::Damaged(error.to_string())
+}
+
+/// Takes what stands behind its length.
+fn prefixed(bytes: &mut Bytes) -> Result<Bytes> {
+    let (length, _) = bytes
+        .split_first_chunk::<4>()
+        .ok_or_else(|| damaged(&"it is too short"))?;
+    let end = 4 + u32::from_le_bytes(*length) as usize;
+    if end > bytes.len() {
+        return Err(damaged(&"it is shorter than it says").into());
+    }
+    Ok(bytes.split_to(end).slice(4..))
+}
+
+const ROWS: u8 = b'R';
+const END: u8 = b'E';
+
+/// Writes the rows of a partition.
+pub(crate) struct Sender {
+    writer: StreamWriter<Vec<u8>>,
+    notes: Box<dyn Outgoing>,
+    rows: u64,
+}
+
+impl Sender {
+    pub(crate) fn new(schema: &Schema, notes: Box<dyn Outgoing>) -> Result<Self> {
+        Ok(Self {
+            writer: StreamWriter::try_new(Vec::new(), schema)?,
+            notes,
+            rows: 0,
+        })
+    }
+
+    /// The message of a batch.
+    pub(crate) fn rows(&mut self, batch: &RecordBatch) -> Result<Bytes> {
+        let note = self.notes.note(batch)?;
+        let length = u32::try_from(note.len()).map_err(|error| damaged(&error))?;
+        self.writer.write(batch)?;
+        let rows = std::mem::take(self.writer.get_mut());
+        self.rows += batch.num_rows() as u64;
+        let mut bytes = BytesMut::with_capacity(5 + note.len() + rows.len());
+        bytes.put_u8(ROWS);
+        bytes.put_u32_le(length);
+        bytes.put_slice(&note);
+        bytes.put_slice(&rows);
+        Ok(bytes.freeze())
+    }
+
+    /// The last message.
+    pub(crate) fn end(&self) -> Bytes {
+        let mut bytes = BytesMut::with_capacity(9);
+        bytes.put_u8(END);
+        bytes.put_u64_le(self.rows);
+        bytes.freeze()
+    }
+}
+
+/// Reads the rows of a partition.
+pub(crate) struct Receiver {
+    decoder: StreamDecoder,
+    notes: Box<dyn Incoming>,
+    rows: u64,
+    has_ended: bool,
+}
+
+impl Receiver {
+    pub(crate) fn new(notes: Box<dyn Incoming>) -> Self {
+        Self {
+            decoder: StreamDecoder::new(),
+            notes,
+            rows: 0,
+            has_ended: false,
+        }
+    }
+
+    /// The batches of a message; none of the last one.
+    pub(crate) fn take(&mut self, mut message: Bytes) -> Result<Vec<RecordBatch>> {
+        if self.has_ended {
+            return Err(damaged(&"there is more after the end").into());
+        }
+        match message.first() {
+            Some(&ROWS) => {
+                let mut rest = message.split_off(1);
+                let note = prefixed(&mut rest)?;
+                let mut buffer = Buffer::from(rest);
+                let mut batches = Vec::with_capacity(1);
+                while !buffer.is_empty() {
+                    if let Some(batch) = self.decoder.decode(&mut buffer)? {
+                        self.rows += batch.num_rows() as u64;
+                        batches.push(batch);
+                    }
+                }
+                self.notes.learn(&note)?;
+                batches
+                    .into_iter()
+                    .map(|batch| self.notes.batch(batch))
+                    .collect()
+            }
+            Some(&END) => {
+                let rows = message.get(1..).and_then(|rest| rest.try_into().ok());
+                let rows = rows.map(u64::from_le_bytes);
+                if rows != Some(self.rows) {
+                    return Err(damaged(&"rows are missing").into());
+                }
+                self.has_ended = true;
+                Ok(Vec::new())
+            }
+            _ => Err(damaged(&"it is of no known kind").into()),
+        }
+    }
+
+    /// Whether all has come.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+}
+
+/// Rows that mean the same everywhere.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AsTheyAre;
+
+impl crate::Translation for AsTheyAre {
+    fn outgoing(&self) -> Box<dyn Outgoing> {
+        Box::new(Self)
+    }
+
+    fn incoming(&self) -> Box<dyn Incoming> {
+        Box::new(Self)
+    }
+}
+
+impl Outgoing for AsTheyAre {
+    fn note(&mut self, _: &RecordBatch) -> Result<Bytes> {
+        Ok(Bytes::new())
+    }
+}
+
+impl Incoming for AsTheyAre {
+    fn learn(&mut self, note: &Bytes) -> Result<()> {
+        match note.is_empty() {
+            true => Ok(()),
+            false => Err(damaged(&"a note that nobody reads").into()),
+        }
+    }
+
+    fn batch(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        Ok(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{AsArray as _, Int64Array};
+    use arrow::datatypes::{DataType, Field, Int64Type};
+
+    use super::*;
+
+    #[test]
+    fn rows_come_as_they_went_and_what_is_missing_is_noticed() {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
+        let batch = |from: i64| {
+            let column = Arc::new(Int64Array::from_iter_values(from..from + 3));
+            RecordBatch::try_new(Arc::clone(&schema), vec![column]).unwrap()
+        };
+        let mut sender = Sender::new(&schema, Box::new(AsTheyAre)).unwrap();
+        let messages = [0, 10].map(|from| sender.rows(&batch(from)).unwrap());
+        let end = sender.end();
+        let mut receiver = Receiver::new(Box::new(AsTheyAre));
+        for (message, from) in messages.iter().zip([0, 10]) {
+            let batches = receiver.take(message.clone()).unwrap();
+            let [one] = batches.as_slice() else {
+                panic!("{}", batches.len());
+            };
+            assert_eq!(one.column(0).as_primitive::<Int64Type>().value(0), from);
+        }
+        assert!(!receiver.has_ended());
+        receiver.take(end.clone()).unwrap();
+        assert!(receiver.has_ended());
+        let mut receiver = Receiver::new(Box::new(AsTheyAre));
+        receiver.take(messages[0].clone()).unwrap();
+        assert!(receiver.take(end).is_err());
+        assert!(
+            Receiver::new(Box::new(AsTheyAre))
+                .take(Bytes::new())
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn requests_come_as_they_went() {
+        let request = Request::Open {
+            query: "a".to_owned(),
+            language: "sparql".to_owned(),
+            members: vec!["1".to_owned()],
+            fingerprint: u64::MAX,
+        };
+        let bytes = request.to_bytes(b"plan").unwrap();
+        let (found, rest) = Request::from_bytes(bytes.clone()).unwrap();
+        assert_eq!((found, &rest[..]), (request, &b"plan"[..]));
+        for end in 0..bytes.len() - 4 {
+            assert!(Request::from_bytes(bytes.slice(..end)).is_err());
+        }
+    }
+}

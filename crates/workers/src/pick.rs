@@ -1,0 +1,174 @@
+//! The part of a stage that one worker runs: some of its partitions, as if there were no others.
+//!
+//! Nodes of DataFusion's count the partitions that stand below them (a hash join waits until all of its probe side's have begun). So a worker's plan
+//! has no more partitions than the worker runs: the choice is made at the leaves, and what stands above is made anew over it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion_common::{Result, assert_eq_or_internal_err, internal_datafusion_err};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_expr::{Partitioning, PhysicalExpr};
+use datafusion_physical_plan::union::UnionExec;
+use datafusion_physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    ReplaceChildrenOptions,
+};
+use hashbrown::HashMap;
+
+use crate::Rules;
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// Which children of a node of a divided stage are divided as it is; the others are there wholly with each worker.
+pub(crate) fn divided_children(node: &Plan) -> Vec<bool> {
+    if node.is::<UnionExec>() {
+        return vec![true; node.children().len()];
+    }
+    let own = count(node);
+    let alike = |child: &&Plan| count(child) == own;
+    node.children().iter().map(alike).collect()
+}
+
+pub(crate) fn count(plan: &Plan) -> usize {
+    plan.properties().partitioning.partition_count()
+}
+
+/// The same node over other children.
+pub(crate) fn over(plan: &Plan, children: Vec<Plan>) -> Result<Plan> {
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    Arc::clone(plan).replace_children(children, options)
+}
+
+/// A plan with some of its partitions alone, in this order. What several nodes read stays one node.
+pub(crate) fn picked(plan: &Plan, picks: &[usize], rules: &Rules) -> Result<Plan> {
+    Picking {
+        rules,
+        made: HashMap::new(),
+    }
+    .node(plan, picks)
+}
+
+struct Picking<'r> {
+    rules: &'r Rules,
+    made: HashMap<(*const (), Vec<usize>), Plan>,
+}
+
+impl Picking<'_> {
+    fn node(&mut self, plan: &Plan, picks: &[usize]) -> Result<Plan> {
+        let key = (Arc::as_ptr(plan).cast(), picks.to_vec());
+        if let Some(made) = self.made.get(&key) {
+            return Ok(Arc::clone(made));
+        }
+        let children = plan.children();
+        let new = if children.is_empty() || (self.rules.is_leaf)(plan) {
+            Arc::new(PickExec::new(Arc::clone(plan), picks.to_vec())) as Plan
+        } else if plan.is::<UnionExec>() {
+            let (mut parts, mut first) = (Vec::new(), 0);
+            for child in children {
+                let end = first + count(child);
+                let own = picks.iter().filter(|pick| (first..end).contains(*pick));
+                let own: Vec<usize> = own.map(|pick| pick - first).collect();
+                if !own.is_empty() {
+                    parts.push(self.node(child, &own)?);
+                }
+                first = end;
+            }
+            UnionExec::try_new(parts)?
+        } else {
+            let divided = divided_children(plan);
+            let mut parts = Vec::with_capacity(divided.len());
+            for (child, is_divided) in children.into_iter().zip(divided) {
+                parts.push(match is_divided {
+                    true => self.node(child, picks)?,
+                    false => Arc::clone(child),
+                });
+            }
+            over(plan, parts)?
+        };
+        self.made.insert(key, Arc::clone(&new));
+        Ok(new)
+    }
+}
+
+/// Some partitions of a plan.
+#[derive(Debug)]
+struct PickExec {
+    input: Plan,
+    picks: Vec<usize>,
+    properties: Arc<PlanProperties>,
+}
+
+impl PickExec {
+    fn new(input: Plan, picks: Vec<usize>) -> Self {
+        let given = input.properties().as_ref().clone();
+        let partitioning = Partitioning::UnknownPartitioning(picks.len());
+        Self {
+            properties: Arc::new(given.with_partitioning(partitioning)),
+            input,
+            picks,
+        }
+    }
+}
+
+impl DisplayAs for PickExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PickExec: {:?}", self.picks)
+    }
+}
+
+impl ExecutionPlan for PickExec {
+    fn name(&self) -> &'static str {
+        "PickExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Plan> {
+        vec![&self.input]
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Plan>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Plan> {
+        assert_eq_or_internal_err!(children.len(), 1, "children of PickExec");
+        Ok(Arc::new(Self::new(
+            children.swap_remove(0),
+            self.picks.clone(),
+        )))
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
+        self.replace_children(
+            children,
+            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
+        )
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(
+            &Arc<dyn PhysicalExpr>,
+        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
+    ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
+        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let pick = self.picks.get(partition);
+        let pick = pick.ok_or_else(|| internal_datafusion_err!("partition {partition} of none"))?;
+        self.input.execute(*pick, context)
+    }
+}

@@ -1,0 +1,348 @@
+//! A query's plan, run by all workers: what the process that was asked does.
+//!
+//! ```text
+//! members -> cut -> Open at each -> the root runs here ── first rows ──> the answer
+//!    ^                  | cannot          | lost            ── lost ────> the query fails
+//!    └── without whoever was lost <───────┘
+//!    └── after some attempts, or alone: the plan as it is, here
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use bytes::Bytes;
+use datafusion_common::{Result, assert_eq_or_internal_err};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_expr::{Partitioning, PhysicalExpr};
+use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion_physical_plan::execution_plan::reset_plan_states;
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    ReplaceChildrenOptions,
+};
+use futures::TryStreamExt as _;
+use futures::future::{BoxFuture, join_all};
+use futures::stream::{self, BoxStream, StreamExt as _};
+
+use crate::cut::cut;
+use crate::error::{Error, of_network};
+use crate::links::Links;
+use crate::messages::Request;
+use crate::network::{Answer, NetworkError};
+use crate::pick::count;
+use crate::worker::Workers;
+use crate::{Rules, Translation};
+
+/// How often a query is begun with workers.
+const ATTEMPTS: usize = 3;
+/// How long a worker may take to make the plan.
+const OPEN_WAIT: Duration = Duration::from_secs(5);
+/// How long a worker is waited for that is to say what it did.
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
+
+/// A query that workers may run.
+pub struct Query {
+    /// Who they are.
+    pub workers: Arc<Workers>,
+    /// The language of the description.
+    pub language: &'static str,
+    /// Those of them for whom the plan was described.
+    pub members: Vec<String>,
+    /// The description of the plan.
+    pub description: Bytes,
+    /// What the nodes are.
+    pub rules: Rules,
+    /// What rows mean here.
+    pub translation: Arc<dyn Translation>,
+    /// Takes touches that other processes counted.
+    pub note_touches: Box<dyn Fn(u64) + Send + Sync>,
+}
+
+/// The numbers of queries, so that each has a name of its own.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+impl Query {
+    /// Who may be asked now.
+    fn members(&self) -> Vec<String> {
+        let mut members = self.workers.members();
+        members.retain(|member| self.members.contains(member));
+        members
+    }
+
+    fn name(&self) -> String {
+        let now = std::time::SystemTime::now();
+        let since = now.duration_since(std::time::UNIX_EPOCH);
+        let nanoseconds = since.map_or(0, |since| since.as_nanos());
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        format!("{}/{nanoseconds}/{number}", self.workers.network().here())
+    }
+}
+
+/// A plan that workers run together; it gives one partition.
+#[derive(Clone)]
+pub struct WorkersExec {
+    plan: Arc<dyn ExecutionPlan>,
+    query: Arc<Query>,
+    properties: Arc<PlanProperties>,
+}
+
+impl WorkersExec {
+    /// Over the whole plan of a query, if there is somebody to divide it among, and something to divide.
+    pub fn over(plan: &Arc<dyn ExecutionPlan>, query: Query) -> Result<Option<Self>> {
+        let members = query.members();
+        if members.len() < 2 || cut(plan, &query.rules, &members)?.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Self::new(Arc::clone(plan), Arc::new(query))))
+    }
+
+    fn new(plan: Arc<dyn ExecutionPlan>, query: Arc<Query>) -> Self {
+        let given = plan.properties().as_ref().clone();
+        let partitioning = Partitioning::UnknownPartitioning(1);
+        Self {
+            properties: Arc::new(given.with_partitioning(partitioning)),
+            plan,
+            query,
+        }
+    }
+}
+
+impl fmt::Debug for WorkersExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkersExec")
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for WorkersExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let members = self.query.workers.members().len();
+        write!(f, "WorkersExec: {members} workers")
+    }
+}
+
+impl ExecutionPlan for WorkersExec {
+    fn name(&self) -> &'static str {
+        "WorkersExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.plan]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        assert_eq_or_internal_err!(children.len(), 1, "children of WorkersExec");
+        let query = Arc::clone(&self.query);
+        Ok(Arc::new(Self::new(children.swap_remove(0), query)))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(
+            &Arc<dyn PhysicalExpr>,
+        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
+    ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
+        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        assert_eq_or_internal_err!(partition, 0, "partitions of WorkersExec");
+        let (plan, query) = (Arc::clone(&self.plan), Arc::clone(&self.query));
+        let schema = self.schema();
+        let rows = stream::once(begun(plan, query, context)).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+}
+
+type Rows = BoxStream<'static, Result<RecordBatch>>;
+
+/// Begins with the workers that there are, without those that are lost on the way, in the end here alone. When this returns, the first rows are there.
+async fn begun(
+    plan: Arc<dyn ExecutionPlan>,
+    query: Arc<Query>,
+    context: Arc<TaskContext>,
+) -> Result<Rows> {
+    for attempt in 0..ATTEMPTS {
+        let members = query.members();
+        if members.len() < 2 {
+            break;
+        }
+        let plan = match attempt {
+            0 => Arc::clone(&plan),
+            _ => reset_plan_states(Arc::clone(&plan))?,
+        };
+        match attempted(&plan, &query, members, &context).await {
+            Ok(Some(rows)) => return Ok(rows),
+            Ok(None) => break,
+            Err(error) if Error::may_be_mended(&error) => {
+                tracing::warn!("a query begins anew: {}", error.find_root());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let plan = reset_plan_states(plan)?;
+    let plan = match count(&plan) {
+        1 => plan,
+        _ => Arc::new(CoalescePartitionsExec::new(plan)),
+    };
+    Ok(plan.execute(0, context)?.boxed())
+}
+
+/// A query that is open at its workers, until this is dropped.
+struct Open {
+    query: Arc<Query>,
+    name: String,
+    members: Vec<String>,
+    links: Arc<Links>,
+    /// While they are held, the workers hold their plans.
+    _answers: Vec<Answer>,
+}
+
+async fn attempted(
+    plan: &Arc<dyn ExecutionPlan>,
+    query: &Arc<Query>,
+    members: Vec<String>,
+    context: &Arc<TaskContext>,
+) -> Result<Option<Rows>> {
+    let Some(stages) = cut(plan, &query.rules, &members)? else {
+        return Ok(None);
+    };
+    let name = query.name();
+    let request = Request::Open {
+        query: name.clone(),
+        language: query.language.to_owned(),
+        members: members.clone(),
+        fingerprint: stages.fingerprint(&query.rules),
+    };
+    let request = request.to_bytes(&query.description)?;
+    let opening = members.iter().map(|member| open(query, member, &request));
+    let answers = join_all(opening).await;
+    let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
+    let links = Links::new(
+        Arc::clone(query.workers.network()),
+        name.clone(),
+        members.clone(),
+        &stages,
+        Arc::clone(&query.translation),
+    );
+    _ = stages.place.set(Arc::clone(&links));
+    let open = Open {
+        query: Arc::clone(query),
+        name,
+        members,
+        links,
+        _answers: answers,
+    };
+    let root = match count(&stages.root) {
+        1 => stages.root,
+        _ => Arc::new(CoalescePartitionsExec::new(stages.root)),
+    };
+    let mut rows = root.execute(0, Arc::clone(context))?;
+    let first = rows.next().await;
+    let first = match first {
+        Some(Err(error)) => return Err(error),
+        first => first,
+    };
+    let rest = stream::unfold(Some((rows, open)), |state| async move {
+        let (mut rows, open) = state?;
+        match rows.next().await {
+            Some(batch) => Some((batch, Some((rows, open)))),
+            None => {
+                open.close().await;
+                None
+            }
+        }
+    });
+    Ok(Some(stream::iter(first).chain(rest).boxed()))
+}
+
+/// Opens a query at a worker; returns when it has the plan.
+async fn open(query: &Query, member: &str, request: &Bytes) -> Result<Answer> {
+    let network = query.workers.network();
+    let opening = async {
+        let mut answer = network.call(member, request.clone()).await?;
+        match answer.next().await {
+            Some(first) => first.map(|_| answer),
+            None => Err(NetworkError::Lost {
+                member: member.to_owned(),
+                reason: "it did not answer".to_owned(),
+            }),
+        }
+    };
+    let opened = tokio::time::timeout(OPEN_WAIT, opening).await;
+    let opened = opened.unwrap_or_else(|_| {
+        Err(NetworkError::Lost {
+            member: member.to_owned(),
+            reason: format!("it has no plan after {} s", OPEN_WAIT.as_secs()),
+        })
+    });
+    opened.map_err(|error| {
+        // Also one that makes another plan: it is behind, or has another version.
+        let error = of_network(member, error);
+        if Error::may_be_mended(&error) {
+            query.workers.note_lost(member);
+        }
+        error
+    })
+}
+
+async fn first_message(
+    answer: BoxFuture<'static, std::result::Result<Answer, NetworkError>>,
+) -> Option<Bytes> {
+    answer.await.ok()?.next().await?.ok()
+}
+
+impl Open {
+    /// Ends the query everywhere, and takes what it cost.
+    async fn close(self) {
+        let request = Request::Close {
+            query: self.name.clone(),
+        };
+        let Ok(request) = request.to_bytes(&[]) else {
+            return;
+        };
+        let network = self.query.workers.network();
+        let mut closing = Vec::with_capacity(self.members.len());
+        for member in &self.members {
+            closing.push(first_message(network.call(member, request.clone())));
+        }
+        let closed = tokio::time::timeout(CLOSE_WAIT, join_all(closing)).await;
+        let mut touches = 0;
+        for message in closed.into_iter().flatten().flatten() {
+            let bytes = message.get(..8).and_then(|bytes| bytes.try_into().ok());
+            touches += bytes.map_or(0, u64::from_le_bytes);
+        }
+        (self.query.note_touches)(touches);
+        tracing::debug!(
+            workers = self.members.len(),
+            bytes = self.links.bytes(),
+            touches,
+            "a query over workers"
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! A process as a worker: the queries that others have opened here.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use datafusion_common::{DataFusionError, Result};
+use datafusion_execution::TaskContext;
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::repartition::RepartitionExec;
+use futures::stream::{self, BoxStream, StreamExt as _};
+use parking_lot::Mutex;
+
+use crate::cut::{Stages, cut};
+use crate::error::Error;
+use crate::links::Links;
+use crate::messages::Request;
+use crate::network::{Network, NetworkError};
+use crate::outputs::{Kept, Source, for_one};
+use crate::pick::picked;
+use crate::{Language, OfParts, Rules, Translation, WorkerPlan};
+
+/// For how long a member that was lost is not asked.
+const LOST_FOR: Duration = Duration::from_secs(10);
+
+/// This process among the workers: what it has open for others, and which of them it has lost.
+pub struct Workers {
+    network: Arc<dyn Network>,
+    languages: Mutex<HashMap<String, Arc<dyn Language>>>,
+    open: Mutex<HashMap<String, Arc<OpenQuery>>>,
+    lost: Mutex<HashMap<String, Instant>>,
+    least_rows: f64,
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers")
+            .field("network", &self.network)
+            .finish_non_exhaustive()
+    }
+}
+
+type Messages = BoxStream<'static, std::result::Result<Bytes, NetworkError>>;
+
+impl Workers {
+    /// Over a network. Queries that handle fewer rows than `least_rows` stay where they are asked.
+    pub fn new(network: Arc<dyn Network>, least_rows: f64) -> Arc<Self> {
+        Arc::new(Self {
+            network,
+            languages: Mutex::default(),
+            open: Mutex::default(),
+            lost: Mutex::default(),
+            least_rows,
+        })
+    }
+
+    /// From how many rows on a query is divided.
+    pub fn least_rows(&self) -> f64 {
+        self.least_rows
+    }
+
+    /// Makes plans of descriptions in a language.
+    pub fn learn(&self, name: &str, language: Arc<dyn Language>) {
+        self.languages.lock().insert(name.to_owned(), language);
+    }
+
+    /// How queries reach the others.
+    pub(crate) fn network(&self) -> &Arc<dyn Network> {
+        &self.network
+    }
+
+    /// Who may be asked now, in an order that is the same for all.
+    pub fn members(&self) -> Vec<String> {
+        let mut members = self.network.members();
+        let mut lost = self.lost.lock();
+        lost.retain(|_, since| since.elapsed() < LOST_FOR);
+        members.retain(|member| !lost.contains_key(member));
+        members.sort_unstable();
+        members
+    }
+
+    /// Says that a member cannot be asked for now.
+    pub(crate) fn note_lost(&self, member: &str) {
+        self.lost.lock().insert(member.to_owned(), Instant::now());
+    }
+
+    /// How many queries others have open here.
+    pub fn open_queries(&self) -> usize {
+        self.open.lock().len()
+    }
+
+    /// Answers a request of another process, or of this one.
+    pub fn answer(self: &Arc<Self>, request: Bytes) -> Messages {
+        let (request, description) = match Request::from_bytes(request) {
+            Ok(request) => request,
+            Err(error) => return failed(&error),
+        };
+        match request {
+            Request::Open {
+                query,
+                language,
+                members,
+                fingerprint,
+            } => {
+                let workers = Arc::clone(self);
+                let opened = async move {
+                    let opened = workers
+                        .opened(&query, &language, members, fingerprint, description)
+                        .await;
+                    match opened {
+                        Ok(open) => {
+                            let first = stream::iter([Ok(Bytes::from_static(b"open"))]);
+                            let rest = stream::once(async move {
+                                std::future::pending::<()>().await;
+                                // Until the one who asked is gone.
+                                drop(open);
+                                Ok(Bytes::new())
+                            });
+                            first.chain(rest).boxed()
+                        }
+                        Err(error) => failed(&error),
+                    }
+                };
+                stream::once(opened).flatten().boxed()
+            }
+            Request::Read {
+                query,
+                stage,
+                partition,
+            } => self.read(&query, stage, partition),
+            Request::Close { query } => {
+                let closed = self.open.lock().remove(&query);
+                let touches = closed.map_or(0, |query| query.touches());
+                let message = Bytes::copy_from_slice(&touches.to_le_bytes());
+                stream::iter([Ok(message)]).boxed()
+            }
+        }
+    }
+
+    /// Makes the plan of a query, which is open until what is returned is dropped.
+    async fn opened(
+        self: &Arc<Self>,
+        query: &str,
+        language: &str,
+        members: Vec<String>,
+        fingerprint: u64,
+        description: Bytes,
+    ) -> Result<Opened> {
+        let here = self.network.here();
+        let other_plan = || Error::OtherPlan {
+            member: here.clone(),
+        };
+        let known = self.languages.lock().get(language).cloned();
+        let own = members.iter().position(|member| *member == here);
+        let process = own.and_then(|own| u32::try_from(own + 1).ok());
+        let process = process.ok_or_else(other_plan)?;
+        let language = known.ok_or_else(other_plan)?;
+        let made = language.plan(description, process).await?;
+        let stages = cut(&made.plan, &made.rules, &members)?.ok_or_else(other_plan)?;
+        if stages.fingerprint(&made.rules) != fingerprint {
+            return Err(other_plan().into());
+        }
+        let open = OpenQuery::new(self, query, members, own, stages, made);
+        self.open.lock().insert(query.to_owned(), Arc::new(open));
+        Ok(Opened {
+            workers: Arc::downgrade(self),
+            query: query.to_owned(),
+        })
+    }
+
+    fn read(&self, query: &str, stage: usize, partition: usize) -> Messages {
+        let Some(open) = self.open.lock().get(query).cloned() else {
+            let here = self.network.here();
+            let text = format!("the worker {here} is lost: it does not have the query open");
+            return failed(&Error::Lost(text).into());
+        };
+        let threads = open.threads.clone();
+        // Not on the threads of the network.
+        let begun = threads.spawn(async move { open.read(stage, partition) });
+        let begun = async move {
+            match begun.await {
+                Ok(Ok(messages)) => messages,
+                Ok(Err(error)) => failed(&error),
+                Err(error) => failed(&DataFusionError::External(Box::new(error))),
+            }
+        };
+        stream::once(begun).flatten().boxed()
+    }
+}
+
+fn failed(error: &DataFusionError) -> Messages {
+    stream::iter([Err(NetworkError::Said(Error::to_text(error)))]).boxed()
+}
+
+/// Closes a query when who opened it is gone.
+struct Opened {
+    workers: Weak<Workers>,
+    query: String,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if let Some(workers) = self.workers.upgrade() {
+            let closed = workers.open.lock().remove(&self.query);
+            // Not under the lock: it ends tasks.
+            drop(closed);
+        }
+    }
+}
+
+/// A query that others have opened here.
+struct OpenQuery {
+    stages: Stages,
+    /// The place of this process among the members.
+    own: Option<usize>,
+    rules: Rules,
+    translation: Arc<dyn Translation>,
+    task: Arc<TaskContext>,
+    touches: OfParts,
+    threads: tokio::runtime::Handle,
+    /// What this process runs of a stage, made when it is first read.
+    local: Mutex<HashMap<usize, LocalStage>>,
+    kept: Mutex<HashMap<(usize, usize), Arc<Kept>>>,
+}
+
+#[derive(Clone)]
+struct LocalStage {
+    plan: Arc<dyn ExecutionPlan>,
+    /// Which of its partitions is which one of the stage, where it has some of them.
+    picks: Option<Arc<[usize]>>,
+}
+
+impl OpenQuery {
+    fn new(
+        workers: &Workers,
+        query: &str,
+        members: Vec<String>,
+        own: Option<usize>,
+        stages: Stages,
+        made: WorkerPlan,
+    ) -> Self {
+        let links = Links::new(
+            Arc::clone(&workers.network),
+            query.to_owned(),
+            members,
+            &stages,
+            Arc::clone(&made.translation),
+        );
+        _ = stages.place.set(links);
+        Self {
+            stages,
+            own,
+            rules: made.rules,
+            translation: made.translation,
+            task: made.task,
+            touches: made.touches,
+            threads: made.threads,
+            local: Mutex::default(),
+            kept: Mutex::default(),
+        }
+    }
+
+    fn touches(&self) -> u64 {
+        let parts = self.local.lock();
+        let parts: Vec<_> = parts
+            .values()
+            .map(|local| Arc::clone(&local.plan))
+            .collect();
+        (self.touches)(&parts)
+    }
+
+    fn read(&self, stage: usize, partition: usize) -> Result<Messages> {
+        let none = || {
+            Error::Damaged(format!(
+                "there is no partition {partition} of stage {stage}"
+            ))
+        };
+        let readers = self.stages.stages.get(stage).ok_or_else(none)?.readers;
+        if readers < 2 {
+            return Ok(for_one(self.source(stage, partition)?));
+        }
+        let mut kept = self.kept.lock();
+        if let Some(kept) = kept.get(&(stage, partition)) {
+            return Ok(kept.read());
+        }
+        let begun = Kept::begin(self.source(stage, partition)?);
+        let messages = begun.read();
+        kept.insert((stage, partition), begun);
+        Ok(messages)
+    }
+
+    /// The rows of a partition.
+    fn source(&self, stage: usize, partition: usize) -> Result<Source> {
+        let local = self.local(stage)?;
+        let at = match &local.picks {
+            None => Some(partition),
+            Some(picks) => picks.iter().position(|pick| *pick == partition),
+        };
+        let at = at.filter(|at| *at < crate::pick::count(&local.plan));
+        let at = at.ok_or_else(|| {
+            Error::Damaged(format!(
+                "partition {partition} of stage {stage} is elsewhere"
+            ))
+        })?;
+        // Nodes begin tasks of their own when they are executed.
+        let _entered = self.threads.enter();
+        Ok(Source {
+            rows: local.plan.execute(at, Arc::clone(&self.task))?,
+            translation: Arc::clone(&self.translation),
+            pool: Arc::clone(self.task.memory_pool()),
+            threads: self.threads.clone(),
+        })
+    }
+
+    fn local(&self, number: usize) -> Result<LocalStage> {
+        let mut made = self.local.lock();
+        if let Some(local) = made.get(&number) {
+            return Ok(local.clone());
+        }
+        let stage = &self.stages.stages[number];
+        let owners = stage.owners.iter().enumerate();
+        let picks: Vec<usize> = owners
+            .filter(|(_, owner)| Some(**owner) == self.own)
+            .map(|(partition, _)| partition)
+            .collect();
+        if picks.is_empty() {
+            return Err(Error::Damaged(format!("stage {number} is elsewhere")).into());
+        }
+        let plan = match stage.is_divided {
+            true => picked(&stage.plan, &picks, &self.rules)?,
+            false => Arc::clone(&stage.plan),
+        };
+        let local = match &stage.division {
+            None => LocalStage {
+                plan,
+                picks: stage.is_divided.then(|| picks.into()),
+            },
+            Some(division) => LocalStage {
+                plan: Arc::new(RepartitionExec::try_new(plan, division.clone())?),
+                picks: None,
+            },
+        };
+        made.insert(number, local.clone());
+        Ok(local)
+    }
+}
