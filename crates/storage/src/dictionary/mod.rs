@@ -161,7 +161,7 @@ impl Dictionary {
             let offset = terms.metadata_offset();
             Error::corrupt(terms.path(), offset, "the metadata make no sense")
         })?;
-        Ok(Self {
+        let dictionary = Self {
             length: metadata.terms,
             iri_count: metadata.iris,
             triple_count: metadata.triple_terms,
@@ -170,7 +170,9 @@ impl Dictionary {
             large: Arc::new(large),
             derived: Derived::default(),
             found: FoundKeys::default(),
-        })
+        };
+        dictionary.will_look_up()?;
+        Ok(dictionary)
     }
 
     /// Number of keys.
@@ -286,7 +288,7 @@ impl Dictionary {
 
     fn page_of_rank(&self, rank: u64) -> Result<OpenPage<'_>> {
         let (leaf, at) = self.leaf_of_rank(rank)?;
-        let page = self.open_page(leaf.entry(at))?;
+        let page = self.open_page_of(&leaf, at)?;
         self.place_in_page(&page, rank)?;
         Ok(page)
     }
@@ -335,7 +337,10 @@ impl Dictionary {
         }
     }
 
-    fn open_page(&self, entry: DirectoryEntry) -> Result<OpenPage<'_>> {
+    /// Opens the page of an entry of the directory's lowest level.
+    fn open_page_of(&self, leaf: &DirectoryBlock<'_>, at: usize) -> Result<OpenPage<'_>> {
+        self.will_open_page(leaf, at);
+        let entry = leaf.entry(at);
         self.open_page_like(entry, self.terms.block(entry.block)?, None)
     }
 

@@ -59,7 +59,7 @@ impl Dictionary {
                 Ok(order.is_gt())
             })
         })?;
-        let page = self.open_page(leaf.entry(at))?;
+        let page = self.open_page_of(&leaf, at)?;
         let (within, is_found) = search
             .in_page(self, &page, key)
             .map_err(|fault| self.error(page.block, fault))?;
