@@ -93,6 +93,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     ranks.sort_unstable();
     let mut bytes = 0;
     dictionary.keys(&ranks, |_, key| bytes += key.len())?;
-    println!("{bytes} bytes of {} labels after {:?}", ranks.len(), begun.elapsed());
+    println!(
+        "{bytes} bytes of {} labels after {:?}",
+        ranks.len(),
+        begun.elapsed()
+    );
     Ok(())
 }

@@ -127,11 +127,11 @@ impl Means {
     }
 
     /// What is held against the limit: all files that have a name. Those without one are about to go, and to evict what is hot for them would
-    /// be wrong, unless they come to more than the limit once more.
+    /// be wrong, unless they come to more than the limit once more, and a quarter.
     pub(super) fn pressure(&self) -> u64 {
         let held = self.held();
         let named = held.saturating_sub(self.unnamed_bytes.load(Ordering::SeqCst));
-        named.max(held.saturating_sub(self.limit))
+        named.max(held.saturating_sub(self.limit + self.limit / 4))
     }
 
     /// Notes bytes that came in, which is what makes time pass.
