@@ -34,6 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let found = view.id_in_quads(&Term::iri(iri))?;
         found.ok_or_else(|| format!("{iri} is not there").into())
     };
+    let of_query = [kind, one, other].map(|iri| Term::iri(iri.as_str()));
+    view.snapshot().look_up_together(&of_query);
     let rdf_type = id("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")?;
     let label = id("http://www.w3.org/2000/01/rdf-schema#label")?;
     let feature = id(&format!("{BSBM}productFeature"))?;

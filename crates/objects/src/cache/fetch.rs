@@ -13,9 +13,10 @@
 //! While the cache is rather empty, and large, what lies around a miss is asked for besides, a MiB of a file of some MiB: a query on a file of which nothing is there
 //! goes to and fro in it, and each place would be one more wait. It is a flight of its own, so that nobody waits longer for it who wants something else.
 //!
-//! Limits: 16 requests at once for those who wait, and 8 for what is asked for ahead, of 8 MiB at most, and 32 of a MiB, so 225 MiB are in memory at most.
+//! Limits: 16 requests at once for those who wait, and 8 for what is asked for ahead, of 8 MiB at most, and 64 of a MiB, so 257 MiB are in memory at most.
 //! One call has requests for 128 MiB under way, and asks for no more than 64 MiB ahead; nothing is asked for ahead
-//! of a file of which 64 requests have not ended.
+//! of a file of which 512 requests have not ended: an answer of some hundred terms asks for the page of each at once, and what is not asked for then is
+//! waited for one by one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ const LONG_RANGE_PIECES: u64 = (128 << 20) / PIECE_BYTES;
 /// How much one call asks for ahead.
 const AHEAD_PIECES_MAX: u64 = (64 << 20) / PIECE_BYTES;
 /// With so many requests of a file under way or waiting, nothing more is asked for ahead.
-const FLIGHTS_MAX_AHEAD: usize = 64;
+const FLIGHTS_MAX_AHEAD: usize = 512;
 /// What is asked for ahead around a miss, ...
 const WINDOW_PIECES: u64 = (1 << 20) / PIECE_BYTES;
 /// ... if that is at least such a part of the file, so that what is touched next is likely to be in it, ...

@@ -17,8 +17,8 @@ use super::origin::Origin;
 const REQUESTS_AT_ONCE: usize = 16;
 /// Long requests at once for what was asked for ahead.
 const REQUESTS_AHEAD_AT_ONCE: usize = 8;
-/// Short ones: who opens a database asks for two parts of each of its files, and waits for all of them.
-const SHORT_AHEAD_AT_ONCE: usize = 32;
+/// Short ones: who opens a database asks for two parts of each of its files, and who reads terms for the page of each, and waits for all of them.
+const SHORT_AHEAD_AT_ONCE: usize = 64;
 /// Into how many ticks the time is divided in which as many bytes are fetched as the cache holds.
 const TICKS_PER_TURNOVER: u64 = 64;
 
