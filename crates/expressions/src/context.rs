@@ -377,6 +377,7 @@ impl ExpressionContext {
             return Ok(*ranks);
         }
         let dictionary = self.snapshot.dictionary();
+        dictionary.will_find(&[b"S", b"T"])?;
         let ranks = LiteralRanks {
             strings: dictionary.lower_bound(b"S")?,
             typed: dictionary.lower_bound(b"T")?,

@@ -48,8 +48,8 @@ pub struct ObjectFileSystem {
 
 /// What is read at the start of a block file when it is opened.
 const HEADER_BYTES: usize = 16;
-/// At the end of files stands what leads to all else, a hundredth of them: it comes along when one is opened, as far as one request brings it soon.
-const END_PART: usize = 64;
+/// At the end of files stands what leads to all else, of permutations a fortieth: it comes along when one is opened, as far as one request brings it soon.
+const END_PART: usize = 32;
 const END_BYTES_MAX: usize = 1 << 20;
 
 /// Where a path lies.

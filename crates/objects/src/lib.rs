@@ -42,6 +42,7 @@ mod log;
 mod log_object;
 mod machine;
 mod options;
+mod plain_http;
 mod random;
 mod readers;
 mod runtime;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::path::Path as ObjectPath;
-use object_store::{ObjectStore, RetryConfig};
+use object_store::{ClientConfigKey, ObjectStore, RetryConfig};
 use url::Url;
 
 use crate::directory::DirectoryStore;
 use crate::error::{Asked, ObjectError};
+use crate::plain_http::PlainHttp;
 use crate::timing::Timing;
 
 /// A store, and where in it a database lies.
@@ -79,6 +80,8 @@ fn s3(
     timing: &Timing,
 ) -> object_store::Result<impl ObjectStore> {
     let mut builder = AmazonS3Builder::new();
+    // The client without certificates knows no settings, and reaches nobody who gives keys over TLS.
+    let (mut is_plain, mut has_key, mut is_set) = (false, false, false);
     for (name, value) in settings {
         let name = name.to_ascii_lowercase();
         // Others begin so too, which are for other programs.
@@ -87,6 +90,13 @@ fn s3(
             .then(|| name.parse::<AmazonS3ConfigKey>().ok())
             .flatten()
         {
+            match key {
+                AmazonS3ConfigKey::Endpoint => is_plain = value.starts_with("http://"),
+                AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp) => {}
+                AmazonS3ConfigKey::AccessKeyId => has_key = true,
+                AmazonS3ConfigKey::S3Endpoint | AmazonS3ConfigKey::Client(_) => is_set = true,
+                _ => {}
+            }
             builder = builder.with_config(key, value);
         }
     }
@@ -96,6 +106,9 @@ fn s3(
         retry_timeout: timing.request,
         ..RetryConfig::default()
     };
+    if is_plain && has_key && !is_set {
+        builder = builder.with_http_connector(PlainHttp);
+    }
     builder.with_bucket_name(bucket).with_retry(retry).build()
 }
 

@@ -126,10 +126,11 @@ impl Base {
         Self { files, text }
     }
 
-    /// The same with the delta dictionary of another, which has the same files.
+    /// The same with the delta dictionary of another, which has the same files, and with what that knows beside them.
     pub(crate) fn with_delta_dictionary(mut self, other: &Self) -> Self {
         if let Some(files) = Arc::get_mut(&mut self.files) {
             files.delta_dictionary = Arc::clone(&other.delta_dictionary);
+            files.dictionary.go_on_with(&other.dictionary);
         }
         self
     }

@@ -10,9 +10,13 @@
 //! A flight is a task of the cache's runtime: a request, then the bytes are written to the file, then those who wait are woken. Whatever ends the
 //! task, its [`Landing`] wakes them: with an error if the bytes are not there. The next who asks begins a new flight.
 //!
-//! Limits: 16 requests at once for those who wait, 8 for what is asked for ahead, of 8 MiB at most, so 192 MiB are in memory at most.
+//! While the cache is rather empty, and large, what lies around a miss is asked for besides, a MiB of a file of some MiB: a query on a file of which nothing is there
+//! goes to and fro in it, and each place would be one more wait. It is a flight of its own, so that nobody waits longer for it who wants something else.
+//!
+//! Limits: 16 requests at once for those who wait, and 8 for what is asked for ahead, of 8 MiB at most, and 64 of a MiB, so 257 MiB are in memory at most.
 //! One call has requests for 128 MiB under way, and asks for no more than 64 MiB ahead; nothing is asked for ahead
-//! of a file of which 64 requests have not ended.
+//! of a file of which 512 requests have not ended: an answer of some hundred terms asks for the page of each at once, and what is not asked for then is
+//! waited for one by one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,11 +36,19 @@ const GAP_PIECES_MAX: u64 = (64 << 10) / PIECE_BYTES;
 /// A shorter request brings its neighbours up to this.
 const NEIGHBOUR_PIECES: u64 = (64 << 10) / PIECE_BYTES;
 /// What is asked for of a long range before the first answers are waited for.
-const WINDOW_PIECES: u64 = (128 << 20) / PIECE_BYTES;
+const LONG_RANGE_PIECES: u64 = (128 << 20) / PIECE_BYTES;
 /// How much one call asks for ahead.
 const AHEAD_PIECES_MAX: u64 = (64 << 20) / PIECE_BYTES;
 /// With so many requests of a file under way or waiting, nothing more is asked for ahead.
-const FLIGHTS_MAX_AHEAD: usize = 64;
+const FLIGHTS_MAX_AHEAD: usize = 512;
+/// What is asked for ahead around a miss, ...
+const WINDOW_PIECES: u64 = (1 << 20) / PIECE_BYTES;
+/// ... if that is at least such a part of the file, so that what is touched next is likely to be in it, ...
+const WINDOW_FILE_PARTS: u64 = 64;
+/// ... and at most such a part of what the cache may hold, for it is a guess.
+const WINDOW_LIMIT_PARTS: u64 = 256;
+/// A request ahead is short up to this: a MiB, with what it takes to begin and to end with whole pieces.
+const SHORT_PIECES_MAX: u64 = (1 << 20) / PIECE_BYTES + 2;
 /// How often somebody looks for pieces that came and are not there: each time somebody else said that they are damaged.
 const LOOKS_MAX: usize = 8;
 /// Bytes up to this are written where the answer arrives; more would keep other answers waiting.
@@ -71,9 +83,10 @@ impl CacheFile {
         for look in 0..LOOKS_MAX {
             self.check(pieces);
             let (flights, missing) = self.bring(pieces, Purpose::Wanted);
-            if look == 0 {
+            if look == 0 && missing > 0 {
                 let missed = &self.means.counters.missed;
                 missed.fetch_add(missing, Ordering::Relaxed);
+                self.bring_around(pieces);
             }
             if missing == 0 {
                 return Ok(());
@@ -97,8 +110,32 @@ impl CacheFile {
             .means
             .is_short((pieces.end - pieces.start) * PIECE_BYTES)
         {
-            self.bring(&pieces, Purpose::Ahead);
+            let (flights, _) = self.bring(&pieces, Purpose::Ahead);
+            if !flights.is_empty() {
+                self.bring_around(&pieces);
+            }
         }
+    }
+
+    /// Asks for what is missing around pieces, without waiting, if that is likely to be of use.
+    fn bring_around(self: &Arc<Self>, pieces: &Pieces) {
+        let all = self.pieces();
+        // Of each file its beginning and its end are read when it is opened, whatever is read after that.
+        let is_of_opening = pieces.start == 0 || pieces.end == all.end;
+        let is_likely = all.end <= WINDOW_PIECES * WINDOW_FILE_PARTS;
+        let limit = self.means.limit;
+        if is_of_opening
+            || !is_likely
+            || pieces.end - pieces.start >= WINDOW_PIECES
+            || WINDOW_PIECES * PIECE_BYTES > limit / WINDOW_LIMIT_PARTS
+            || self.means.is_short(limit / 2)
+        {
+            return;
+        }
+        let first = pieces.start - pieces.start % WINDOW_PIECES;
+        let window = first..pieces.end.next_multiple_of(WINDOW_PIECES).min(all.end);
+        self.look(&window);
+        self.bring(&window, Purpose::Ahead);
     }
 
     /// Begins flights for what is missing of some pieces. All flights that bring some of them, and how many are missing.
@@ -239,8 +276,10 @@ impl Missing {
 /// The landing comes first, so that it is dropped last.
 async fn fly(mut landing: Landing, file: Arc<CacheFile>, purpose: Purpose) {
     let means = &file.means;
+    let Range { start, end } = landing.flight.pieces().clone();
     let permits = match purpose {
         Purpose::Wanted => &means.wanted,
+        Purpose::Ahead if end - start <= SHORT_PIECES_MAX => &means.short_ahead,
         Purpose::Ahead => &means.ahead,
     };
     let Ok(permit) = Arc::clone(permits).acquire_owned().await else {
@@ -294,7 +333,7 @@ impl Drop for Landing {
 fn windows(pieces: &Pieces) -> impl Iterator<Item = Pieces> {
     let Range { mut start, end } = pieces.clone();
     std::iter::from_fn(move || {
-        let window = start..end.min(start + WINDOW_PIECES);
+        let window = start..end.min(start + LONG_RANGE_PIECES);
         start = window.end;
         (!window.is_empty()).then_some(window)
     })

@@ -15,8 +15,10 @@ use super::origin::Origin;
 
 /// Requests at once for those who wait.
 const REQUESTS_AT_ONCE: usize = 16;
-/// Requests at once for what was asked for ahead.
+/// Long requests at once for what was asked for ahead.
 const REQUESTS_AHEAD_AT_ONCE: usize = 8;
+/// Short ones: who opens a database asks for two parts of each of its files, and who reads terms for the page of each, and waits for all of them.
+const SHORT_AHEAD_AT_ONCE: usize = 64;
 /// Into how many ticks the time is divided in which as many bytes are fetched as the cache holds.
 const TICKS_PER_TURNOVER: u64 = 64;
 
@@ -28,8 +30,10 @@ pub(super) struct Means {
     pub(super) home: Home,
     /// For those who wait.
     pub(super) wanted: Arc<Semaphore>,
-    /// For what was asked for ahead.
+    /// For what was asked for ahead, in long requests ...
     pub(super) ahead: Arc<Semaphore>,
+    /// ... and in short ones.
+    pub(super) short_ahead: Arc<Semaphore>,
     /// How much the files may take up together.
     pub(super) limit: u64,
     /// How much they take up.
@@ -91,6 +95,7 @@ impl Means {
             home,
             wanted: Arc::new(Semaphore::new(REQUESTS_AT_ONCE)),
             ahead: Arc::new(Semaphore::new(REQUESTS_AHEAD_AT_ONCE)),
+            short_ahead: Arc::new(Semaphore::new(SHORT_AHEAD_AT_ONCE)),
             limit,
             held_bytes: AtomicU64::new(0),
             unnamed_bytes: AtomicU64::new(0),
@@ -122,11 +127,11 @@ impl Means {
     }
 
     /// What is held against the limit: all files that have a name. Those without one are about to go, and to evict what is hot for them would
-    /// be wrong, unless they come to more than the limit once more.
+    /// be wrong, unless they come to more than the limit once more, and a quarter.
     pub(super) fn pressure(&self) -> u64 {
         let held = self.held();
         let named = held.saturating_sub(self.unnamed_bytes.load(Ordering::SeqCst));
-        named.max(held.saturating_sub(self.limit))
+        named.max(held.saturating_sub(self.limit + self.limit / 4))
     }
 
     /// Notes bytes that came in, which is what makes time pass.

@@ -5,9 +5,9 @@
 //! lives. So when touched pieces alone are too many, files have to be opened anew:
 //!
 //! ```text
-//! more is held than the limit, more than 5/8 of it by files of this generation    wants_reopening() says so
+//! more is held than the limit, more than 7/8 of it by files of this generation    wants_reopening() says so
 //! the first of the mapped files is mapped again                                   a new generation begins: which of the
-//!                                                                                 touched extents are worth half of the limit?
+//!                                                                                 touched extents are worth 3/4 of the limit?
 //! every file of an older generation that is mapped again                          gets a new local file with its share of them;
 //!                                                                                 the old one loses its name
 //! the last mapping of an old one ends                                             its space is free
@@ -15,7 +15,7 @@
 //!
 //! An extent is worth more if it was used in more of the last generations, then if it was used later. Of an extent only the pieces go
 //! along that were touched; how the others were used is remembered. What is held meanwhile may be more than the limit: nobody's bytes are taken away, and nobody waits.
-//! Files without a name do not count against the limit, up to once more the limit: they go soon, and the hot pieces that were just copied must not go for them.
+//! Files without a name do not count against the limit, up to the limit and a quarter once more: they go soon, and the hot pieces that were just copied must not go for them.
 //!
 //! Locks, in this order: `remaking`, `evicting`, `state`, then those of a file.
 
@@ -156,7 +156,7 @@ impl Room {
     fn map_as_it_is(&self, key: &str, bytes: u64) -> io::Result<Option<Arc<CacheFile>>> {
         let mut state = self.state.lock();
         if self.wants_reopening.load(Ordering::SeqCst) && self.is_full_of_fresh(&state.pinned()) {
-            state.begin_generation(self.means.limit / 2);
+            state.begin_generation(self.means.limit / 4 * 3);
         }
         let generation = state.generation;
         let file = match state.files.get(key) {
@@ -251,7 +251,7 @@ impl Room {
     }
 
     fn is_full_of_fresh(&self, pinned: &Pinned) -> bool {
-        pinned.fresh > self.means.limit / 8 * 5
+        pinned.fresh > self.means.limit / 8 * 7
     }
 
     /// Evicts what was used longest ago until no more than this is held against the limit. The caller holds `evicting`.

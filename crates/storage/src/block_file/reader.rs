@@ -137,6 +137,11 @@ impl BlockFile {
         self.layout.block_count
     }
 
+    /// Length of a block; 0 for one that is not there.
+    pub(crate) fn block_bytes(&self, number: BlockNumber) -> usize {
+        self.block_range(number).map_or(0, |range| range.len())
+    }
+
     /// Where a block begins in the file, for messages about its content.
     pub fn block_offset(&self, number: BlockNumber) -> u64 {
         self.block_range(number)

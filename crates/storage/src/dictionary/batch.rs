@@ -12,6 +12,7 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use super::directory::{DirectoryBlock, DirectoryEntry};
+use super::kept::KeptKeys;
 use super::page::{GROUP_KEYS, Group};
 use super::{ANNOUNCED_RANKS, Dictionary, KeyCursor, OpenPage};
 use crate::Result;
@@ -55,6 +56,11 @@ impl Dictionary {
     /// Calls `found` with the place in `ranks` and the key, for each rank. The ranks should ascend (duplicates are
     /// fine): neighbours then share the work. In any other order the answers are right, too.
     pub fn keys(&self, ranks: &[u64], mut found: impl FnMut(usize, &[u8])) -> Result<()> {
+        if let Some(kept) = &self.beside.kept
+            && ranks.len() <= ANNOUNCED_RANKS
+        {
+            return self.keys_beside(kept, ranks, found);
+        }
         if let &[rank] = ranks {
             found(0, self.iter(0).at(rank)?);
             return Ok(());
@@ -64,6 +70,41 @@ impl Dictionary {
             found(number, key);
             Ok(())
         })
+    }
+
+    /// As [`keys`](Self::keys), where some may be kept: of the others alone the pages are read. What reads very much does not come here, so it
+    /// drives out nothing.
+    fn keys_beside(
+        &self,
+        kept: &KeptKeys,
+        ranks: &[u64],
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<()> {
+        let mut bytes = Vec::new();
+        // Where each key stands in `bytes`.
+        let mut places = vec![0..0; ranks.len()];
+        let (mut missing, mut numbers) = (Vec::new(), Vec::new());
+        for (number, &rank) in ranks.iter().enumerate() {
+            let start = bytes.len();
+            if kept.append(rank, &mut bytes) {
+                places[number] = start..bytes.len();
+            } else {
+                missing.push(rank);
+                numbers.push(number);
+            }
+        }
+        self.visit_keys(&missing, |cursor, place, number| {
+            let key = cursor.at_group(place.page, place.within, place.group)?;
+            kept.keep(missing[number], key);
+            let start = bytes.len();
+            bytes.extend_from_slice(key);
+            places[numbers[number]] = start..bytes.len();
+            Ok(())
+        })?;
+        for (number, place) in places.into_iter().enumerate() {
+            found(number, &bytes[place]);
+        }
+        Ok(())
     }
 
     /// Calls `visit` with where the key of each rank stands, and its number among the ranks.

@@ -189,6 +189,15 @@ impl<'a> DirectoryBlock<'a> {
             .ok_or(Fault::Malformed("a separator makes no sense"))
     }
 
+    /// The block before the run of blocks that an entry's ends, as far as this block knows of the run: of a page mostly the symbol table of its
+    /// chapter.
+    pub(super) fn block_before_run(&self, index: usize) -> Option<BlockNumber> {
+        let number = |index: usize| u32::from_le_bytes(self.blocks[index]);
+        let begins_run = |&at: &usize| number(at - 1).checked_add(1) != Some(number(at));
+        let first = (1..=index).rev().find(begins_run).unwrap_or(0);
+        number(first).checked_sub(1).map(BlockNumber)
+    }
+
     /// The first rank of an entry, if there is one of this number.
     pub(super) fn first_rank(&self, index: usize) -> Option<u64> {
         self.ranks.get(index).copied().map(u64::from_le_bytes)

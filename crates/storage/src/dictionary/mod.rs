@@ -29,6 +29,7 @@ mod derived;
 mod directory;
 mod fault;
 mod found;
+mod kept;
 mod large;
 mod page;
 mod search;
@@ -53,6 +54,7 @@ use derived::Derived;
 use directory::{DirectoryBlock, DirectoryEntry};
 use fault::{Decoded, Fault};
 use found::FoundKeys;
+use kept::KeptKeys;
 use large::LargeCache;
 use page::{GROUP_KEYS, Page};
 use symbols::SymbolTable;
@@ -133,8 +135,16 @@ pub struct Dictionary {
     iri_count: u64,
     triple_count: u64,
     root: Option<BlockNumber>,
+    beside: Arc<Beside>,
+}
+
+/// What is known beside the files. Who opens the same files anew goes on with it.
+#[derive(Debug, Default)]
+struct Beside {
     derived: Derived,
     found: FoundKeys,
+    /// Only where the file may be far away.
+    kept: Option<KeptKeys>,
 }
 
 /// A page ready for decoding.
@@ -161,16 +171,24 @@ impl Dictionary {
             let offset = terms.metadata_offset();
             Error::corrupt(terms.path(), offset, "the metadata make no sense")
         })?;
-        Ok(Self {
+        let file_bytes = terms.summary().bytes as usize;
+        let kept = terms.is_far().then(|| KeptKeys::of_file(file_bytes));
+        let beside = Beside {
+            kept,
+            ..Beside::default()
+        };
+        let dictionary = Self {
             length: metadata.terms,
             iri_count: metadata.iris,
             triple_count: metadata.triple_terms,
             root: metadata.root.map(BlockNumber),
             terms,
             large: Arc::new(large),
-            derived: Derived::default(),
-            found: FoundKeys::default(),
-        })
+            beside: Arc::new(beside),
+        };
+        // What is wrong with the directory is told to who looks something up.
+        let _ignored = dictionary.will_look_up();
+        Ok(dictionary)
     }
 
     /// Number of keys.
@@ -196,7 +214,12 @@ impl Dictionary {
     /// What a reader keeps beside the keys, one value of each type, made at the first need. It goes when the
     /// dictionary does; the type has to bound its own memory.
     pub fn derived<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
-        self.derived.get_or_make(|| make(self))
+        self.beside.derived.get_or_make(|| make(self))
+    }
+
+    /// Goes on with what another one, opened on the same files, knows beside them.
+    pub(crate) fn go_on_with(&mut self, other: &Self) {
+        self.beside = Arc::clone(&other.beside);
     }
 
     /// The id of a rank.
@@ -227,10 +250,19 @@ impl Dictionary {
 
     /// Puts the key of a rank into `out`, which is emptied first.
     pub fn key(&self, rank: u64, out: &mut Vec<u8>) -> Result<()> {
+        let kept = self.beside.kept.as_ref();
+        out.clear();
+        if kept.is_some_and(|kept| kept.append(rank, out)) {
+            return Ok(());
+        }
         let page = self.page_of_rank(rank)?;
         let within = (rank - page.first_rank) as usize;
         self.key_in_page(&page, within, &mut LargeCache::default(), out)
-            .map_err(|fault| self.error(page.block, fault))
+            .map_err(|fault| self.error(page.block, fault))?;
+        if let Some(kept) = kept {
+            kept.keep(rank, out);
+        }
+        Ok(())
     }
 
     fn key_in_page(
@@ -286,7 +318,7 @@ impl Dictionary {
 
     fn page_of_rank(&self, rank: u64) -> Result<OpenPage<'_>> {
         let (leaf, at) = self.leaf_of_rank(rank)?;
-        let page = self.open_page(leaf.entry(at))?;
+        let page = self.open_page_of(&leaf, at)?;
         self.place_in_page(&page, rank)?;
         Ok(page)
     }
@@ -335,7 +367,10 @@ impl Dictionary {
         }
     }
 
-    fn open_page(&self, entry: DirectoryEntry) -> Result<OpenPage<'_>> {
+    /// Opens the page of an entry of the directory's lowest level.
+    fn open_page_of(&self, leaf: &DirectoryBlock<'_>, at: usize) -> Result<OpenPage<'_>> {
+        self.will_open_page(leaf, at);
+        let entry = leaf.entry(at);
         self.open_page_like(entry, self.terms.block(entry.block)?, None)
     }
 

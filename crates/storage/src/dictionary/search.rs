@@ -28,12 +28,12 @@ struct Search {
 impl Dictionary {
     /// The rank of a key, or `None` if it is not there.
     pub fn find(&self, key: &[u8]) -> Result<Option<u64>> {
-        if let Some(rank) = self.found.rank(key) {
+        if let Some(rank) = self.beside.found.rank(key) {
             return Ok(Some(rank));
         }
         let (rank, is_found) = self.search(key)?;
         if is_found {
-            self.found.keep(key, rank);
+            self.beside.found.keep(key, rank);
         }
         Ok(is_found.then_some(rank))
     }
@@ -59,7 +59,7 @@ impl Dictionary {
                 Ok(order.is_gt())
             })
         })?;
-        let page = self.open_page(leaf.entry(at))?;
+        let page = self.open_page_of(&leaf, at)?;
         let (within, is_found) = search
             .in_page(self, &page, key)
             .map_err(|fault| self.error(page.block, fault))?;

@@ -165,6 +165,12 @@ impl FileIndex {
         self.file.is_cold()
     }
 
+    /// Whether what was not touched yet is far away, and some was touched lately.
+    #[inline]
+    pub(super) fn is_far(&self) -> bool {
+        self.file.is_far()
+    }
+
     /// Asks the disk for the blocks of vectors, from the first up to the second number of each pair, and does not wait.
     pub(super) fn will_read(&self, vectors: impl Iterator<Item = (usize, usize)>) {
         let mut blocks = Vec::new();

@@ -53,6 +53,9 @@ impl FileCursor {
             let end = self.boundary(prefix, Side::After)?;
             return Ok(RowRange::new(0, end));
         };
+        if self.index.is_far() {
+            self.will_find_ends(vector, prefix)?;
+        }
         let slot = load(&self.index, &mut self.slots, &mut self.recent, vector)?;
         let rows = slot.equal_range(&self.index, prefix)?;
         let goes_on =
@@ -83,6 +86,15 @@ impl FileCursor {
             vectors.push((start, last.min(start + VECTORS_AHEAD_MAX)));
         }
         self.index.will_read(vectors.into_iter());
+        Ok(())
+    }
+
+    /// Asks for both ends of a range of rows of which the first vector is known, without waiting: else the second one is asked for after the first has come.
+    fn will_find_ends(&self, first: usize, prefix: &Prefix) -> Result<()> {
+        let behind = self.gallop_fences(first, prefix, Side::After)?;
+        let last = behind.saturating_sub(1).max(first);
+        let ends = [(first, first + 1), (last, last + 1)];
+        self.index.will_read(ends.into_iter());
         Ok(())
     }
 

@@ -40,6 +40,9 @@ struct Source {
     damages: bool,
     is_lost: bool,
     there: Mutex<BTreeSet<usize>>,
+    announced: Mutex<BTreeSet<usize>>,
+    /// Pieces that somebody had to wait for without having asked for them before.
+    surprises: AtomicUsize,
     refetched: AtomicUsize,
 }
 
@@ -68,6 +71,9 @@ impl ByteSource for Source {
         let mut there = self.there.lock();
         for number in Self::pieces(&range) {
             if there.insert(number) {
+                if !self.announced.lock().contains(&number) {
+                    self.surprises.fetch_add(1, Ordering::Relaxed);
+                }
                 self.copy(self.piece(number), self.damages);
             }
         }
@@ -76,6 +82,7 @@ impl ByteSource for Source {
 
     fn will_need(&self, range: Range<usize>) {
         assert!(range.start < range.end && range.end <= self.origin.len());
+        self.announced.lock().extend(Self::pieces(&range));
     }
 
     fn refetch(&self, range: Range<usize>) -> Result<bool> {
@@ -102,6 +109,8 @@ impl FileSystem for Fetching {
             damages: self.damages,
             is_lost: self.is_lost,
             there: Mutex::default(),
+            announced: Mutex::default(),
+            surprises: AtomicUsize::new(0),
             refetched: AtomicUsize::new(0),
         });
         self.sources.lock().push(Arc::clone(&source));
@@ -172,6 +181,89 @@ fn damage_here_is_fetched_anew_and_damage_there_is_told() {
         matches!(database, Err(Error::Corrupt { .. })),
         "{database:?}"
     );
+}
+
+/// Many terms, of several chapters of the dictionary; their file is the one of these that is longest, and much longer than what is read of its end
+/// when it is opened.
+fn open_terms() -> (tempfile::TempDir, Arc<Fetching>, Database) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let word = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let words = |n| [n, word(n), word(word(n)), word(word(word(n)))];
+    let name = |n: u64| words(n + 1).map(|word| format!("{word:016x}")).concat();
+    let quads: Vec<SmallQuad> = (0..20_000).map(|n| quad(&name(n))).collect();
+    build_small(&path, &quads).unwrap();
+    let files = Arc::new(Fetching::default());
+    let database = Database::open_with(Arc::clone(&files) as Arc<dyn FileSystem>, path);
+    (directory, files, database.unwrap())
+}
+
+impl Fetching {
+    /// The longest of the files that were opened last.
+    fn longest(&self) -> Arc<Source> {
+        let sources = self.sources.lock();
+        let longest = sources.iter().max_by_key(|source| source.origin.len());
+        Arc::clone(longest.unwrap())
+    }
+}
+
+#[test]
+fn keys_are_searched_and_read_in_pages_that_were_all_asked_for_before() {
+    let (_directory, files, database) = open_terms();
+    let snapshot = database.snapshot();
+    let (dictionary, terms) = (snapshot.dictionary(), files.longest());
+    let before = terms.surprises.load(Ordering::Relaxed);
+    let count = dictionary.len();
+    let mut keys = Vec::new();
+    for place in 1..6 {
+        let mut key = Vec::new();
+        dictionary.key(count / 10 * place, &mut key).unwrap();
+        keys.push(key);
+    }
+    assert_eq!(terms.surprises.load(Ordering::Relaxed), before);
+    drop((snapshot, database));
+
+    let (_directory, files, database) = open_terms();
+    let snapshot = database.snapshot();
+    let (dictionary, terms) = (snapshot.dictionary(), files.longest());
+    let there = || terms.there.lock().len();
+    let opened = there();
+    let wanted: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+    dictionary.will_find(&wanted).unwrap();
+    let announced = terms.announced.lock().clone();
+    for (key, place) in wanted.iter().zip(1..) {
+        assert_eq!(dictionary.find(key).unwrap(), Some(count / 10 * place));
+    }
+    assert!(there() > opened);
+    assert!(terms.there.lock().is_subset(&announced));
+}
+
+#[test]
+fn terms_that_were_read_are_known_when_the_files_are_opened_anew() {
+    let (_directory, files, database) = open_terms();
+    let of = |snapshot: &crate::Snapshot| {
+        let mut keys = Vec::new();
+        let ranks = [5000, 3, 3, 4000];
+        let found = |place, key: &[u8]| keys.push((place, key.to_vec()));
+        snapshot.dictionary().keys(&ranks, found).unwrap();
+        let mut one = Vec::new();
+        snapshot.dictionary().key(4001, &mut one).unwrap();
+        (keys, one)
+    };
+    let before = of(&database.snapshot());
+    assert!(before.0.iter().map(|(place, _)| place).eq(&[0, 1, 2, 3]));
+    assert_eq!(before.0[1].1, before.0[2].1);
+    files.sources.lock().clear();
+    files.wants_reopening.store(true, Ordering::Relaxed);
+    database.refresh().unwrap();
+    let (terms, snapshot) = (files.longest(), database.snapshot());
+    let opened = terms.there.lock().len();
+    assert_eq!(of(&snapshot), before);
+    assert_eq!(terms.there.lock().len(), opened);
+    // What was not read is.
+    let mut other = Vec::new();
+    snapshot.dictionary().key(6000, &mut other).unwrap();
+    assert!(terms.there.lock().len() > opened);
 }
 
 #[test]
