@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A cluster of three servers on this machine under faults, and clients whose histories are judged.
 
-  cluster_faults.py ORRERY DIR [--faults 60] [--seed S] [--clients 6] [--pause 0.06]
+  cluster_faults.py ORRERY DIR [--faults 60] [--seed S] [--clients 6] [--pause 0.03] [--only FAULT ...]
   cluster_faults.py --judge DIR          judges the history of a run once more
   cluster_faults.py --self-test          histories that are wrong, which the checkers have to find
 
@@ -62,16 +62,17 @@ def run(arguments):
     cluster = Cluster(arguments.orrery, arguments.directory, network)
     if not cluster.clock_library:
         tell("clocks do not jump: there is no C compiler (cc) for the library that lets them")
-    nemesis = Nemesis(cluster, network, random.Random(seed), tell)
     keys = Keys("r", 4), Keys("l", 5)
-    clients = [Client(number, seed, cluster.server_ports, history, *keys, arguments.pause) for number in range(arguments.clients)]
+    clients = [Client(number, seed, cluster.server_ports, history, *keys, arguments.pause) for number in range(arguments.clients + 1)]
+    nemesis = Nemesis(cluster, network, clients.pop(), random.Random(seed), tell)
+    tell(", ".join(arguments.only) if arguments.only else "all kinds of faults")
     wrong, finals, begun = [], {}, time.monotonic()
     try:
         until(lambda: write_at_all(cluster, history), "the first changes", HEAL_TIME_S)
         for client in clients:
             client.start()
         for _ in range(arguments.faults):
-            nemesis.one()
+            nemesis.one(arguments.only)
         try:
             cluster.look_after()
             healed = time.monotonic()
@@ -135,7 +136,7 @@ def judge(ops, finals):
         found, txns = lists.check(ops, final)
         wrong += found
     tell("%d operations: %d done, %d refused, %d unknown" % (len(ops), outcomes[OK], outcomes[REFUSED], outcomes[UNKNOWN]))
-    tell("%d registers with %d operations linearizable, %d transactions of %d lists without cycles, %d answers at their commits, states of %d nodes: %s"
+    tell("judged: %d registers with %d operations, %d transactions of %d lists, %d answers by their commits, the states of %d nodes: %s"
          % (keys, of_registers, txns, len(final or ()), answers, len(states), "nothing wrong" if not wrong else "%d things wrong" % len(wrong)))
     return wrong
 
@@ -175,7 +176,8 @@ def main():
     parser.add_argument("--faults", type=int, default=60)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--clients", type=int, default=6)
-    parser.add_argument("--pause", type=float, default=0.06, help="seconds that a client waits between requests, in the mean")
+    parser.add_argument("--pause", type=float, default=0.03, help="seconds that a client waits between requests, in the mean")
+    parser.add_argument("--only", nargs="+", metavar="FAULT", help="kinds of faults, such as ask-cut-off-leader")
     parser.add_argument("--judge", metavar="DIR")
     parser.add_argument("--self-test", action="store_true")
     arguments = parser.parse_args()

@@ -121,16 +121,20 @@ class Client(threading.Thread):
 
     def run(self):
         acts, parts = zip(*self.acts)
+        reads = (self.read, self.read_lists)
         try:
             while not self.is_over:
-                self.random.choices(acts, parts)[0]()
+                (self.random.choice(reads) if self.history.is_quiet else self.random.choices(acts, parts)[0])()
                 time.sleep(self.random.uniform(0, 2 * self.pause_s))
         except Exception as error:  # noqa: BLE001 - told at the end, and then the run has failed
             self.failure = repr(error)
             raise
 
     def begin(self, kind, **rest):
-        return self.history.begin(self.number, kind, self.random.choice(NODES), **rest)
+        return self.history.begin(self.number, kind, self.some_node(), **rest)
+
+    def some_node(self):
+        return self.random.choice([node for node in NODES if node != self.history.spared])
 
     def fresh(self, op):
         """Names the newest commit that anybody knows."""
@@ -169,17 +173,22 @@ class Client(threading.Thread):
 
     def cas(self):
         key = self.registers.some(self.random, 1)[0]
-        expected = self.registers.recent.get(key)
-        if expected is None:
-            return self.write()
-        value = self.registers.next_value(key)
-        op = self.begin("cas", key=key, value=value, expected=expected)
+        if self.registers.recent.get(key) is None:
+            self.write()
+        else:
+            self.cas_at(self.some_node(), key)
+
+    def cas_at(self, node, key):
+        """Gives what came of it."""
+        value, expected = self.registers.next_value(key), self.registers.recent[key]
+        op = self.history.begin(self.number, "cas", node, key=key, value=value, expected=expected)
         text = "DELETE { <http://e/%s> %s %d } INSERT { <http://e/%s> %s %d } WHERE { <http://e/%s> %s %d }" % (key, VALUE, expected, key, VALUE, value, key, VALUE, expected)
         answer = self.caller.send(op.node, update=text)
         op.swapped = answer.outcome == OK and '"added":1' in answer.body
         self.end(op, answer)
         if op.swapped:
             self.registers.recent[key] = value
+        return op.outcome
 
     def read(self):
         key = self.registers.some(self.random, 1)[0]
@@ -237,7 +246,7 @@ class Client(threading.Thread):
         self.history.saw(answer.commit)
         headers = {"If-Match": '"%d"' % answer.commit}
         # At another node: what is read here is changed there.
-        self.end(op, self.caller.send(self.random.choice(NODES), update=" ;\n".join(append_text(*append) for append in op.appends), headers=headers))
+        self.end(op, self.caller.send(self.some_node(), update=" ;\n".join(append_text(*append) for append in op.appends), headers=headers))
 
     def refused(self):
         """A change on a condition that is not so."""

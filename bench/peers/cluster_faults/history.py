@@ -45,6 +45,8 @@ class History:
 
     def __init__(self):
         self.ops, self.newest, self.lock = [], 0, threading.Lock()
+        # What the nemesis asks of clients for a while: to read only, and to ask all nodes but one.
+        self.is_quiet, self.spared = False, None
 
     def begin(self, client, kind, node, **rest):
         op = Op(client, kind, time.monotonic(), node, **rest)

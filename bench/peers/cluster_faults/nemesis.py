@@ -1,13 +1,19 @@
 """Faults, one after the other, at times two at once: chosen by a seed, each ended before the next."""
 import time
 
+from .history import OK
 from .nodes import NODES
 from .proxy import DEAF, DROPPED, STALLED
 
 
+def name_of(fault):
+    return fault.__name__.replace("_", "-")
+
+
 class Nemesis:
-    def __init__(self, cluster, network, random, tell):
-        self.cluster, self.network, self.random, self.tell = cluster, network, random, tell
+    def __init__(self, cluster, network, client, random, tell):
+        """`client` asks where a fault wants it asked; it is no thread."""
+        self.cluster, self.network, self.client, self.random, self.tell = cluster, network, client, random, tell
         self.counts = {}
         self.begun = time.monotonic()
         # What, how often (in parts of the sum).
@@ -15,19 +21,20 @@ class Nemesis:
             (self.kill_leader, 4), (self.kill_follower, 3), (self.kill_all, 1),
             (self.pause_leader, 4), (self.pause_follower, 2), (self.pause_all, 1),
             (self.cut_off_leader, 4), (self.cut_off_follower, 2), (self.cut_pair, 2), (self.cut_one_way, 3), (self.lose_answers, 3), (self.reset_connections, 1),
-            (self.kill_paused_leader, 1), (self.pause_leader_and_kill_follower, 2), (self.cut_off_leader_and_pause_it, 2),
+            (self.ask_cut_off_leader, 3), (self.kill_paused_leader, 1), (self.pause_leader_and_kill_follower, 2), (self.cut_off_leader_and_pause_it, 2),
         ]
         if cluster.clock_library:
             self.faults += [(self.clock_of_leader, 3), (self.clock_of_follower, 1)]
 
-    def one(self):
-        """A fault, from its begin to its end; how many were made."""
+    def one(self, only=None):
+        """A fault, from its begin to its end; of some kinds only, if so asked."""
         self.cluster.look_after()
         leader = self.cluster.leader() or self.random.choice(NODES)
         follower = self.random.choice([node for node in NODES if node != leader])
-        fault = self.random.choices([fault for fault, _ in self.faults], [parts for _, parts in self.faults])[0]
+        faults = [(fault, parts) for fault, parts in self.faults if not only or name_of(fault) in only]
+        fault = self.random.choices(*zip(*faults))[0]
         detail = fault(leader, follower)
-        name = fault.__name__.replace("_", "-")
+        name = name_of(fault)
         self.counts[name] = self.counts.get(name, 0) + 1
         self.tell("%7.1f s  %s %s" % (time.monotonic() - self.begun, name, detail))
         self.wait(0.2, 2.0)
@@ -135,6 +142,25 @@ class Nemesis:
         waited = self.wait(0.2, 2.0)
         self.network.heal()
         return "%d, which went on %s before it was heard" % (leader, waited)
+
+    def ask_cut_off_leader(self, leader, follower):
+        """It is cut off while nothing of its own waits to be committed, so it could answer. What it is asked to swap are values that came after that: it must not say that they are not there."""
+        history, registers = self.client.history, self.client.registers
+        history.is_quiet = True
+        time.sleep(0.5)
+        self.network.set(self.around(leader), self.random.choice((STALLED, DROPPED)))
+        registers.recent.clear()
+        history.spared, history.is_quiet = leader, False
+        self.wait(3.0, 6.0)
+        asked = 0
+        for key in registers.some(self.random, 3):
+            if key in registers.recent:
+                asked += 1
+                if self.client.cas_at(leader, key) != OK:
+                    break
+        history.spared = None
+        self.network.heal()
+        return "%d, asked %d times" % (leader, asked)
 
     # Clocks.
 

@@ -234,6 +234,19 @@ impl Inner {
         })
     }
 
+    /// Asks the store whether the turn with a number is still the last one.
+    pub(crate) fn confirm_turn(&self, epoch: u64, path: &Path) -> Result<()> {
+        let refreshed = self.refresh();
+        refreshed.map_err(|error| error.at(path, "confirm"))?;
+        match self.catalog() {
+            Some(catalog) if catalog.epoch == epoch => Ok(()),
+            _ => Err(Error::WritingStopped {
+                path: path.to_path_buf(),
+                what: TAKEN_OVER.to_owned(),
+            }),
+        }
+    }
+
     pub(crate) fn is_turn(&self, turn: &Arc<Turn>) -> bool {
         let now = self.turn.lock();
         now.as_ref().is_some_and(|now| Arc::ptr_eq(now, turn))

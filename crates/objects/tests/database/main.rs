@@ -155,6 +155,34 @@ fn a_writer_that_was_taken_for_dead_commits_nothing_more() {
 }
 
 #[test]
+fn a_writer_that_was_taken_for_dead_does_not_say_that_there_was_nothing_to_change() {
+    let site = site_with(0..1);
+    let (first, second) = (site.machine(), site.machine_with(impatient()));
+    let old = first.writer();
+    assert_eq!(commit(&old, 1..2).unwrap(), 2);
+    // What is there already makes no commit.
+    assert_eq!(commit(&old, 1..2).unwrap(), 2);
+    // Where nobody answers, nobody knows whether there is nothing to change.
+    first.faults.set_down(true);
+    let unknown = commit(&old, 1..2);
+    assert!(unknown.is_err() && !is_stopped(&unknown), "{unknown:?}");
+    first.faults.heal();
+    assert_eq!(commit(&old, 1..2).unwrap(), 2);
+    // Its store's clock has to go on.
+    std::thread::sleep(Duration::from_millis(2));
+    let new = second.writer();
+    // It could be that the new one has deleted this.
+    let late = commit(&old, 1..2);
+    assert!(is_stopped(&late), "{late:?}");
+    assert!(is_stopped(&old.check()));
+    assert_eq!(commit(&new, 1..2).unwrap(), 2);
+    assert_eq!(commit(&new, 2..3).unwrap(), 3);
+    drop(old);
+    drop(new);
+    assert_eq!(site.content(), set(0..3));
+}
+
+#[test]
 fn a_manifest_that_comes_after_another_writer_has_taken_over_is_refused() {
     let site = site_with(0..3);
     let (first, second) = (site.machine(), site.machine_with(impatient()));
