@@ -18,16 +18,14 @@ CHUNK = 1 << 16
 
 def owner(port, own_port, pids):
     """Whose process has the connection from `port` to `own_port` of this machine."""
-    wanted = ":%04X" % port, ":%04X" % own_port
-    inode = None
-    with open("/proc/net/tcp") as table:
-        for line in table:
-            fields = line.split()
-            if fields[1].endswith(wanted[0]) and fields[2].endswith(wanted[1]):
-                inode = fields[9]
-    if inode is None:
+    with open("/proc/net/tcp", "rb") as file:
+        table = file.read()
+    # Searched as bytes: it has thousands of lines of connections that have ended, and every new one waits for this.
+    begin = table.find(b" 0100007F:%04X 0100007F:%04X " % (port, own_port))
+    if begin < 0:
         return None
-    for node, pid in pids.items():
+    inode = table[begin:table.index(b"\n", begin)].split()[8].decode()
+    for node, pid in list(pids.items()):
         try:
             for name in os.listdir("/proc/%d/fd" % pid):
                 try:

@@ -241,6 +241,30 @@ fn a_sync_that_reaches_the_store_before_the_fence_counts_and_one_after_it_does_n
 }
 
 #[test]
+fn of_two_that_take_over_at_once_the_later_one_has_the_turn() {
+    let site = site_with(0..3);
+    let patient = Timing {
+        request: Duration::from_secs(20),
+        ..impatient()
+    };
+    let (first, second) = (site.machine_with(patient), site.machine_with(impatient()));
+    first.faults.hold("log/");
+    std::thread::scope(|scope| {
+        let slow = scope.spawn(|| first.try_writer());
+        until("its fence is on its way", || first.faults.holds() > 0);
+        // Its store's clock has to go on.
+        std::thread::sleep(Duration::from_millis(2));
+        let fast = second.writer();
+        commit(&fast, 3..4).unwrap();
+        first.faults.let_go();
+        let slow = slow.join().unwrap();
+        assert!(slow.is_err(), "{slow:?}");
+        commit(&fast, 4..5).unwrap();
+    });
+    assert_eq!(site.content(), set(0..5));
+}
+
+#[test]
 fn puts_whose_answers_are_lost_are_known_again() {
     let site = site_with(0..1);
     let machine = site.machine();
