@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster
+.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster cluster-faults
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -25,6 +25,7 @@ help:
 	@echo 'make compare-duckdb   TPC-H on both, side by side; writes docs/performance.md'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make test-cluster   10,000 schedules of crashes, partitions and lost messages against a simulated quorum (SCHEDULES=, SEED=)'
+	@echo 'make cluster-faults   three servers of a cluster under FAULTS=100 kills, pauses, cuts and jumps of clocks; histories of their clients judged (SEED=)'
 	@echo 'make soak    64 clients of every kind for SECONDS=60, every answer checked; 16 with heavy queries, within MEMORY=1G; updates, loads and compactions'
 	@echo 'make fuzz     libFuzzer on each target for MINUTES=1, with the executions of each (TARGETS="turtle log")'
 	@echo 'make syntax-oracle  1,000,000 damaged texts: our parser against an independent one (TEXTS=, SEED=)'
@@ -62,6 +63,14 @@ quick: setup
 
 test-cluster: setup
 	QUORUM_SCHEDULES=$(or $(SCHEDULES),10000) QUORUM_FIRST_SEED=$(or $(SEED),1) cargo test --release $(LIGHTLY) -p orrery-quorum --features simulation --lib -- --nocapture simulation
+
+# The directory is kept if anything is wrong.
+FAULTS_DIRECTORY := $(CARGO_TARGET_DIR)/cluster-faults
+cluster-faults: build
+	python3 bench/peers/cluster_faults.py --self-test
+	rm -rf $(FAULTS_DIRECTORY)
+	python3 bench/peers/cluster_faults.py $(ORRERY) $(FAULTS_DIRECTORY) --faults $(or $(FAULTS),100) $(if $(SEED),--seed $(SEED))
+	rm -rf $(FAULTS_DIRECTORY)
 
 lint: setup structure
 	cargo fmt --all --check

@@ -537,10 +537,12 @@ impl FileSystem for ObjectFileSystem {
         let turn = turn.map_err(|error| error.at(path, "lock"))?;
         let store = &self.inner.store;
         let every = store.timing.garbage_every;
+        let epoch = turn.epoch;
         let collecting = background::collect_in_turn(Arc::downgrade(&self.inner), turn, every);
         store.runtime.spawn(collecting);
         Ok(Box::new(ObjectLock {
             path: path.to_path_buf(),
+            epoch,
             lease,
             here,
         }))

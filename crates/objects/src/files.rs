@@ -183,6 +183,7 @@ impl Drop for LockedHere {
 #[derive(Debug)]
 pub(crate) struct ObjectLock {
     pub(crate) path: PathBuf,
+    pub(crate) epoch: u64,
     // Given back in this order, after the turn has ended.
     pub(crate) lease: Lease,
     pub(crate) here: LockedHere,
@@ -196,6 +197,11 @@ impl FileLock for ObjectLock {
     fn sync(&self) -> Result<()> {
         let put = self.lease.put();
         put.map_err(|error| error.at(&self.path, "sync"))
+    }
+
+    /// The lease decides nothing; whoever takes over puts a catalog of the next turn before anything else.
+    fn confirm(&self) -> Result<()> {
+        self.here.0.confirm_turn(self.epoch, &self.path)
     }
 }
 

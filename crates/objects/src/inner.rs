@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::cache::Cache;
 use crate::catalog::{CATALOG, Catalog, FileRef, Known, NotPut};
-use crate::error::Asked;
+use crate::error::{Asked, ObjectError};
 use crate::garbage::{GarbageNotes, now_us};
 use crate::lease;
 use crate::log::LogImage;
@@ -234,6 +234,19 @@ impl Inner {
         })
     }
 
+    /// Asks the store whether the turn with a number is still the last one.
+    pub(crate) fn confirm_turn(&self, epoch: u64, path: &Path) -> Result<()> {
+        let refreshed = self.refresh();
+        refreshed.map_err(|error| error.at(path, "confirm"))?;
+        match self.catalog() {
+            Some(catalog) if catalog.epoch == epoch => Ok(()),
+            _ => Err(Error::WritingStopped {
+                path: path.to_path_buf(),
+                what: TAKEN_OVER.to_owned(),
+            }),
+        }
+    }
+
     pub(crate) fn is_turn(&self, turn: &Arc<Turn>) -> bool {
         let now = self.turn.lock();
         now.as_ref().is_some_and(|now| Arc::ptr_eq(now, turn))
@@ -267,12 +280,25 @@ impl Inner {
             view.end_turn();
             view.known = Some(known);
         }
-        if let Err(error) = self.fence_logs(&logs, turn.epoch) {
+        // The fences are in logs that were named before them; a later turn may have given these up, and then they keep nobody out.
+        let fenced = self.fence_logs(&logs, turn.epoch);
+        if let Err(error) = fenced.and_then(|()| self.is_last_turn(turn.epoch)) {
             self.end_turn();
             return Err(error);
         }
         *self.turn.lock() = Some(Arc::clone(&turn));
         Ok(turn)
+    }
+
+    /// Fails if another turn has begun after the one with a number.
+    fn is_last_turn(&self, epoch: u64) -> Asked<()> {
+        self.refresh()?;
+        match self.catalog() {
+            Some(catalog) if catalog.epoch == epoch => Ok(()),
+            _ => Err(ObjectError::Task {
+                what: TAKEN_OVER.to_owned(),
+            }),
+        }
     }
 
     fn fence_logs(&self, logs: &[String], epoch: u64) -> Asked<()> {

@@ -227,22 +227,33 @@ impl LogImage {
     }
 
     /// Puts a fence behind all objects, so that nobody of an earlier turn can add one. When it returns, it is known how many there are.
+    ///
+    /// All objects before it are read first, which who goes on with the log needs anyway: where one is of a later turn, this one is over, and a fence behind it would make
+    /// of the log what nobody can read.
     pub(crate) fn fence(&self, epoch: u64) -> Asked<()> {
         let _asking = self.asking.lock();
         let applied = self.state.lock().applied;
         let mut number = self.listed_end()?.max(applied);
+        self.read_between(applied, number)?;
         let fence = LogObject {
             epoch,
             content: LogContent::Fence,
         };
         for _ in 0..FENCE_TRIES_MAX {
+            if self.state.lock().epoch > epoch {
+                return Err(ObjectError::Task {
+                    what: "another process has taken over the writing of the database meanwhile"
+                        .to_owned(),
+                });
+            }
             if self.put(number, &fence.to_bytes())? {
                 let mut state = self.state.lock();
                 (state.end, state.turn) = (Some(number + 1), epoch);
                 state.is_listed = true;
                 return Ok(());
             }
-            // The writer before was faster: what it put counts.
+            // The writer before was faster: what it put counts. Or one that comes later was.
+            self.read_between(number, number + 1)?;
             number += 1;
         }
         let what = "another writer goes on adding to the log";

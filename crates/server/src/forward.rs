@@ -41,6 +41,10 @@ const OF_CONNECTION: [HeaderName; 7] = [
 /// How long an answer waits for its commit to come here.
 const OWN_COMMIT_WAIT: Duration = Duration::from_secs(2);
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
+/// How often it is looked whether the one that was asked still writes, and how often another has to be found in its place before nobody waits for it any more: it may be
+/// a machine that hangs, whose connections never end.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOKS_MAX: u32 = 4;
 /// So much of a body is held, in case it has to be sent twice.
 const HELD_BYTES_MAX: usize = 1 << 20;
 
@@ -146,7 +150,23 @@ impl Forward {
             .request(parts.method.clone(), url(address, &parts.uri))
             .headers(headers)
             .body(body);
-        let answer = request.send().await.map_err(failed)?;
+        let mut sent = std::pin::pin!(request.send());
+        let mut looks = 0;
+        let answer = loop {
+            if let Ok(answer) = tokio::time::timeout(LOOK_EVERY, sent.as_mut()).await {
+                break answer.map_err(failed)?;
+            }
+            looks = match self.seat.address() {
+                Some(now) if now == address => 0,
+                _ => looks + 1,
+            };
+            if looks >= LOOKS_MAX {
+                return Err(ServerError::WriterAway {
+                    address: address.to_owned(),
+                    reason: "it does not write any more, and has not answered".to_owned(),
+                });
+            }
+        };
         if let Some(commit) = commit_of(answer.headers()) {
             // That it is not here in time does the change no harm.
             let here = self.freshness.wait_for(commit);

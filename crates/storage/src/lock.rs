@@ -86,6 +86,11 @@ impl WriterLock {
         &self.directory
     }
 
+    /// Fails if somebody else may have written since, see [`FileLock::confirm`].
+    pub(crate) fn confirm(&self) -> Result<()> {
+        self.lock.confirm()
+    }
+
     /// Notes that the log was closed and is on the disk. Call it last, for nothing may be written after it.
     pub(crate) fn note_closed(&self, closed: &ClosedLog) -> Result<()> {
         let ClosedLog {

@@ -155,6 +155,34 @@ fn a_writer_that_was_taken_for_dead_commits_nothing_more() {
 }
 
 #[test]
+fn a_writer_that_was_taken_for_dead_does_not_say_that_there_was_nothing_to_change() {
+    let site = site_with(0..1);
+    let (first, second) = (site.machine(), site.machine_with(impatient()));
+    let old = first.writer();
+    assert_eq!(commit(&old, 1..2).unwrap(), 2);
+    // What is there already makes no commit.
+    assert_eq!(commit(&old, 1..2).unwrap(), 2);
+    // Where nobody answers, nobody knows whether there is nothing to change.
+    first.faults.set_down(true);
+    let unknown = commit(&old, 1..2);
+    assert!(unknown.is_err() && !is_stopped(&unknown), "{unknown:?}");
+    first.faults.heal();
+    assert_eq!(commit(&old, 1..2).unwrap(), 2);
+    // Its store's clock has to go on.
+    std::thread::sleep(Duration::from_millis(2));
+    let new = second.writer();
+    // It could be that the new one has deleted this.
+    let late = commit(&old, 1..2);
+    assert!(is_stopped(&late), "{late:?}");
+    assert!(is_stopped(&old.check()));
+    assert_eq!(commit(&new, 1..2).unwrap(), 2);
+    assert_eq!(commit(&new, 2..3).unwrap(), 3);
+    drop(old);
+    drop(new);
+    assert_eq!(site.content(), set(0..3));
+}
+
+#[test]
 fn a_manifest_that_comes_after_another_writer_has_taken_over_is_refused() {
     let site = site_with(0..3);
     let (first, second) = (site.machine(), site.machine_with(impatient()));
@@ -210,6 +238,30 @@ fn a_sync_that_reaches_the_store_before_the_fence_counts_and_one_after_it_does_n
         drop((old, new));
         assert_eq!(site.content(), expected);
     }
+}
+
+#[test]
+fn of_two_that_take_over_at_once_the_later_one_has_the_turn() {
+    let site = site_with(0..3);
+    let patient = Timing {
+        request: Duration::from_secs(20),
+        ..impatient()
+    };
+    let (first, second) = (site.machine_with(patient), site.machine_with(impatient()));
+    first.faults.hold("log/");
+    std::thread::scope(|scope| {
+        let slow = scope.spawn(|| first.try_writer());
+        until("its fence is on its way", || first.faults.holds() > 0);
+        // Its store's clock has to go on.
+        std::thread::sleep(Duration::from_millis(2));
+        let fast = second.writer();
+        commit(&fast, 3..4).unwrap();
+        first.faults.let_go();
+        let slow = slow.join().unwrap();
+        assert!(slow.is_err(), "{slow:?}");
+        commit(&fast, 4..5).unwrap();
+    });
+    assert_eq!(site.content(), set(0..5));
 }
 
 #[test]

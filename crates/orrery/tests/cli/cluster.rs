@@ -1,9 +1,10 @@
 //! A cluster of real processes: three nodes hold the database, one of them writes it, and another goes on when that one is killed.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -75,7 +76,7 @@ impl Cluster {
 }
 
 fn listens(server: &Server) -> bool {
-    std::net::TcpStream::connect(&server.address).is_ok()
+    TcpStream::connect(&server.address).is_ok()
 }
 
 fn status(server: &Server) -> String {
@@ -170,6 +171,86 @@ fn three_nodes_hold_a_database_and_go_on_without_the_one_that_leads() {
             .iter()
             .any(|line| line.starts_with(&format!("node {gone}:")))
     );
+}
+
+/// Sends a change, and does not wait for the answer.
+fn begin_update(server: &Server, update: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let request = format!(
+        "POST /sparql HTTP/1.1\r\nHost: {}\r\nContent-Type: application/sparql-update\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{update}",
+        server.address,
+        update.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+/// Whether the change was acknowledged.
+fn is_acknowledged(mut stream: TcpStream) -> bool {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.starts_with("HTTP/1.1 200")
+}
+
+fn signal(server: &Server, name: &str) {
+    let id = server.process.id().to_string();
+    let sent = Command::new("kill").args([name, &id]).status().unwrap();
+    assert!(sent.success());
+}
+
+fn numbers(server: &Server) -> BTreeSet<usize> {
+    let answer = server.get(
+        "/sparql?query=SELECT%20%3Fo%20%7B%3Chttp%3A%2F%2Fe%2Fs%3E%20%3Chttp%3A%2F%2Fe%2Fp%3E%20%3Fo%7D",
+    );
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    body.lines()
+        .filter_map(|line| line.trim().parse().ok())
+        .collect()
+}
+
+#[test]
+fn a_leader_that_was_stopped_for_a_while_acknowledges_nothing_that_the_others_do_not_have() {
+    let cluster = Cluster::new();
+    let servers: Vec<Server> = (1..=3).map(|node| cluster.first(node)).collect();
+    wait_until("all serve", || servers.iter().all(listens));
+    insert_somehow(&servers, 0);
+    wait_until("all take changes", || {
+        servers.iter().all(|server| insert(server, 0).status == 200)
+    });
+    let led = leader(&servers[0]).unwrap() - 1;
+    let others: Vec<&Server> = (0..3)
+        .filter(|&at| at != led)
+        .map(|at| &servers[at])
+        .collect();
+
+    // Stopped, it answers nobody, but its connections stay. Another takes its place, which knows 7.
+    signal(&servers[led], "-STOP");
+    wait_until("another leads", || {
+        leader(others[0]).is_some_and(|node| node != led + 1)
+    });
+    // By what changes nothing: what still comes to the stopped one must not wait in its log, or the deletion below would wait behind it.
+    wait_until("another writes", || {
+        others.iter().all(|server| insert(server, 0).status == 200)
+    });
+    assert_eq!(insert(others[0], 7).status, 200);
+    // The first thing that it does when it goes on: there was no 7 when it was stopped, so in its own state there is nothing to delete.
+    let deletion = begin_update(&servers[led], "DELETE DATA { <http://e/s> <http://e/p> 7 }");
+    signal(&servers[led], "-CONT");
+    let is_deleted = is_acknowledged(deletion);
+    let insertion = begin_update(&servers[led], "INSERT DATA { <http://e/s> <http://e/p> 8 }");
+    let is_inserted = is_acknowledged(insertion);
+
+    wait_until("all take changes again", || {
+        servers.iter().all(|server| insert(server, 9).status == 200)
+    });
+    for server in &servers {
+        let found = numbers(server);
+        assert!(found.is_superset(&BTreeSet::from([0, 9])), "{found:?}");
+        assert!(!is_deleted || !found.contains(&7), "{found:?}");
+        assert!(!is_inserted || found.contains(&8), "{found:?}");
+        assert_eq!(found, numbers(&servers[0]));
+    }
 }
 
 #[test]

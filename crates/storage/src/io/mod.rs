@@ -148,6 +148,14 @@ pub trait FileLock: Debug + Send + Sync {
 
     /// Waits until the content is on the disk.
     fn sync(&self) -> Result<()>;
+
+    /// Fails if somebody else may have written since the lock was taken, with [`crate::Error::WritingStopped`] if somebody has.
+    ///
+    /// Locks of the operating system are held until they are dropped. Where another may take a lock away, what its holder knew when it called this was the newest state only
+    /// if this succeeds.
+    fn confirm(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What stands at a path.

@@ -2,6 +2,7 @@
 
 use super::options::Durability;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::handle::Writer;
 use crate::Result;
@@ -21,6 +22,8 @@ pub struct PendingCommit {
     /// The log file with the record, and the position after it.
     pub(super) log: Arc<LogWriter>,
     pub(super) position: u64,
+    /// Where nothing was changed: when that was found. No record in the log tells that nobody else had written before it.
+    pub(super) unchanged: Option<Instant>,
 }
 
 impl PendingCommit {
@@ -47,10 +50,15 @@ impl PendingCommit {
     /// Returns the number when the commit is durable and visible to new readers; at once if it was made with
     /// [`Durability::Relaxed`].
     ///
+    /// Where nothing was changed, it makes sure that this was so in the newest state: a writer that another has followed meanwhile, and that does not know it yet, fails.
+    ///
     /// After an error nobody knows whether the commit will be there when the database is opened anew.
     pub fn wait(self) -> Result<u64> {
         if self.durability == Durability::Durable {
             self.log.wait(self.position)?;
+            if let Some(found) = self.unchanged {
+                self.writer.handle.shared.confirm(found)?;
+            }
             self.writer.handle.shared.publish(self.number);
         }
         Ok(self.number)

@@ -92,6 +92,7 @@ impl Database {
             worker: Worker::default(),
             maintenance: Mutex::new(()),
             table_compaction: Mutex::new(()),
+            confirmed: Mutex::new(None),
             lock,
         });
         let of_thread = Arc::clone(&shared);

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use orrery_term::TermId;
 use parking_lot::{Condvar, Mutex};
@@ -14,7 +15,7 @@ use crate::lock::{ClosedLog, WriterLock};
 use crate::log::{ClearedGraphs, LogRecord, LogWriter};
 use crate::snapshot::Snapshot;
 use crate::table::TableChange;
-use crate::{Database, Result};
+use crate::{Database, Error, Result};
 
 /// What the writer and its thread share.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(super) struct Shared {
     pub(super) maintenance: Mutex<()>,
     /// Only one table at a time is written anew beside writers.
     pub(super) table_compaction: Mutex<()>,
+    /// When it was last asked whether anybody else has written, and nobody had.
+    pub(super) confirmed: Mutex<Option<Instant>>,
     /// The last to go, so that nobody else writes before.
     pub(super) lock: WriterLock,
 }
@@ -86,6 +89,25 @@ impl Shared {
             position: log.end(),
             commit,
         })
+    }
+
+    /// Fails if somebody else may have written before a moment, in which case what was read then need not have been the newest state. One question to the lock serves all
+    /// moments before it.
+    pub(super) fn confirm(&self, moment: Instant) -> Result<()> {
+        let mut confirmed = self.confirmed.lock();
+        if confirmed.is_some_and(|asked| asked >= moment) {
+            return Ok(());
+        }
+        let asked = Instant::now();
+        match self.lock.confirm() {
+            Ok(()) => *confirmed = Some(asked),
+            Err(error @ Error::WritingStopped { .. }) => {
+                let log = Arc::clone(&self.state.lock().log);
+                return Err(log.stop(&error));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     /// Makes visible what may be when the commits up to a number are on the disk: these, and the relaxed ones that follow them

@@ -9,6 +9,7 @@
 //! state to which further changes are relative. The log gets one record that names the graphs.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use orrery_term::{
     LanguageTags, Literal, LiteralKind, Prefixes, Term, TermId, TermKind, inline, write_key,
@@ -375,6 +376,7 @@ impl Transaction {
             durability: options.durability,
             log,
             position,
+            unchanged: None,
         })
     }
 
@@ -398,7 +400,7 @@ impl Transaction {
         Error::invalid_input(self.start.directory(), what)
     }
 
-    /// Done when the commits before are, for the transaction has seen them.
+    /// Done when the commits before are, for the transaction has seen them, and nobody else has written.
     fn nothing_to_commit(&self, durability: Durability) -> PendingCommit {
         let log = Arc::clone(&self.writer.handle.shared.state.lock().log);
         PendingCommit {
@@ -409,6 +411,7 @@ impl Transaction {
             durability,
             position: log.end(),
             log,
+            unchanged: Some(Instant::now()),
         }
     }
 
