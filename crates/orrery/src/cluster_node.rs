@@ -207,7 +207,9 @@ impl Network for WorkNetwork {
                 CallError::Handler { message, .. } => NetworkError::Said(message),
                 other => lost(other.to_string()),
             };
-            let to = member.parse().map_err(|_| lost("it has no number".to_owned()))?;
+            let to = member
+                .parse()
+                .map_err(|_| lost("it has no number".to_owned()))?;
             let answer = node.call(to, WORK, request, CALL_SILENCE).await;
             let answer = answer.map_err(failed)?;
             let lost = move |error: CallError| match error {

@@ -89,7 +89,7 @@ pub use endpoints::EndpointOptions;
 pub use metrics::MetricsToken;
 pub use nodes::Cluster;
 pub use oidc::{OidcError, OidcOptions, UserClaim};
-pub use options::{ClientTimes, HttpOptions, PORT_DEFAULT, ServerOptions};
+pub use options::{ClientTimes, DIVIDE_FROM, HttpOptions, PORT_DEFAULT, ServerOptions};
 pub use proxies::{NotANetwork, TrustedProxies};
 pub use query_log::{QUERY_LOG_BYTES_MIN, QueryLogOptions};
 pub use router::{Writing, router};

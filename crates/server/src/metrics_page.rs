@@ -14,7 +14,7 @@
 use crate::edge;
 use crate::errors::ServerError;
 use crate::metrics::{
-    Listens, Metrics, ObjectFigures, Page, ProcessFigures, Refusal, SpentLimit, Type,
+    Listens, Metrics, ObjectFigures, Page, ProcessFigures, Refusal, SpentLimit, Type, write_divided,
 };
 use crate::state::ServerState;
 use crate::traces::Tracer;
@@ -73,6 +73,9 @@ fn page(state: &ServerState) -> String {
     )
     .sample(&version, 1);
     ObjectFigures::read(state.metrics.objects()).write(&mut page);
+    let processes = state.engine.runtime().processes();
+    let divided = processes.map(|processes| processes.figures());
+    write_divided(&divided.unwrap_or_default(), &mut page);
     ProcessFigures::read().write(&mut page);
     page.into_text()
 }

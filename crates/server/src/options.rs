@@ -200,7 +200,12 @@ pub struct HttpOptions {
     pub otlp: Option<OtlpOptions>,
     /// The cluster that the server is a node of, if it is one of a cluster.
     pub cluster: Option<Arc<dyn Cluster>>,
+    /// From how many rows on a query is divided among its nodes.
+    pub divide_from: u64,
 }
+
+/// From how many rows on a query is divided, if nothing is said.
+pub const DIVIDE_FROM: u64 = orrery_workers::LEAST_ROWS as u64;
 
 impl Default for HttpOptions {
     fn default() -> Self {
@@ -225,6 +230,7 @@ impl Default for HttpOptions {
             metrics_token: None,
             otlp: None,
             cluster: None,
+            divide_from: DIVIDE_FROM,
         }
     }
 }

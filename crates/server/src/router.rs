@@ -58,7 +58,7 @@ use orrery_sparql::Engine;
 use orrery_sql::{Session, SessionOptions};
 use orrery_storage::Writer;
 use orrery_usage::Kind;
-use orrery_workers::{LEAST_ROWS, Workers};
+use orrery_workers::Workers;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -162,7 +162,7 @@ pub(crate) fn shared(
         });
     }
     if let Some(cluster) = &options.cluster {
-        let processes = Workers::new(cluster.network(), LEAST_ROWS);
+        let processes = Workers::new(cluster.network(), options.divide_from as f64);
         engine.divide_among(&processes, query_threads.handle().clone());
         cluster.work_for(processes).map_err(io::Error::other)?;
     }

@@ -199,7 +199,8 @@ fn snapshot(engine: &Engine, plan: &EncodedPlan) -> Result<Arc<Snapshot>> {
         std::thread::sleep(COMMIT_WAIT / 50);
     }
     // Whatever is wrong with it here, it is not with all others.
-    plan.snapshot(engine.database()).map_err(|error| lost(&error))
+    plan.snapshot(engine.database())
+        .map_err(|error| lost(&error))
 }
 
 fn lost(error: &CodecError) -> DataFusionError {

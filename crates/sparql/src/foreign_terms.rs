@@ -86,7 +86,11 @@ fn first_id(state: &[u8]) -> Option<u64> {
 /// Calls `f` with all ids of a column.
 fn for_each_id(column: &ArrayRef, ids: Ids, mut f: impl FnMut(u64)) {
     match ids {
-        Ids::Whole => column.as_primitive::<UInt64Type>().iter().flatten().for_each(f),
+        Ids::Whole => column
+            .as_primitive::<UInt64Type>()
+            .iter()
+            .flatten()
+            .for_each(f),
         Ids::AtTheBeginning => {
             let states = column.as_binary::<i64>().iter().flatten();
             states.filter_map(first_id).for_each(&mut f);
@@ -125,7 +129,10 @@ impl Outgoing for Writer {
         note.put_u32_le(length(new.len())?);
         let mut key = Vec::new();
         for bits in new {
-            let term = self.context.term(TermId::from_bits(bits)).map_err(external)?;
+            let term = self
+                .context
+                .term(TermId::from_bits(bits))
+                .map_err(external)?;
             key.clear();
             write_key(&term, &mut key);
             note.put_u64_le(bits);
@@ -164,18 +171,26 @@ impl Fields {
     fn take(&mut self, bytes: usize) -> Result<Bytes> {
         match bytes <= self.0.len() {
             true => Ok(self.0.split_to(bytes)),
-            false => Err(exec_datafusion_err!("a note of terms from another process ends too soon")),
+            false => Err(exec_datafusion_err!(
+                "a note of terms from another process ends too soon"
+            )),
         }
     }
 
     fn number(&mut self) -> Result<u32> {
         let bytes = self.take(4)?;
-        Ok(bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte)))
+        Ok(bytes
+            .iter()
+            .rev()
+            .fold(0, |number, byte| number << 8 | u32::from(*byte)))
     }
 
     fn id(&mut self) -> Result<u64> {
         let bytes = self.take(8)?;
-        Ok(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+        Ok(bytes
+            .iter()
+            .rev()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
     fn text(&mut self) -> Result<Bytes> {
@@ -192,7 +207,8 @@ impl Incoming for Reader {
         let mut fields = Fields(note.clone());
         for _ in 0..fields.number()? {
             let (bits, key) = (fields.id()?, fields.text()?);
-            let term = parse_key(&key).map_err(|error| DataFusionError::External(Box::new(error)))?;
+            let term =
+                parse_key(&key).map_err(|error| DataFusionError::External(Box::new(error)))?;
             let id = self.context.intern(&term).map_err(external)?;
             self.known.insert(bits, id.bits());
         }
@@ -242,7 +258,9 @@ impl Reader {
             return Ok(bits);
         }
         let known = self.known.get(&bits).copied();
-        known.ok_or_else(|| exec_datafusion_err!("a term came from another process without its text"))
+        known.ok_or_else(|| {
+            exec_datafusion_err!("a term came from another process without its text")
+        })
     }
 
     fn states(&self, states: &LargeBinaryArray) -> Result<LargeBinaryArray> {

@@ -52,7 +52,7 @@ pub use messages::AsTheyAre;
 pub use network::{Answer, Network, NetworkError};
 pub use owners::partitions_for;
 pub use run::{Query, WorkersExec};
-pub use worker::Workers;
+pub use worker::{Figures, Workers};
 
 type OfPlan<T> = fn(&Arc<dyn ExecutionPlan>) -> T;
 

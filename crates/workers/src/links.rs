@@ -14,6 +14,7 @@ use crate::cut::Stages;
 use crate::error::{Error, of_network};
 use crate::messages::{Receiver, Request};
 use crate::network::Network;
+use crate::worker::Workers;
 
 /// A partition of a stage at one worker.
 #[derive(Debug, Clone)]
@@ -37,6 +38,7 @@ pub(crate) struct Links {
     members: Vec<String>,
     shapes: Vec<Shape>,
     translation: Arc<dyn Translation>,
+    counts: Arc<Workers>,
     bytes: AtomicU64,
 }
 
@@ -51,7 +53,7 @@ impl fmt::Debug for Links {
 
 impl Links {
     pub(crate) fn new(
-        network: Arc<dyn Network>,
+        workers: &Arc<Workers>,
         query: String,
         members: Vec<String>,
         stages: &Stages,
@@ -62,7 +64,8 @@ impl Links {
             is_repartitioned: stage.division.is_some(),
         });
         Arc::new(Self {
-            network,
+            network: Arc::clone(workers.network()),
+            counts: Arc::clone(workers),
             query,
             members,
             shapes: shapes.collect(),
@@ -136,6 +139,8 @@ impl Links {
                     if !is_here {
                         let bytes = message.len() as u64;
                         links.bytes.fetch_add(bytes, Ordering::Relaxed);
+                        let all = &links.counts.counts().bytes;
+                        all.fetch_add(bytes, Ordering::Relaxed);
                     }
                     let batches = receiver.take(message)?;
                     let batches = stream::iter(batches.into_iter().map(Ok));

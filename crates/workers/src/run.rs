@@ -34,7 +34,7 @@ use crate::links::Links;
 use crate::messages::Request;
 use crate::network::{Answer, NetworkError};
 use crate::pick::count;
-use crate::worker::Workers;
+use crate::worker::{Counts, Workers};
 use crate::{Rules, Translation};
 
 /// How often a query is begun with workers.
@@ -197,14 +197,19 @@ async fn begun(
             _ => reset_plan_states(Arc::clone(&plan))?,
         };
         match attempted(&plan, &query, members, &context).await {
-            Ok(Some(rows)) => return Ok(rows),
+            Ok(Some(rows)) => {
+                Counts::one(&query.workers.counts().divided);
+                return Ok(rows);
+            }
             Ok(None) => break,
             Err(error) if Error::may_be_mended(&error) => {
+                Counts::one(&query.workers.counts().begun_anew);
                 tracing::warn!("a query begins anew: {}", error.find_root());
             }
             Err(error) => return Err(error),
         }
     }
+    Counts::one(&query.workers.counts().alone);
     let plan = reset_plan_states(plan)?;
     let plan = match count(&plan) {
         1 => plan,
@@ -244,7 +249,7 @@ async fn attempted(
     let answers = join_all(opening).await;
     let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
     let links = Links::new(
-        Arc::clone(query.workers.network()),
+        &query.workers,
         name.clone(),
         members.clone(),
         &stages,

@@ -305,7 +305,7 @@ impl Trial {
         found.sort_unstable();
         assert_eq!(found, expected);
         for workers in &self.workers {
-            assert_eq!(workers.open_queries(), 0, "all are closed");
+            assert_eq!(workers.figures().open, 0, "all are closed");
         }
         found.len()
     }
@@ -557,11 +557,11 @@ async fn a_query_that_is_given_up_is_closed_everywhere() {
     let trial = Trial::of(make, true);
     let mut rows = trial.divided().execute(0, Arc::default()).unwrap();
     rows.try_next().await.unwrap().unwrap();
-    assert_eq!(trial.workers[1].open_queries(), 1);
+    assert_eq!(trial.workers[1].figures().open, 1);
     drop(rows);
     for _ in 0..100 {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        if trial.workers.iter().all(|it| it.open_queries() == 0) {
+        if trial.workers.iter().all(|it| it.figures().open == 0) {
             return;
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,40 @@ pub struct Workers {
     open: Mutex<HashMap<String, Arc<OpenQuery>>>,
     lost: Mutex<HashMap<String, Instant>>,
     least_rows: f64,
+    counts: Counts,
+}
+
+/// What was divided since the process began.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) divided: AtomicU64,
+    pub(crate) begun_anew: AtomicU64,
+    pub(crate) alone: AtomicU64,
+    pub(crate) worked_for: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn one(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The same, to look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Queries that were asked here, and run by several processes.
+    pub divided: u64,
+    /// How often such a query began anew because a process was lost.
+    pub begun_anew: u64,
+    /// Queries that were to be divided, and were run here alone in the end.
+    pub alone: u64,
+    /// Queries of which this process ran parts, its own among them.
+    pub worked_for: u64,
+    /// Bytes of rows that came from other processes.
+    pub bytes: u64,
+    /// Queries of which parts are open here now.
+    pub open: u64,
 }
 
 impl fmt::Debug for Workers {
@@ -52,6 +87,7 @@ impl Workers {
             languages: Mutex::default(),
             open: Mutex::default(),
             lost: Mutex::default(),
+            counts: Counts::default(),
             least_rows,
         })
     }
@@ -86,9 +122,22 @@ impl Workers {
         self.lost.lock().insert(member.to_owned(), Instant::now());
     }
 
-    /// How many queries others have open here.
-    pub fn open_queries(&self) -> usize {
-        self.open.lock().len()
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What was divided so far.
+    pub fn figures(&self) -> Figures {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counts = &self.counts;
+        Figures {
+            divided: of(&counts.divided),
+            begun_anew: of(&counts.begun_anew),
+            alone: of(&counts.alone),
+            worked_for: of(&counts.worked_for),
+            bytes: of(&counts.bytes),
+            open: self.open.lock().len() as u64,
+        }
     }
 
     /// Answers a request of another process, or of this one.
@@ -163,6 +212,7 @@ impl Workers {
             return Err(other_plan().into());
         }
         let open = OpenQuery::new(self, query, members, own, stages, made);
+        Counts::one(&self.counts.worked_for);
         self.open.lock().insert(query.to_owned(), Arc::new(open));
         Ok(Opened {
             workers: Arc::downgrade(self),
@@ -234,7 +284,7 @@ struct LocalStage {
 
 impl OpenQuery {
     fn new(
-        workers: &Workers,
+        workers: &Arc<Workers>,
         query: &str,
         members: Vec<String>,
         own: Option<usize>,
@@ -242,7 +292,7 @@ impl OpenQuery {
         made: WorkerPlan,
     ) -> Self {
         let links = Links::new(
-            Arc::clone(&workers.network),
+            workers,
             query.to_owned(),
             members,
             &stages,

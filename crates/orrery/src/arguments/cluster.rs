@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use orrery_server::DIVIDE_FROM;
 
 /// How `serve` becomes a node of a cluster.
 #[derive(Args)]
@@ -22,6 +23,9 @@ pub(crate) struct ClusterArguments {
     /// A file with what the nodes know each other by: its first line, 16 characters at least, the same for all
     #[arg(long, value_name = "FILE", requires = "cluster")]
     pub(crate) cluster_secret_file: Option<PathBuf>,
+    /// Divide a query among the nodes if it handles so many rows; smaller ones stay where they are asked
+    #[arg(long, value_name = "ROWS", requires = "cluster", default_value_t = DIVIDE_FROM)]
+    pub(crate) divide_from: u64,
 }
 
 /// What to do with the nodes of a cluster.

@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Fa
     if let Some(node) = &node {
         options.stands_by = true;
         options.http.cluster = Some(node.cluster());
+        options.http.divide_from = arguments.cluster.divide_from;
     }
     drop(place);
     crate::allocator::give_back(options.memory_bytes);

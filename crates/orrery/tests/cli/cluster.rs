@@ -14,8 +14,8 @@ use crate::serve::{Server, wait_until};
 use crate::stand_by::{count, insert};
 
 /// Three addresses, and where their nodes are.
-struct Cluster {
-    home: TempDir,
+pub(crate) struct Cluster {
+    pub(crate) home: TempDir,
     peers: Vec<String>,
     secret: PathBuf,
 }
@@ -26,7 +26,7 @@ fn free_address() -> String {
 }
 
 impl Cluster {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let secret = home.path().join("secret");
         std::fs::write(&secret, "what the nodes know each other by\n").unwrap();
@@ -71,11 +71,17 @@ impl Cluster {
 
     /// One of the first three.
     fn first(&self, node: usize) -> Server {
-        self.start(node, &["--peers", &self.list()])
+        self.first_with(node, &[])
+    }
+
+    /// The same with more options.
+    pub(crate) fn first_with(&self, node: usize, options: &[&str]) -> Server {
+        let list = self.list();
+        self.start(node, &[&["--peers", &list], options].concat())
     }
 }
 
-fn listens(server: &Server) -> bool {
+pub(crate) fn listens(server: &Server) -> bool {
     TcpStream::connect(&server.address).is_ok()
 }
 

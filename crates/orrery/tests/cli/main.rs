@@ -12,6 +12,7 @@ mod bad_input;
 mod cluster;
 mod common;
 mod deploy;
+mod divided;
 mod edge_weights;
 mod first_contact;
 mod flight;

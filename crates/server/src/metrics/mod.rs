@@ -12,6 +12,7 @@
 //! Written by hand rather than with `prometheus-client`: that writes OpenMetrics, looks each counter up in a map under a lock and observes histograms under
 //! another, while nearly all of our figures are known elsewhere or indexed by enums; what remains for a library is the text, which is `text.rs`.
 
+mod divided;
 mod objects;
 mod process;
 mod refusals;
@@ -20,6 +21,7 @@ mod token;
 
 pub use token::MetricsToken;
 
+pub(crate) use divided::write_divided;
 pub(crate) use objects::ObjectFigures;
 pub(crate) use process::ProcessFigures;
 pub(crate) use refusals::{Refusal, SpentLimit};

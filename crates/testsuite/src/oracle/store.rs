@@ -196,7 +196,7 @@ pub(crate) struct Store {
     /// Over the same files, as another process opens them.
     elsewhere: Engine,
     /// Three that divide queries among them, over the same files. The first one is asked.
-    processes: [Arc<Engine>; 3],
+    processes: Vec<Arc<Engine>>,
     /// What the asker may see.
     scope: ReadScope,
     /// The state that is asked for, if not the newest.
@@ -296,8 +296,6 @@ impl Store {
             engine.divide_among(&workers, runtime.handle().clone());
             processes.push(engine);
         }
-        let processes = <[_; PROCESSES]>::try_from(processes);
-        let processes = processes.map_err(|_| Error::Harness("three processes".to_owned()))?;
         Ok(Self {
             processes,
             elsewhere: Engine::new(elsewhere, EngineOptions::default())?,

@@ -1,0 +1,53 @@
+//! Queries that the nodes of a cluster divide among them. Zeros, where the server is no node.
+
+use orrery_workers::Figures;
+
+use super::text::{Page, Type};
+
+type Family = (&'static str, Type, &'static str, fn(&Figures) -> u64);
+
+const FAMILIES: [Family; 6] = [
+    (
+        "orrery_divided_queries_total",
+        Type::Counter,
+        "Queries that were asked here and run by several nodes.",
+        |figures| figures.divided,
+    ),
+    (
+        "orrery_divided_begun_anew_total",
+        Type::Counter,
+        "How often such a query began anew because a node was lost.",
+        |figures| figures.begun_anew,
+    ),
+    (
+        "orrery_divided_alone_total",
+        Type::Counter,
+        "Queries that were to be divided and were run here alone in the end.",
+        |figures| figures.alone,
+    ),
+    (
+        "orrery_divided_worked_total",
+        Type::Counter,
+        "Queries of which this node ran parts, also of those that were asked here.",
+        |figures| figures.worked_for,
+    ),
+    (
+        "orrery_divided_received_bytes_total",
+        Type::Counter,
+        "Bytes of rows that came from other nodes.",
+        |figures| figures.bytes,
+    ),
+    (
+        "orrery_divided_open",
+        Type::Gauge,
+        "Queries of which parts are open here now.",
+        |figures| figures.open,
+    ),
+];
+
+/// Writes the figures of now.
+pub(crate) fn write_divided(figures: &Figures, page: &mut Page) {
+    for (name, of_type, help, figure) in FAMILIES {
+        page.family(name, of_type, help).value(figure(figures));
+    }
+}
