@@ -42,7 +42,7 @@ pub(crate) const DEFAULT_GRAPH: LocalId = 0;
 pub(crate) type LocalQuad = [LocalId; 4];
 
 /// Quads of one chunk of memory (1 MiB), so that growing copies nothing.
-pub(crate) const CHUNK_QUADS: usize = 1 << 16;
+const CHUNK_QUADS: usize = 1 << 16;
 
 /// Distinct terms of a batch; far below 2^32 so that one more block always fits.
 const TERMS_MAX: usize = 1 << 31;

@@ -5,6 +5,7 @@
 //! in a directory of the worker's own.
 
 use super::batch_codec::{WriteError, write_batch};
+use super::join::Pool;
 use super::messages::{
     Failure, ParseEnd, ParseRequest, Piece, PieceInput, SortEnd, SortRequest, Task, ToldError,
 };
@@ -131,9 +132,6 @@ struct BatchesOut<'a, 'o> {
 
 impl BatchSink for BatchesOut<'_, '_> {
     fn take(&self, batch: MemoryBatch) -> Result<(), LoadError> {
-        if batch.quad_count == 0 {
-            return Ok(());
-        }
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         write_batch(&batch, self.large, &mut out).map_err(|error| match error {
             WriteError::Wire(error) => LoadError::WorkerAnswer(error),
@@ -149,7 +147,8 @@ fn parse(
     out: &Answer<'_>,
 ) -> Result<(), Failed> {
     let options = LoadOptions {
-        memory_bytes: place.memory_bytes,
+        // At the end the threads' batches are joined, and stand there twice.
+        memory_bytes: place.memory_bytes / 2,
         threads: place.threads,
         graph: request.graph,
         format: None,
@@ -182,13 +181,22 @@ fn parse(
     }
     let mut told = ParseEnd::default();
     let mut tags = LanguageTags::default();
+    let mut pool = Pool::default();
     for mut interner in open {
         tags.note_all(interner.language_tags());
         let prefixes = interner.prefixes();
         told.prefixes
             .extend(prefixes.map(|(file, name, iri)| (file, name.to_owned(), iri.to_owned())));
         interner.check().map_err(LoadError::from)?;
-        sink.take(seal(interner.take()))?;
+        if interner.quad_count() == 0 {
+            continue;
+        }
+        if let Some(batch) = pool.push(seal(interner.take()), bounds.batch_bytes) {
+            sink.take(batch)?;
+        }
+    }
+    if let Some(batch) = pool.take() {
+        sink.take(batch)?;
     }
     // The same request has the same answer, whichever thread parsed what.
     told.prefixes.sort_unstable();

@@ -21,7 +21,7 @@
 use super::wire::{FRAME_BYTES, FrameWriter, Kind, Packing, push_varint, take_varint};
 use crate::arena::{Arena, KeyRef};
 use crate::batch::{MemoryBatch, SortedTerms};
-use crate::interner::{CHUNK_QUADS, LocalQuad};
+use crate::interner::LocalQuad;
 use crate::large_literals::{LargeLiterals, TextWriter, read_up_to};
 use crate::sort_keys::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, NUMBERED_BLANK_NODE_KEY};
 use std::io::{self, Write};
@@ -301,8 +301,7 @@ impl<'a> BatchReader<'a> {
         if count > FRAME_QUADS || self.keys.len() != self.term_count {
             return None;
         }
-        let mut quads: Vec<LocalQuad> = Vec::with_capacity(CHUNK_QUADS.max(count));
-        quads.resize(count, [0; 4]);
+        let mut quads: Vec<LocalQuad> = vec![[0; 4]; count];
         for column in 0..4 {
             let mut last = 0_i64;
             for quad in &mut quads {
@@ -452,7 +451,7 @@ mod tests {
             |terms: u32, quads: u64| [&terms.to_le_bytes()[..], &quads.to_le_bytes()].concat();
         let (batch, terms, quads) = (Kind::Batch, Kind::Terms, Kind::Quads);
         let (one, two) = (head(1, 1), head(2, 0));
-        assert!(refused(&[(batch, &one[..5])]).contains("length"));
+        assert!(refused(&[(batch, &one[..5])]).contains("short"));
         assert!(
             refused(&[
                 (batch, &one),

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! A request from the queue is gathered until it is worth the way; two feeders for each member let one gather while the other's request is parsed.
-//! What cannot travel (long lines, whose literals stand in files here, and documents longer than a request) the feeder parses itself.
+//! Batches that come are joined until they are half as large as our own, lest they be many (`join`). What cannot travel (long lines, whose literals stand in files here, and documents longer than a request) the feeder parses itself.
 
 use super::batch_codec::{BatchReader, ReadError};
+use super::join::Pool;
 use super::members::{LoadWorkers, Member, begin_request, failure_of, wrong_answer};
 use super::messages::{Failure, ParseEnd, ParseRequest, Piece, PieceInput, Task};
 use super::wire::{FRAME_BYTES, Kind, Packing};
@@ -68,6 +69,8 @@ pub(crate) struct Feeder<'a> {
     sizes: FeedSizes,
     /// For what the member does not do, and for the tags and prefixes that it tells.
     parser: Parser<'a>,
+    /// Its batches, until they are worth a run.
+    pool: Pool,
 }
 
 /// Text from the queue on its way to a member.
@@ -134,6 +137,7 @@ impl<'a> Feeder<'a> {
             member,
             sizes,
             parser: Parser::new(shared),
+            pool: Pool::default(),
         }
     }
 
@@ -159,6 +163,11 @@ impl<'a> Feeder<'a> {
                     let _ = recycle.send(block.into_buffer());
                 }
             }
+        }
+        if let Some(batch) = self.pool.take()
+            && let Err(error) = self.shared.sink.take(batch)
+        {
+            self.fail(0, Some(error));
         }
         self.parser.note_named_graphs();
         self.parser.interner
@@ -200,8 +209,8 @@ impl<'a> Feeder<'a> {
             };
             self.piece(part, input)
         });
-        let answer = self
-            .request(pieces.collect(), std::iter::empty())
+        let request = self.request(pieces.collect(), std::iter::empty());
+        let answer = request
             .map_err(Trouble::from)
             .and_then(|request| self.converse(request, parts));
         match answer {
@@ -288,17 +297,20 @@ impl<'a> Feeder<'a> {
         let pieces = gathered
             .iter()
             .map(|gathered| self.piece(gathered.part(), gathered.input()));
-        let answer = self
-            .request(pieces.collect(), gathered.iter().map(Gathered::text))
-            .map_err(Trouble::from)
-            .and_then(|request| self.converse(request, &parts));
-        let error = match answer {
-            Ok(end) => return self.accept(end, &parts),
-            Err(Trouble::Load(error)) => return self.fail(parts[0], error),
-            Err(Trouble::Member(error)) => error,
-            Err(Trouble::Unable(why)) => io::Error::other(why),
-        };
-        self.member.note_failure(&error);
+        let request = self.request(pieces.collect(), gathered.iter().map(Gathered::text));
+        // It may have been given up while this was gathered.
+        if !self.member.is_given_up() {
+            let answer = request
+                .map_err(Trouble::from)
+                .and_then(|request| self.converse(request, &parts));
+            let error = match answer {
+                Ok(end) => return self.accept(end, &parts),
+                Err(Trouble::Load(error)) => return self.fail(parts[0], error),
+                Err(Trouble::Member(error)) => error,
+                Err(Trouble::Unable(why)) => io::Error::other(why),
+            };
+            self.member.note_failure(&error);
+        }
         for piece in gathered {
             match piece {
                 Gathered::Block { part, block } => {
@@ -349,7 +361,7 @@ impl<'a> Feeder<'a> {
     }
 
     /// Sends a request about these parts and takes the batches of its answer. Gives its end.
-    fn converse(&self, request: Vec<u8>, parts: &[usize]) -> Result<ParseEnd, Trouble> {
+    fn converse(&mut self, request: Vec<u8>, parts: &[usize]) -> Result<ParseEnd, Trouble> {
         let shared = self.shared;
         let first = parts.iter().min().copied().unwrap_or_default();
         let bytes_max = shared.bounds.batch_bytes * BATCH_GROWTH + BATCH_BYTES_BESIDES;
@@ -371,10 +383,12 @@ impl<'a> Feeder<'a> {
                     return checked(end, parts.len());
                 }
                 (kind, Some(reader)) => {
-                    if let Some(full) = reader.frame(kind, bytes)? {
+                    if let Some(ended) = reader.frame(kind, bytes)? {
                         batch = None;
-                        let taken = shared.sink.take(full);
-                        taken.map_err(|error| Trouble::Load(Some(error)))?;
+                        if let Some(full) = self.pool.push(ended, shared.bounds.batch_bytes / 2) {
+                            let taken = shared.sink.take(full);
+                            taken.map_err(|error| Trouble::Load(Some(error)))?;
+                        }
                     } else if reader.memory_bytes() > bytes_max {
                         return Err(wrong_answer("a batch is larger than was asked for").into());
                     }

@@ -22,7 +22,7 @@ pub trait LoadWorker: Send + Sync {
 
     /// Sends a request and gives the answer as it comes. Dropping the answer early tells the worker to stop, if the transport does.
     ///
-    /// A request holds a few MiB at most ([`WorkPieces`]). What arrives is checked: an answer that was cut off or damaged is found.
+    /// A request holds some ten MiB at most ([`WorkPieces`]). What arrives is checked: an answer that was cut off or damaged is found.
     fn request(&self, request: Vec<u8>) -> io::Result<Box<dyn Read + Send>>;
 
     /// Whether it can open the sources by their paths, as in a directory that all share; then parts of files are read there,
@@ -47,7 +47,7 @@ impl Default for WorkPieces {
     fn default() -> Self {
         Self {
             part_bytes: 256 << 20,
-            request_bytes: 16 << 20,
+            request_bytes: 32 << 20,
             sort_rows: 4 << 20,
         }
     }

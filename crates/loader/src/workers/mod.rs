@@ -12,7 +12,7 @@
 //! * `members`: who helps, by a transport that is not ours: [`LoadWorker`] takes a request's bytes and gives a stream of bytes.
 //! * `wire`: frames with lengths and checksums, so that what was cut off or damaged is an error.
 //! * `messages`: what requests and ends of answers say.
-//! * `batch_codec`, `row_codec`: batches and rows as frames.
+//! * `batch_codec`, `row_codec`: batches and rows as frames; `join`: small batches become one.
 //! * `feed` and `sort`: the coordinator's side; `answer`: the worker's.
 //!
 //! The blank nodes of a document are known by the number of its file, which the coordinator gives: they are the same nodes whoever
@@ -28,6 +28,7 @@
 mod answer;
 mod batch_codec;
 pub(crate) mod feed;
+mod join;
 pub(crate) mod members;
 mod messages;
 mod row_codec;
