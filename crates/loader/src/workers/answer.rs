@@ -79,12 +79,12 @@ struct Failed {
     error: LoadError,
 }
 
-impl From<LoadError> for Failed {
+impl From<LoadError> for Box<Failed> {
     fn from(error: LoadError) -> Self {
-        Self {
+        Self::new(Failed {
             failure: Failure::Unable(error.to_string()),
             error,
-        }
+        })
     }
 }
 
@@ -101,7 +101,7 @@ fn json(value: &impl serde::Serialize) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(value)?)
 }
 
-fn answer(request: &[u8], place: &WorkerPlace, out: &Answer<'_>) -> Result<(), Failed> {
+fn answer(request: &[u8], place: &WorkerPlace, out: &Answer<'_>) -> Result<(), Box<Failed>> {
     let mut frames = FrameReader::new(request).map_err(unreadable)?;
     let (kind, bytes) = frames.next().map_err(unreadable)?;
     if kind != Kind::Task {
@@ -110,11 +110,14 @@ fn answer(request: &[u8], place: &WorkerPlace, out: &Answer<'_>) -> Result<(), F
     let task = serde_json::from_slice(bytes).map_err(|error| unreadable(error.into()))?;
     match task {
         Task::Parse(task) => parse(task, frames, place, out),
-        Task::Sort(task) => Ok(match task.row_bytes {
-            1..=8 => sort::<u64>(task, frames, place, out)?,
-            9..=16 => sort::<u128>(task, frames, place, out)?,
-            _ => return Err(damaged("rows have no such length").into()),
-        }),
+        Task::Sort(task) => {
+            let sorted = match task.row_bytes {
+                1..=8 => sort::<u64>(task, frames, place, out),
+                9..=16 => sort::<u128>(task, frames, place, out),
+                _ => Err(damaged("rows have no such length")),
+            };
+            Ok(sorted?)
+        }
     }
 }
 
@@ -145,7 +148,7 @@ fn parse(
     frames: FrameReader<&[u8]>,
     place: &WorkerPlace,
     out: &Answer<'_>,
-) -> Result<(), Failed> {
+) -> Result<(), Box<Failed>> {
     let options = LoadOptions {
         // At the end the threads' batches are joined, and stand there twice.
         memory_bytes: place.memory_bytes / 2,
@@ -219,23 +222,23 @@ fn parse(
 }
 
 /// What the coordinator hears of a failure.
-fn failed(piece: usize, error: LoadError, statement_bytes: usize) -> Failed {
+fn failed(piece: usize, error: LoadError, statement_bytes: usize) -> Box<Failed> {
     match error {
-        LoadError::Syntax(error) => Failed {
+        LoadError::Syntax(error) => Box::new(Failed {
             failure: Failure::Syntax(ToldError::of(piece, (*error).clone())),
             error: LoadError::Syntax(error),
-        },
+        }),
         // With less memory than the coordinator has, it says nothing about the statement.
         LoadError::StatementTooLong {
             line, bytes_max, ..
-        } if bytes_max >= statement_bytes => Failed {
+        } if bytes_max >= statement_bytes => Box::new(Failed {
             failure: Failure::TooLong {
                 piece,
                 line,
                 bytes_max,
             },
             error,
-        },
+        }),
         error => error.into(),
     }
 }
