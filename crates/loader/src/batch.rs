@@ -30,9 +30,24 @@ pub(crate) struct SortedTerms {
 }
 
 impl SortedTerms {
+    /// Terms whose keys are pushed in order, without duplicates.
+    pub(crate) fn in_order(arena: Arena, keys: Vec<KeyRef>) -> Self {
+        let order = (0..keys.len() as u32).collect();
+        Self { arena, keys, order }
+    }
+
     /// How many terms there are.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
+    }
+
+    /// The places in the order, by local number.
+    pub(crate) fn ranks(&self) -> Vec<u32> {
+        let mut ranks = vec![0; self.local_limit()];
+        for (rank, &local) in (0..).zip(&self.order) {
+            ranks[local as usize] = rank;
+        }
+        ranks
     }
 
     /// Local numbers run below this; a few may be of no term, see [`drop_orphans`].
@@ -162,11 +177,9 @@ pub(crate) fn spill(batch: MemoryBatch, stage: &StageDir, number: u32) -> Result
         graphs: Vec::new(),
     };
     let mut file = stage.writer(&spilled.terms_file())?;
-    let mut rank_of = vec![0_u32; terms.local_limit()];
+    let rank_of = terms.ranks();
     for rank in 0..terms.len() {
-        let local = terms.local_at(rank);
-        rank_of[local as usize] = rank as u32;
-        let key = terms.key(local);
+        let key = terms.key(terms.local_at(rank));
         file.append(&(key.len() as u32).to_le_bytes())?;
         file.append(key)?;
     }

@@ -18,6 +18,15 @@ pub(crate) struct Block {
 }
 
 impl Block {
+    /// These lines.
+    pub(crate) fn of_lines(first_line: u64, lines: Vec<u8>) -> Self {
+        Self {
+            first_line,
+            length: lines.len(),
+            buffer: lines,
+        }
+    }
+
     /// The lines.
     pub(crate) fn text(&self) -> &[u8] {
         &self.buffer[..self.length]

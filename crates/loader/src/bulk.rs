@@ -186,7 +186,7 @@ impl Staged {
         Ok(())
     }
 
-    fn parsed(self) -> Parsed {
+    fn parsed(self) -> Parsed<'static> {
         Parsed::of(
             Ingested {
                 open: vec![self.collector.interner],

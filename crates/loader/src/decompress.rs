@@ -60,6 +60,13 @@ pub fn decompressed_text(input: impl Read + Send + 'static) -> io::Result<Box<dy
     decompressed_within(input, None, BODY_WINDOW_LOG)
 }
 
+/// Whether the first bytes of `input` say that it is compressed.
+pub(crate) fn is_compressed(input: impl Read) -> io::Result<bool> {
+    let mut first = Vec::with_capacity(MAGIC_BYTES);
+    input.take(MAGIC_BYTES as u64).read_to_end(&mut first)?;
+    Ok(Compression::from_magic(&first).is_some())
+}
+
 /// The plain text of `input`. `promised` is what its name says.
 pub(crate) fn decompressed(
     input: impl Read + Send + 'static,

@@ -106,6 +106,12 @@ pub enum LoadError {
     /// Whoever asked for the work wants it no more; the database is as it was.
     #[error("it was cancelled")]
     Cancelled,
+    /// What came to a worker of a load is no request.
+    #[error("the request of a load's coordinator cannot be read: {}; check that all nodes run the same version", reason(.0))]
+    WorkerRequest(io::Error),
+    /// The coordinator of a load does not take a worker's answer any more.
+    #[error("the answer to a load's coordinator was not taken: {}", reason(.0))]
+    WorkerAnswer(io::Error),
     /// The operating system gave no thread.
     #[error("cannot start a thread: {}; allow more threads, or ask for fewer", reason(.0))]
     Thread(io::Error),
@@ -139,6 +145,8 @@ impl LoadError {
             | Self::StatementTooLong { .. }
             | Self::InvalidIri { .. }
             | Self::TooManyTerms { .. }
+            | Self::WorkerRequest(_)
+            | Self::WorkerAnswer(_)
             | Self::Cancelled => false,
         }
     }

@@ -72,7 +72,6 @@ pub(crate) struct Interner {
     key_buffer: Vec<u8>,
     /// How language tags were written, in all batches so far.
     language_tags: LanguageTags,
-    /// What documents declare, with the number of their file.
     /// What documents declare: the IRI of each name in the first file that has it, and the number of that file.
     prefixes: BTreeMap<String, (u32, String)>,
     /// Where large literals go; without it all stay in memory.
@@ -206,17 +205,21 @@ impl Interner {
     pub(crate) fn note_prefixes(&mut self, prefixes: &Prefixes) {
         let file = self.file_number;
         for (name, iri, origin) in prefixes.iter() {
-            if origin == PrefixOrigin::WellKnown {
-                continue;
+            if origin != PrefixOrigin::WellKnown {
+                self.note_prefix(file, name, iri);
             }
-            if let Some(known) = self.prefixes.get_mut(name) {
-                if file < known.0 {
-                    *known = (file, iri.to_owned());
-                }
-            } else if self.prefixes.len() < PREFIXES_MAX {
-                let declared = (file, iri.to_owned());
-                self.prefixes.insert(name.to_owned(), declared);
+        }
+    }
+
+    /// Takes what the document of this file declares. Of several IRIs of one name the first file's is kept.
+    pub(crate) fn note_prefix(&mut self, file: u32, name: &str, iri: &str) {
+        if let Some(known) = self.prefixes.get_mut(name) {
+            if file < known.0 {
+                *known = (file, iri.to_owned());
             }
+        } else if self.prefixes.len() < PREFIXES_MAX {
+            let declared = (file, iri.to_owned());
+            self.prefixes.insert(name.to_owned(), declared);
         }
     }
 

@@ -6,7 +6,7 @@
 //!                      terms, quads   the dictionary        what is there, written   names them
 //! ```
 //!
-//! * **Parse** (`ingest`): reader threads decompress and cut N-Triples and N-Quads into blocks, workers
+//! * **Parse** (`ingest`, `parsing`): reader threads decompress and cut N-Triples and N-Quads into blocks, workers
 //!   parse blocks (`ntriples`) or whole documents (`documents`) and intern terms (`interner`).
 //!   A worker's batch that outgrows its share of the memory is sorted and written to `DIR/load-stage`.
 //! * **Terms** (`segment`, `merge`): the sorted terms of all batches and of the database's dictionary
@@ -29,6 +29,12 @@
 //! What was changed since the base was written goes along: rows with a tombstone are left out, and inserted quads are
 //! a further batch (`delta_batch`). [`load_into`] does this to a database that is open for writing, and [`compact`] does it
 //! without any sources. An update that inserts more than memory holds goes the same way ([`commit_in_bulk`]). Terms that no quad has any more leave the dictionary (`used_terms`).
+//!
+//! # Loads by several processes
+//!
+//! Where other processes help ([`load_by_workers`]), they parse parts of the sources, and sort if they shall; what they give
+//! goes where the batches and rows of our own threads go. One process coordinates: it alone knows the database, and it publishes once (`workers`,
+//! decision 0064).
 //!
 //! # Memory
 //!
@@ -64,6 +70,8 @@ mod merge;
 mod ntriples;
 mod order_label;
 mod ordinals;
+mod parsing;
+mod parts;
 mod permutations;
 mod progress;
 mod publish;
@@ -80,6 +88,7 @@ mod triple_keys;
 mod turtle;
 mod used_terms;
 mod window;
+mod workers;
 mod xml_entities;
 mod xml_literal;
 
@@ -93,11 +102,14 @@ pub use document::{Document, DocumentBounds, DocumentError, DocumentTerm, read_d
 pub use error::{LoadError, LoadOption, SyntaxError};
 pub use excerpt::Excerpt;
 pub use format::{Format, UnknownFormat};
-pub use load::{load, load_into, load_with};
+pub use load::{load, load_by_workers, load_into, load_into_by_workers, load_with};
 pub use looks::LooksLike;
 pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};
 pub use report::{Effort, LoadReport, StageReport};
 pub use source::{Source, file_iri};
+pub use workers::{
+    LoadWorker, LoadWorkers, WorkPieces, WorkerCounts, WorkerPlace, answer_load_request,
+};
 
 /// How to load.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use crate::publish::{Parsed, finished, write};
 use crate::report::{LoadReport, Stopwatch};
 use crate::source::{CheckedSource, Source};
 use crate::stage_dir::StageDir;
+use crate::workers::members::LoadWorkers;
 use orrery_storage::io::{FileSystem, LocalFileSystem};
 use orrery_storage::{Database, ReadView, SegmentBuilder, Writer, WriterLock};
 use std::path::Path;
@@ -42,10 +43,35 @@ pub fn load_with(
     options: &LoadOptions,
     progress: &dyn Progress,
 ) -> Result<LoadReport, LoadError> {
+    load_helped(files, dir, sources, options, None, progress)
+}
+
+/// As [`load_with`], with the help of other processes: they parse, and sort if they shall. The database is, to the byte of its segment's files, what one process
+/// would have made of the same sources; it is published here, once. If workers fail, what they were to do is done by others or here.
+pub fn load_by_workers(
+    files: &Arc<dyn FileSystem>,
+    dir: &Path,
+    sources: &[Source],
+    options: &LoadOptions,
+    workers: &LoadWorkers,
+    progress: &dyn Progress,
+) -> Result<LoadReport, LoadError> {
+    load_helped(files, dir, sources, options, Some(workers), progress)
+}
+
+fn load_helped(
+    files: &Arc<dyn FileSystem>,
+    dir: &Path,
+    sources: &[Source],
+    options: &LoadOptions,
+    workers: Option<&LoadWorkers>,
+    progress: &dyn Progress,
+) -> Result<LoadReport, LoadError> {
     let start = Stopwatch::start();
     let sources = check(sources, options, files)?;
     let created = first_missing(&**files, dir)?;
-    let result = load_checked(dir, files, &sources, options, progress, start);
+    let sources = (&*sources, workers);
+    let result = load_checked(dir, files, sources, options, progress, start);
     progress.end();
     if let (Err(_), Some(created)) = (&result, created) {
         // Nothing of use is in it. If this fails too, the first error is the one to tell.
@@ -93,7 +119,7 @@ fn check_option(option: &'static str, iri: Option<&str>) -> Result<(), LoadError
 fn load_checked(
     dir: &Path,
     files: &Arc<dyn FileSystem>,
-    sources: &[CheckedSource],
+    (sources, workers): (&[CheckedSource], Option<&LoadWorkers>),
     options: &LoadOptions,
     progress: &dyn Progress,
     start: Stopwatch,
@@ -105,7 +131,7 @@ fn load_checked(
     let existing = database.view_of_process();
     let segment_directory = builder.files().directory().to_path_buf();
     let run = || {
-        let parsed = parse(sources, &stage, options, progress)?;
+        let parsed = parse(sources, &stage, options, workers, progress)?;
         let (language_tags, prefixes) = (parsed.language_tags(), parsed.prefixes());
         let written = write(
             parsed,
@@ -151,6 +177,27 @@ pub fn load_into(
     options: &LoadOptions,
     progress: &dyn Progress,
 ) -> Result<LoadReport, LoadError> {
+    load_into_helped(writer, sources, options, None, progress)
+}
+
+/// As [`load_into`], with the help of other processes; see [`load_by_workers`].
+pub fn load_into_by_workers(
+    writer: &Writer,
+    sources: &[Source],
+    options: &LoadOptions,
+    workers: &LoadWorkers,
+    progress: &dyn Progress,
+) -> Result<LoadReport, LoadError> {
+    load_into_helped(writer, sources, options, Some(workers), progress)
+}
+
+fn load_into_helped(
+    writer: &Writer,
+    sources: &[Source],
+    options: &LoadOptions,
+    workers: Option<&LoadWorkers>,
+    progress: &dyn Progress,
+) -> Result<LoadReport, LoadError> {
     let start = Stopwatch::start();
     let database = writer.database();
     let sources = check(sources, options, database.file_system())?;
@@ -160,7 +207,7 @@ pub fn load_into(
             database.directory(),
             options.literal_bytes_max,
         )?;
-        let parsed = parse(&sources, &stage, options, progress)?;
+        let parsed = parse(&sources, &stage, options, workers, progress)?;
         let mut rebase = writer.begin_load()?;
         rebase.add_language_tags(&parsed.language_tags());
         rebase.set_text_memory(options.usable_bytes());
@@ -182,15 +229,16 @@ pub fn load_into(
     result.map(|report| finished(report, start))
 }
 
-fn parse(
+fn parse<'w>(
     sources: &[CheckedSource],
     stage: &StageDir,
     options: &LoadOptions,
+    workers: Option<&'w LoadWorkers>,
     progress: &dyn Progress,
-) -> Result<Parsed, LoadError> {
+) -> Result<Parsed<'w>, LoadError> {
     let start = Stopwatch::start();
     let total_bytes = sources.iter().map(|source| source.bytes).sum();
     progress.begin(Stage::Parse, total_bytes);
-    let ingested = ingest(options, sources, stage, progress)?;
-    Ok(Parsed::of(ingested, start.effort()))
+    let ingested = ingest(options, sources, stage, workers, progress)?;
+    Ok(Parsed::of(ingested, start.effort()).by(workers))
 }

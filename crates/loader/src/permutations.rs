@@ -13,9 +13,11 @@ use crate::batch::SpilledBatch;
 use crate::error::LoadError;
 use crate::interner::LocalQuad;
 use crate::ordinals::{Ordinal, OrdinalSpace};
-use crate::row_packing::{PackedRow, RowPacking};
+use crate::row_packing::{PackedRow, Packer, RowPacking};
 use crate::row_sort::RowSorter;
 use crate::stage_dir::StageDir;
+use crate::workers::members::LoadWorkers;
+use crate::workers::sort::{RangeSort, Rows};
 use orrery_storage::delta::Changes;
 use orrery_storage::{IndexView, Permutation, QuadRow, Scan};
 use orrery_term::TermId;
@@ -151,6 +153,29 @@ pub(crate) struct PermutationSort<'a> {
     /// Rows to be held in memory at most.
     pub(crate) capacity_rows: usize,
     pub(crate) existing: Option<ExistingRows<'a>>,
+    /// Those who sort, if others do.
+    pub(crate) workers: Option<&'a LoadWorkers>,
+}
+
+/// The quads of a load as rows of a permutation.
+struct PackedQuads<'a> {
+    quads: &'a LoadedQuads,
+    stage: &'a StageDir,
+    packer: &'a Packer<'a>,
+}
+
+impl<R: PackedRow> Rows<R> for PackedQuads<'_> {
+    fn len(&self) -> u64 {
+        self.quads.len()
+    }
+
+    fn for_each(
+        &self,
+        mut take: impl FnMut(R) -> orrery_storage::Result<()>,
+    ) -> Result<(), LoadError> {
+        self.quads
+            .for_each(self.stage, |quad| take(self.packer.pack(quad)))
+    }
 }
 
 impl PermutationSort<'_> {
@@ -162,16 +187,7 @@ impl PermutationSort<'_> {
         take: &mut dyn FnMut(&[QuadRow]) -> Result<(), LoadError>,
     ) -> Result<u64, LoadError> {
         let name = self.permutation.name();
-        let mut sorter = RowSorter::new(
-            self.stage,
-            name,
-            self.capacity_rows,
-            self.quads.len(),
-            std::mem::take(memory),
-        );
         let packer = self.packing.of(self.permutation);
-        self.quads
-            .for_each(self.stage, |quad| sorter.push(packer.pack(quad)))?;
         let existing = self
             .existing
             .map(|existing| ExistingCursor::new(existing, self.permutation, self.space));
@@ -182,12 +198,37 @@ impl PermutationSort<'_> {
             take,
         };
         let space = self.space;
-        *memory = sorter.finish(|rows| {
+        let mut take_sorted = |rows: &[R]| {
             for &row in rows {
                 merge.new_row(packer.unpack(row, space))?;
             }
             Ok::<(), LoadError>(())
-        })?;
+        };
+        if let Some(workers) = self.workers {
+            let sort = RangeSort {
+                workers,
+                stage: self.stage,
+                name,
+                capacity_rows: self.capacity_rows,
+            };
+            let rows = PackedQuads {
+                quads: self.quads,
+                stage: self.stage,
+                packer: &packer,
+            };
+            sort.run(&rows, take_sorted)?;
+            return merge.finish();
+        }
+        let mut sorter = RowSorter::new(
+            self.stage,
+            name,
+            self.capacity_rows,
+            self.quads.len(),
+            std::mem::take(memory),
+        );
+        self.quads
+            .for_each(self.stage, |quad| sorter.push(packer.pack(quad)))?;
+        *memory = sorter.finish(&mut take_sorted)?;
         merge.finish()
     }
 }

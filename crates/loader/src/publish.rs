@@ -14,6 +14,7 @@ use crate::row_sort::ROW_BYTES_MAX;
 use crate::segment::{Batches, SegmentInput, SegmentOutput, write_segment};
 use crate::stage_dir::StageDir;
 use crate::threads::joined;
+use crate::workers::members::{LoadWorkers, WorkerCounts};
 use orrery_storage::{PublishedCounts, ReadView, SegmentFiles, Snapshot, Statistics};
 use orrery_term::{LanguageTags, Prefixes};
 use std::sync::Arc;
@@ -30,12 +31,13 @@ pub(crate) fn finished(report: LoadReport, start: Stopwatch) -> LoadReport {
 }
 
 /// What the sources held.
-pub(crate) struct Parsed {
+pub(crate) struct Parsed<'w> {
     ingested: Ingested,
     effort: Effort,
+    workers: Option<&'w LoadWorkers>,
 }
 
-impl Parsed {
+impl<'w> Parsed<'w> {
     /// How the language tags of the sources were written.
     pub(crate) fn language_tags(&self) -> LanguageTags {
         let mut tags = LanguageTags::default();
@@ -55,7 +57,16 @@ impl Parsed {
 
     /// What was ingested, and what that took.
     pub(crate) fn of(ingested: Ingested, effort: Effort) -> Self {
-        Self { ingested, effort }
+        Self {
+            ingested,
+            effort,
+            workers: None,
+        }
+    }
+
+    /// With the help of these.
+    pub(crate) fn by(self, workers: Option<&'w LoadWorkers>) -> Self {
+        Self { workers, ..self }
     }
 
     pub(crate) fn nothing() -> Self {
@@ -70,12 +81,13 @@ pub(crate) struct Written {
     errors_skipped: u64,
     left_out: u64,
     warnings: Vec<String>,
+    workers: Vec<WorkerCounts>,
     parse_effort: Effort,
 }
 
 /// Writes a segment with what was parsed and what there is already.
 pub(crate) fn write(
-    parsed: Parsed,
+    parsed: Parsed<'_>,
     existing: &ReadView,
     files: &SegmentFiles,
     stage: &StageDir,
@@ -93,7 +105,7 @@ pub(crate) fn write(
         ingested.open.push(delta.open);
     }
     let (quads_read, errors_skipped) = (ingested.quads_read, ingested.errors_skipped);
-    let (left_out, warnings) = (ingested.left_out, std::mem::take(&mut ingested.warnings));
+    let (left_out, mut warnings) = (ingested.left_out, std::mem::take(&mut ingested.warnings));
     let has_named_graphs = ingested.has_named_graphs || has_named_graphs(existing)?;
     let batches = close_batches(ingested, stage, options.usable_bytes())?;
     let parse_effort = parsed.effort + start.effort();
@@ -105,13 +117,24 @@ pub(crate) fn write(
         memory_bytes: options.usable_bytes(),
         threads: options.threads,
         progress,
+        workers: parsed.workers.filter(|workers| workers.are_sorting),
     };
+    let output = write_segment(files, input)?;
+    let mut counts = Vec::new();
+    if let Some(workers) = parsed.workers {
+        counts = workers.counts();
+        for warning in workers.take_warnings() {
+            progress.warned(&warning);
+            warnings.push(warning);
+        }
+    }
     Ok(Written {
-        output: write_segment(files, input)?,
+        output,
         quads_read,
         errors_skipped,
         left_out,
         warnings,
+        workers: counts,
         parse_effort,
     })
 }
@@ -135,6 +158,7 @@ impl Written {
             database_bytes: existing.snapshot().file_bytes(),
             stages: self.stages(Effort::default()),
             warnings: self.warnings,
+            workers: self.workers,
             ..LoadReport::default()
         }
     }
@@ -165,8 +189,8 @@ impl Written {
         progress.begin(Stage::Publish, None);
         let counts = self.output.counts;
         let (quads_read, errors_skipped) = (self.quads_read, self.errors_skipped);
-        let (left_out, warnings) = (self.left_out, self.warnings.clone());
         let mut stages = self.stages(Effort::default());
+        let (left_out, warnings, workers) = (self.left_out, self.warnings, self.workers);
         let snapshot = publish(counts, &self.output.statistics.finish())?;
         if let Some(last) = stages.last_mut() {
             last.effort = start.effort();
@@ -184,6 +208,7 @@ impl Written {
             database_bytes: snapshot.file_bytes(),
             stages,
             warnings,
+            workers,
             ..LoadReport::default()
         })
     }

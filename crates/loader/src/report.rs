@@ -1,5 +1,6 @@
 //! The final report of a load.
 
+use crate::workers::members::WorkerCounts;
 use serde::Serialize;
 use std::fs;
 use std::time::Instant;
@@ -35,6 +36,9 @@ pub struct LoadReport {
     pub stages: Vec<StageReport>,
     /// What people should know, a sentence each; the first few.
     pub warnings: Vec<String>,
+    /// What passed between this process and those that helped it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerCounts>,
 }
 
 /// What a stage took.

@@ -20,6 +20,9 @@ pub(crate) trait PackedRow: Copy + Ord + Send + Debug {
     fn field(self, shift: u32, mask: u32) -> u32;
     fn to_bytes(self) -> Self::Bytes;
     fn from_bytes(bytes: Self::Bytes) -> Self;
+    fn to_wide(self) -> u128;
+    /// The row of a number that is not greater than one can be.
+    fn from_wide(wide: u128) -> Self;
 }
 
 macro_rules! packed_row {
@@ -44,6 +47,16 @@ macro_rules! packed_row {
 
             fn from_bytes(bytes: Self::Bytes) -> Self {
                 Self::from_le_bytes(bytes)
+            }
+
+            #[inline]
+            fn to_wide(self) -> u128 {
+                self.into()
+            }
+
+            #[inline]
+            fn from_wide(wide: u128) -> Self {
+                wide as Self
             }
         }
     };

@@ -24,6 +24,7 @@ use crate::row_packing::{OrdinalSet, PackedRow, RowPacking};
 use crate::stage_dir::StageDir;
 use crate::threads::joined;
 use crate::used_terms::UsedTerms;
+use crate::workers::members::LoadWorkers;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use orrery_storage::Permutation;
 use orrery_storage::dictionary::{KeyCursor, KeySource};
@@ -60,6 +61,8 @@ pub(crate) struct SegmentInput<'a> {
     pub(crate) memory_bytes: usize,
     pub(crate) threads: usize,
     pub(crate) progress: &'a dyn Progress,
+    /// Those who sort, if others do.
+    pub(crate) workers: Option<&'a LoadWorkers>,
 }
 
 /// What was written.
@@ -97,6 +100,7 @@ pub(crate) fn write_segment(
         memory_bytes: input.memory_bytes,
         threads: input.threads.max(1),
         has_named_graphs: input.has_named_graphs,
+        workers: input.workers,
     };
     let start = Stopwatch::start();
     thread::scope(|scope| {
@@ -216,6 +220,7 @@ struct Plan<'a> {
     memory_bytes: usize,
     threads: usize,
     has_named_graphs: bool,
+    workers: Option<&'a LoadWorkers>,
 }
 
 impl Plan<'_> {
@@ -329,6 +334,7 @@ impl Plan<'_> {
             existing: self.existing,
             stage: self.stage,
             progress: self.progress,
+            workers: self.workers,
             permutations,
             capacity_rows,
             next: AtomicUsize::new(0),
@@ -454,6 +460,7 @@ struct PermutationJobs<'a> {
     existing: &'a ReadView,
     stage: &'a StageDir,
     progress: &'a dyn Progress,
+    workers: Option<&'a LoadWorkers>,
     permutations: Vec<Permutation>,
     capacity_rows: usize,
     next: AtomicUsize,
@@ -526,6 +533,7 @@ impl PermutationJobs<'_> {
                 index,
                 ordinals: &self.numbered.old_ordinals,
             }),
+            workers: self.workers,
         };
         let rows = sort.run(memory, &mut |rows| {
             match permutation {

@@ -1,12 +1,13 @@
 //! Where statements come from: files and standard input, their format and compression.
 
 use crate::Format;
-use crate::decompress::{Compression, decompressed};
+use crate::decompress::{Compression, decompressed, is_compressed};
 use crate::error::LoadError;
 use crate::looks::{Looks, Peeked, peek};
 use orrery_storage::io::FileSystem;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,6 +85,69 @@ impl CheckedSource {
             base_iri: base_iri.map(str::to_owned).or_else(own_address),
             bytes,
         })
+    }
+
+    /// A source as another process knows it.
+    pub(crate) fn told(
+        source: Source,
+        files: &Arc<dyn FileSystem>,
+        (name, format): (Arc<str>, Format),
+        base_iri: Option<String>,
+        bytes: Option<u64>,
+    ) -> Self {
+        Self {
+            source,
+            files: Arc::clone(files),
+            name,
+            format,
+            base_iri,
+            bytes,
+        }
+    }
+
+    /// Where others may find it: the path of an ordinary file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.source {
+            Source::File(path) if self.bytes.is_some() => Some(path),
+            Source::File(_) | Source::Stdin => None,
+        }
+    }
+
+    /// Whether an ordinary file is compressed.
+    pub(crate) fn is_compressed(&self) -> Result<bool, LoadError> {
+        let Some(path) = self.path() else {
+            return Ok(false);
+        };
+        let input = self.files.open(path).map_err(cannot_open)?;
+        is_compressed(input).map_err(|error| LoadError::input(&self.name, error))
+    }
+
+    /// Bytes of an ordinary file that is not compressed; at its beginning without its byte-order mark. Adds those that are read to
+    /// `bytes_read`.
+    pub(crate) fn open_range(
+        &self,
+        range: Range<u64>,
+        bytes_read: &Arc<AtomicU64>,
+    ) -> Result<Box<dyn Read + Send>, LoadError> {
+        let Some(path) = self.path() else {
+            return Ok(Box::new(io::empty()));
+        };
+        let input = self.files.open_at(path, range.start).map_err(cannot_open)?;
+        let counted = Box::new(CountingReader {
+            input: input.take(range.end - range.start),
+            bytes_read: Arc::clone(bytes_read),
+        });
+        if range.start > 0 {
+            return Ok(counted);
+        }
+        let peeked = peek(counted).map_err(|error| LoadError::input(&self.name, error))?;
+        Ok(peeked.text)
+    }
+
+    /// What an ordinary file looks like, which is opened for it.
+    pub(crate) fn look_again(&self) -> Option<Looks> {
+        self.path()?;
+        self.open(&Arc::default()).ok()?.1
     }
 
     /// The decompressed text, and what it looks like. Adds the bytes that are read (before decompression) to `bytes_read`.
