@@ -21,10 +21,10 @@ use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use orrery_objects::{CacheOptions, ObjectFileSystem, ObjectOptions, Timing};
 use orrery_quorum::{CALL_SILENCE, CallError, CallHandler, Node, NodeConfig, NodeStatus, Pace};
-use orrery_server::Cluster;
+use orrery_server::{Answers, Cluster, Work};
 use orrery_storage::Database;
 use orrery_storage::io::FileSystem as _;
-use orrery_workers::{Answer, Network, NetworkError, Workers};
+use orrery_workers::{Answer, Network, NetworkError};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::arguments::ClusterArguments;
@@ -175,21 +175,29 @@ fn told(status: &NodeStatus) -> serde_json::Value {
     })
 }
 
-/// Work that queries divide, as a kind of calls between nodes.
-const WORK: &str = "work";
+/// What a kind of work is called between nodes.
+fn name_of(work: Work) -> &'static str {
+    match work {
+        Work::Queries => "work",
+        Work::Loads => "load",
+    }
+}
 
-/// The nodes as processes that divide queries; each is called by its number.
+/// The nodes as processes that divide work; each is called by its number.
 #[derive(Debug)]
-struct WorkNetwork(Arc<Node>);
+struct WorkNetwork {
+    node: Arc<Node>,
+    work: Work,
+}
 
 impl Network for WorkNetwork {
     fn members(&self) -> Vec<String> {
-        let peers = self.0.peers().into_iter();
+        let peers = self.node.peers().into_iter();
         peers.map(|(id, _)| id.to_string()).collect()
     }
 
     fn here(&self) -> String {
-        self.0.id().to_string()
+        self.node.id().to_string()
     }
 
     fn call(
@@ -197,7 +205,8 @@ impl Network for WorkNetwork {
         member: &str,
         request: Bytes,
     ) -> BoxFuture<'static, Result<Answer, NetworkError>> {
-        let (node, member) = (Arc::clone(&self.0), member.to_owned());
+        let (node, member) = (Arc::clone(&self.node), member.to_owned());
+        let kind = name_of(self.work);
         async move {
             let lost = |reason: String| NetworkError::Lost {
                 member: member.clone(),
@@ -210,7 +219,7 @@ impl Network for WorkNetwork {
             let to = member
                 .parse()
                 .map_err(|_| lost("it has no number".to_owned()))?;
-            let answer = node.call(to, WORK, request, CALL_SILENCE).await;
+            let answer = node.call(to, kind, request, CALL_SILENCE).await;
             let answer = answer.map_err(failed)?;
             let lost = move |error: CallError| match error {
                 CallError::Handler { message, .. } => NetworkError::Said(message),
@@ -226,23 +235,23 @@ impl Network for WorkNetwork {
 }
 
 /// Answers other nodes' requests for work.
-struct WorkHandler(Arc<Workers>);
+struct WorkHandler(Answers);
 
 impl CallHandler for WorkHandler {
     fn answer(&self, _: &str, request: Bytes) -> BoxStream<'static, Result<Bytes, String>> {
-        let answer = self.0.answer(request);
-        answer.map_err(|error| error.to_string()).boxed()
+        (self.0)(request)
     }
 }
 
 impl Cluster for Nodes {
-    fn network(&self) -> Arc<dyn Network> {
-        Arc::new(WorkNetwork(Arc::clone(&self.0)))
+    fn network(&self, work: Work) -> Arc<dyn Network> {
+        let node = Arc::clone(&self.0);
+        Arc::new(WorkNetwork { node, work })
     }
 
-    fn work_for(&self, workers: Arc<Workers>) -> Result<(), String> {
-        let handler = Arc::new(WorkHandler(workers));
-        let answered = self.0.answer_calls(WORK, handler);
+    fn answer(&self, work: Work, answers: Answers) -> Result<(), String> {
+        let handler = Arc::new(WorkHandler(answers));
+        let answered = self.0.answer_calls(name_of(work), handler);
         answered.map_err(|error| error.to_string())
     }
 

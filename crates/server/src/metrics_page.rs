@@ -75,7 +75,8 @@ fn page(state: &ServerState) -> String {
     ObjectFigures::read(state.metrics.objects()).write(&mut page);
     let processes = state.engine.runtime().processes();
     let divided = processes.map(|processes| processes.figures());
-    write_divided(&divided.unwrap_or_default(), &mut page);
+    let load_shares = state.load_help.answered();
+    write_divided(&divided.unwrap_or_default(), load_shares, &mut page);
     ProcessFigures::read().write(&mut page);
     page.into_text()
 }

@@ -3,8 +3,22 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use orrery_workers::{Network, Workers};
+use futures::stream::BoxStream;
+use orrery_workers::Network;
+
+/// Kinds of work that nodes do for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Parts of queries (`orrery_workers`).
+    Queries,
+    /// Shares of loads (`orrery_loader`).
+    Loads,
+}
+
+/// Answers what another node asks: messages, of which an error is the last one. It may not block.
+pub type Answers = Arc<dyn Fn(Bytes) -> BoxStream<'static, Result<Bytes, String>> + Send + Sync>;
 
 /// The nodes of a cluster, as one of them knows them.
 pub trait Cluster: Debug + Send + Sync {
@@ -12,10 +26,10 @@ pub trait Cluster: Debug + Send + Sync {
     fn leads(&self) -> bool;
 
     /// How this node reaches the others for work that is divided.
-    fn network(&self) -> Arc<dyn Network>;
+    fn network(&self, work: Work) -> Arc<dyn Network>;
 
-    /// Answers the others' requests for such work; called once.
-    fn work_for(&self, workers: Arc<Workers>) -> Result<(), String>;
+    /// Answers the others' requests for such work, and its own; called once for each kind.
+    fn answer(&self, work: Work, answers: Answers) -> Result<(), String>;
 
     /// How all nodes are.
     fn status(&self) -> BoxFuture<'_, Result<serde_json::Value, String>>;

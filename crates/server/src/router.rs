@@ -29,9 +29,11 @@ use crate::errors::ServerError;
 use crate::feeds::Feeds;
 use crate::graph_rules::GraphRules;
 use crate::guard::{HostRule, WriteRule};
+use crate::load_help::LoadHelp;
 use crate::maintenance::{self, Maintenance};
 use crate::metering::Accounts;
 use crate::metrics::{Listens, Metrics};
+use crate::nodes::{Answers, Work};
 use crate::options::HttpOptions;
 use crate::paths::{self, method_not_allowed, methods_of};
 use crate::protocol::{self, Operation};
@@ -51,6 +53,7 @@ use axum::http::{Method, request::Parts};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
+use futures::{StreamExt as _, TryStreamExt as _};
 use orrery_joint::{EngineGraphs, Readings};
 use orrery_loader::BackgroundCompaction;
 use orrery_mapping::TableMappings;
@@ -161,10 +164,21 @@ pub(crate) fn shared(
             audit: audit.clone(),
         });
     }
+    let load_help = Arc::new(LoadHelp::new(&engine, query_threads.handle()));
     if let Some(cluster) = &options.cluster {
-        let processes = Workers::new(cluster.network(), options.divide_from as f64);
+        let network = cluster.network(Work::Queries);
+        let processes = Workers::new(network, options.divide_from as f64);
         engine.divide_among(&processes, query_threads.handle().clone());
-        cluster.work_for(processes).map_err(io::Error::other)?;
+        let answers: Answers = Arc::new(move |request| {
+            let answer = processes.answer(request);
+            answer.map_err(|error| error.to_string()).boxed()
+        });
+        cluster
+            .answer(Work::Queries, answers)
+            .map_err(io::Error::other)?;
+        load_help
+            .answer(cluster.as_ref())
+            .map_err(io::Error::other)?;
     }
     // Its changes come with the transaction of `writes`.
     let sql_session = Session::new(
@@ -190,6 +204,7 @@ pub(crate) fn shared(
         fetching: Arc::new(Semaphore::new(FETCHES_MAX)),
         admission: Admission::new(options.queries_running_max, options.queries_waiting_max),
         documents: Arc::new(writing.documents),
+        load_help,
         seat: Arc::new(Seat::empty(String::new())),
         audit,
         query_log: query_log.map(Arc::new),

@@ -11,6 +11,7 @@ use crate::edge;
 use crate::errors::ServerError;
 use crate::feeds::Feeds;
 use crate::guard::{HostRule, WriteRule, base_iri};
+use crate::load_help::LoadHelp;
 use crate::media_type;
 use crate::metering::{Accounts, Meter, Payment};
 use crate::metrics::Metrics;
@@ -72,6 +73,8 @@ pub(crate) struct ServerState {
     /// None where no traces are sent.
     pub(crate) tracer: Option<Arc<Tracer>>,
     pub(crate) query_threads: QueryThreads,
+    /// What nodes of a cluster do of each other's loads.
+    pub(crate) load_help: Arc<LoadHelp>,
     pub(crate) write_rule: WriteRule,
     pub(crate) hosts: HostRule,
 }

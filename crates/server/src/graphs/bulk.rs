@@ -18,7 +18,9 @@ use axum::body::Body;
 use axum::http::{StatusCode, header, request::Parts};
 use axum::response::Response;
 use futures::StreamExt;
-use orrery_loader::{LoadError, LoadOptions, SilentProgress, Source, SyntaxError, load_into};
+use orrery_loader::{
+    LoadError, LoadOptions, SilentProgress, Source, SyntaxError, load_into, load_into_by_workers,
+};
 use orrery_sparql::UpdateOptions;
 use orrery_storage::{ByteCount, reason};
 use std::io::{ErrorKind, Write};
@@ -118,10 +120,22 @@ pub(super) async fn load(
     };
     let writer = writes.writer().clone();
     let temporary = file.path().display().to_string();
+    let bytes = file.as_file().metadata().map_or(0, |file| file.len());
+    let others = state
+        .load_help
+        .others(state.options.cluster.as_ref(), bytes);
     let loaded = state.query_threads.handle().spawn_blocking(move || {
         let _memory = memory;
-        let source = Source::File(file.path().to_owned());
-        load_into(&writer, &[source], &options, &SilentProgress)
+        let source = [Source::File(file.path().to_owned())];
+        match others {
+            None => load_into(&writer, &source, &options, &SilentProgress),
+            Some(others) => {
+                let loaded =
+                    load_into_by_workers(&writer, &source, &options, &others, &SilentProgress);
+                tracing::info!("a load with other nodes: {:?}", others.counts());
+                loaded
+            }
+        }
     });
     let report = loaded
         .await

@@ -1,4 +1,4 @@
-//! Queries that the nodes of a cluster divide among them. Zeros, where the server is no node.
+//! Queries and loads that the nodes of a cluster divide among them. Zeros, where the server is no node.
 
 use orrery_workers::Figures;
 
@@ -46,7 +46,13 @@ const FAMILIES: [Family; 6] = [
 ];
 
 /// Writes the figures of now.
-pub(crate) fn write_divided(figures: &Figures, page: &mut Page) {
+pub(crate) fn write_divided(figures: &Figures, load_shares: u64, page: &mut Page) {
+    page.family(
+        "orrery_divided_load_shares_total",
+        Type::Counter,
+        "Shares of other nodes' loads that were done here.",
+    )
+    .value(load_shares);
     for (name, of_type, help, figure) in FAMILIES {
         page.family(name, of_type, help).value(figure(figures));
     }
