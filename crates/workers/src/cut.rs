@@ -40,8 +40,9 @@ use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeE
 use datafusion_physical_plan::union::UnionExec;
 use hashbrown::HashMap;
 
-use crate::Rules;
+use crate::language::Rules;
 use crate::exchange::{ExchangeExec, Place};
+use crate::links::Shape;
 use crate::owners::owners;
 use crate::pick::{count, divided_children, over};
 
@@ -77,6 +78,15 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
+    /// What each stage gives, and who has it.
+    pub(crate) fn shapes(&self) -> Vec<Shape> {
+        let shapes = self.stages.iter().map(|stage| Shape {
+            owners: stage.owners.clone(),
+            is_repartitioned: stage.division.is_some(),
+        });
+        shapes.collect()
+    }
+
     /// What all processes that work on the plan must have alike.
     pub(crate) fn fingerprint(&self, rules: &Rules) -> u64 {
         let mut seen = Seen::new();

@@ -21,10 +21,12 @@
 //! **Memory.** Each worker holds what its part needs, against its own limits. Rows that several workers read are kept by the one that has them until
 //! the query ends.
 
+mod counts;
 mod cut;
 mod error;
 mod exchange;
 mod in_process;
+mod language;
 mod links;
 mod messages;
 mod network;
@@ -36,103 +38,17 @@ mod run;
 mod tests;
 mod worker;
 
-use std::fmt;
-use std::sync::Arc;
-
-use arrow::array::RecordBatch;
-use bytes::Bytes;
-use datafusion_common::Result;
-use datafusion_execution::TaskContext;
-use datafusion_physical_plan::ExecutionPlan;
-use futures::future::BoxFuture;
-
+pub use counts::Figures;
 pub use error::Error;
 pub use in_process::InProcess;
+pub use language::{
+    Incoming, Language, OfParts, Outgoing, Rules, Translation, WorkerPlan,
+};
 pub use messages::AsTheyAre;
 pub use network::{Answer, Network, NetworkError};
 pub use owners::partitions_for;
 pub use run::{Query, WorkersExec};
-pub use worker::{Figures, Workers};
-
-type OfPlan<T> = fn(&Arc<dyn ExecutionPlan>) -> T;
-
-/// What a language says of the nodes of its plans.
-#[derive(Clone, Copy)]
-pub struct Rules {
-    /// Whether a node is to be taken with all that stands below it.
-    pub is_leaf: OfPlan<bool>,
-    /// Whether a leaf's partitions are shares of its rows that do not depend on other partitions.
-    pub is_dealt: OfPlan<bool>,
-    /// Whether a node works on each partition of its inputs by itself, and gives the same whichever others there are. Exchanges, unions and hash joins that
-    /// collect their build side are known without it.
-    pub is_by_partition: OfPlan<bool>,
-    /// Whether a node belongs to who reads its rows, and has to stand where they are read.
-    pub is_with_reader: OfPlan<bool>,
-    /// Rows that a node handles, as far as that is expected; 0 where nothing is known.
-    pub rows: OfPlan<f64>,
-    /// What a node is, in words that are the same in all processes that made the same plan.
-    pub label: OfPlan<String>,
-    /// The same of the rows that a leaf reads: by this they are given to the same workers again.
-    pub extent: OfPlan<String>,
-    /// Whether equal values of columns have equal hashes in all processes.
-    pub may_divide_by_hash: bool,
-}
-
-impl fmt::Debug for Rules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Rules")
-    }
-}
-
-/// What rows mean in one process alone, brought to another one.
-pub trait Translation: Send + Sync {
-    /// For the rows of one partition that go out, in order.
-    fn outgoing(&self) -> Box<dyn Outgoing>;
-
-    /// For the rows of one partition that come in, in the same order.
-    fn incoming(&self) -> Box<dyn Incoming>;
-}
-
-/// Says what a reader has to know.
-pub trait Outgoing: Send {
-    /// What goes before a batch.
-    fn note(&mut self, batch: &RecordBatch) -> Result<Bytes>;
-}
-
-/// Takes what a sender says.
-pub trait Incoming: Send {
-    /// Takes what went before the next batches.
-    fn learn(&mut self, note: &Bytes) -> Result<()>;
-
-    /// The batch as it is to be read here.
-    fn batch(&mut self, batch: RecordBatch) -> Result<RecordBatch>;
-}
-
-/// Counts the touches of parts of a plan.
-pub type OfParts = Box<dyn Fn(&[Arc<dyn ExecutionPlan>]) -> u64 + Send + Sync>;
-
-/// A plan that was made of its description.
-pub struct WorkerPlan {
-    /// The whole plan.
-    pub plan: Arc<dyn ExecutionPlan>,
-    /// What it runs with: its own for this query.
-    pub task: Arc<TaskContext>,
-    /// What its nodes are.
-    pub rules: Rules,
-    /// What its rows mean.
-    pub translation: Arc<dyn Translation>,
-    /// What these parts of it have cost here so far, in touches.
-    pub touches: OfParts,
-    /// Where it runs.
-    pub threads: tokio::runtime::Handle,
-}
+pub use worker::Workers;
 
 /// Rows that a query handles, from which on it pays to divide it: tens of milliseconds of one thread.
 pub const LEAST_ROWS: f64 = 2_000_000.0;
-
-/// Makes plans of their descriptions.
-pub trait Language: Send + Sync {
-    /// The plan that is described, for one of the processes that run it, counted from 1. It has to be the same one as where the description was made, or
-    /// there has to be an error ([`Error::OtherPlan`], where another process may do better).
-    fn plan(&self, description: Bytes, process: u32) -> BoxFuture<'static, Result<WorkerPlan>>;
-}

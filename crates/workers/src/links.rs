@@ -9,12 +9,11 @@ use datafusion_common::{DataFusionError, Result};
 use futures::stream::{BoxStream, StreamExt as _};
 use futures::{TryStreamExt as _, stream};
 
-use crate::Translation;
-use crate::cut::Stages;
+use crate::counts::Counts;
 use crate::error::{Error, of_network};
+use crate::language::Translation;
 use crate::messages::{Receiver, Request};
 use crate::network::Network;
-use crate::worker::Workers;
 
 /// A partition of a stage at one worker.
 #[derive(Debug, Clone)]
@@ -26,9 +25,11 @@ pub(crate) struct Source {
 
 /// What a stage gives, and who has it.
 #[derive(Debug)]
-struct Shape {
-    owners: Vec<usize>,
-    is_repartitioned: bool,
+pub(crate) struct Shape {
+    /// The member that has each partition.
+    pub(crate) owners: Vec<usize>,
+    /// Whether what each of them has is divided anew.
+    pub(crate) is_repartitioned: bool,
 }
 
 /// What exchanges of a query have in common.
@@ -38,7 +39,7 @@ pub(crate) struct Links {
     members: Vec<String>,
     shapes: Vec<Shape>,
     translation: Arc<dyn Translation>,
-    counts: Arc<Workers>,
+    counts: Arc<Counts>,
     bytes: AtomicU64,
 }
 
@@ -53,22 +54,18 @@ impl fmt::Debug for Links {
 
 impl Links {
     pub(crate) fn new(
-        workers: &Arc<Workers>,
+        (network, counts): (&Arc<dyn Network>, &Arc<Counts>),
         query: String,
         members: Vec<String>,
-        stages: &Stages,
+        shapes: Vec<Shape>,
         translation: Arc<dyn Translation>,
     ) -> Arc<Self> {
-        let shapes = stages.stages.iter().map(|stage| Shape {
-            owners: stage.owners.clone(),
-            is_repartitioned: stage.division.is_some(),
-        });
         Arc::new(Self {
-            network: Arc::clone(workers.network()),
-            counts: Arc::clone(workers),
+            network: Arc::clone(network),
+            counts: Arc::clone(counts),
             query,
             members,
-            shapes: shapes.collect(),
+            shapes,
             translation,
             bytes: AtomicU64::new(0),
         })
@@ -139,7 +136,7 @@ impl Links {
                     if !is_here {
                         let bytes = message.len() as u64;
                         links.bytes.fetch_add(bytes, Ordering::Relaxed);
-                        let all = &links.counts.counts().bytes;
+                        let all = &links.counts.bytes;
                         all.fetch_add(bytes, Ordering::Relaxed);
                     }
                     let batches = receiver.take(message)?;

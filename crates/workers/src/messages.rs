@@ -18,7 +18,7 @@ use datafusion_common::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::{Incoming, Outgoing};
+use crate::language::{Incoming, Outgoing, Translation};
 
 /// What one process asks another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -185,7 +185,7 @@ impl Receiver {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AsTheyAre;
 
-impl crate::Translation for AsTheyAre {
+impl Translation for AsTheyAre {
     fn outgoing(&self) -> Box<dyn Outgoing> {
         Box::new(Self)
     }

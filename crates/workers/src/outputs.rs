@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
-use crate::Translation;
+use crate::language::Translation;
 use crate::error::Error;
 use crate::messages::Sender;
 use crate::network::NetworkError;

@@ -16,7 +16,7 @@ use datafusion_physical_plan::{
 };
 use hashbrown::HashMap;
 
-use crate::Rules;
+use crate::language::Rules;
 
 type Plan = Arc<dyn ExecutionPlan>;
 

@@ -28,14 +28,16 @@ use futures::TryStreamExt as _;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::{self, BoxStream, StreamExt as _};
 
+use crate::counts::Counts;
 use crate::cut::cut;
 use crate::error::{Error, of_network};
+use crate::language::{Rules, Translation};
 use crate::links::Links;
 use crate::messages::Request;
 use crate::network::{Answer, NetworkError};
 use crate::pick::count;
-use crate::worker::{Counts, Workers};
-use crate::{Rules, Translation};
+use crate::worker::Workers;
+
 
 /// How often a query is begun with workers.
 const ATTEMPTS: usize = 3;
@@ -249,10 +251,10 @@ async fn attempted(
     let answers = join_all(opening).await;
     let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
     let links = Links::new(
-        &query.workers,
+        (query.workers.network(), query.workers.counts()),
         name.clone(),
         members.clone(),
-        &stages,
+        stages.shapes(),
         Arc::clone(&query.translation),
     );
     _ = stages.place.set(Arc::clone(&links));

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use datafusion_physical_plan::repartition::RepartitionExec;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use parking_lot::Mutex;
 
+use crate::counts::{Counts, Figures};
 use crate::cut::{Stages, cut};
 use crate::error::Error;
 use crate::links::Links;
@@ -21,7 +21,7 @@ use crate::messages::Request;
 use crate::network::{Network, NetworkError};
 use crate::outputs::{Kept, Source, for_one};
 use crate::pick::picked;
-use crate::{Language, OfParts, Rules, Translation, WorkerPlan};
+use crate::language::{Language, OfParts, Rules, Translation, WorkerPlan};
 
 /// For how long a member that was lost is not asked.
 const LOST_FOR: Duration = Duration::from_secs(10);
@@ -33,40 +33,7 @@ pub struct Workers {
     open: Mutex<HashMap<String, Arc<OpenQuery>>>,
     lost: Mutex<HashMap<String, Instant>>,
     least_rows: f64,
-    counts: Counts,
-}
-
-/// What was divided since the process began.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) divided: AtomicU64,
-    pub(crate) begun_anew: AtomicU64,
-    pub(crate) alone: AtomicU64,
-    pub(crate) worked_for: AtomicU64,
-    pub(crate) bytes: AtomicU64,
-}
-
-impl Counts {
-    pub(crate) fn one(counter: &AtomicU64) {
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// The same, to look at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Queries that were asked here, and run by several processes.
-    pub divided: u64,
-    /// How often such a query began anew because a process was lost.
-    pub begun_anew: u64,
-    /// Queries that were to be divided, and were run here alone in the end.
-    pub alone: u64,
-    /// Queries of which this process ran parts, its own among them.
-    pub worked_for: u64,
-    /// Bytes of rows that came from other processes.
-    pub bytes: u64,
-    /// Queries of which parts are open here now.
-    pub open: u64,
+    counts: Arc<Counts>,
 }
 
 impl fmt::Debug for Workers {
@@ -87,7 +54,7 @@ impl Workers {
             languages: Mutex::default(),
             open: Mutex::default(),
             lost: Mutex::default(),
-            counts: Counts::default(),
+            counts: Arc::default(),
             least_rows,
         })
     }
@@ -122,22 +89,13 @@ impl Workers {
         self.lost.lock().insert(member.to_owned(), Instant::now());
     }
 
-    pub(crate) fn counts(&self) -> &Counts {
+    pub(crate) fn counts(&self) -> &Arc<Counts> {
         &self.counts
     }
 
     /// What was divided so far.
     pub fn figures(&self) -> Figures {
-        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let counts = &self.counts;
-        Figures {
-            divided: of(&counts.divided),
-            begun_anew: of(&counts.begun_anew),
-            alone: of(&counts.alone),
-            worked_for: of(&counts.worked_for),
-            bytes: of(&counts.bytes),
-            open: self.open.lock().len() as u64,
-        }
+        self.counts.figures(self.open.lock().len() as u64)
     }
 
     /// Answers a request of another process, or of this one.
@@ -292,10 +250,10 @@ impl OpenQuery {
         made: WorkerPlan,
     ) -> Self {
         let links = Links::new(
-            workers,
+            (&workers.network, &workers.counts),
             query.to_owned(),
             members,
-            &stages,
+            stages.shapes(),
             Arc::clone(&made.translation),
         );
         _ = stages.place.set(links);
