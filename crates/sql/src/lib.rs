@@ -39,6 +39,7 @@ mod decimal_sum;
 mod definitions;
 mod delimited;
 mod described;
+mod divided;
 mod engine_state;
 mod error;
 mod evaluate;

@@ -55,7 +55,7 @@ use crate::statement::{OldTable, parse_one};
 use crate::times::with_precisions;
 use crate::using::name_used_columns;
 use crate::{Error, Result, SqlState};
-use orrery_tables::StoredTable;
+use orrery_tables::{ScansInShares, StoredTable};
 
 /// Views may be made of views so often.
 const VIEWS_DEEP_MAX: usize = 32;
@@ -380,6 +380,25 @@ impl Planner {
         }
     }
 
+    /// One that makes plans of so many partitions, which have shares of the rows of stored tables and may run in different processes.
+    pub(crate) fn in_shares(&self, partitions: usize) -> Self {
+        let mut state = self.state.clone();
+        let config = state.config_mut();
+        config.options_mut().execution.target_partitions = partitions;
+        // Rows are spread by their shares.
+        config.options_mut().optimizer.enable_round_robin_repartition = false;
+        config.set_extension(Arc::new(ScansInShares));
+        Self {
+            state,
+            tables: Arc::clone(&self.tables),
+            extra: Arc::clone(&self.extra),
+            reads_graphs: Arc::clone(&self.reads_graphs),
+            reads_foreign: Arc::clone(&self.reads_foreign),
+            old_states: self.old_states.clone(),
+            sight: self.sight.clone(),
+        }
+    }
+
     /// The physical plan of a query.
     pub(crate) async fn physical(
         &self,
@@ -414,6 +433,15 @@ impl Planner {
     ) -> Result<SendableRecordBatchStream> {
         let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
         let plan = self.physical(plan, text).await?;
+        self.started(plan, is_analyzed)
+    }
+
+    /// Begins to run a physical plan.
+    pub(crate) fn started(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        is_analyzed: bool,
+    ) -> Result<SendableRecordBatchStream> {
         let task = self.task();
         let analyzed = is_analyzed.then(|| Analyzed::new(&plan, &task));
         let rows = counted_stream(plan, task).map(shown_rows);

@@ -22,6 +22,7 @@ use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
 use orrery_storage::table::Tables;
 use orrery_storage::{Asker, Database, ReadScope, Snapshot, Writer};
+use orrery_workers::Workers;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -80,7 +81,7 @@ impl Default for SessionOptions {
 #[derive(Clone)]
 pub struct Session {
     pub(crate) state: SessionState,
-    database: Arc<Database>,
+    pub(crate) database: Arc<Database>,
     writer: WriterSource,
     pub(crate) options: SessionOptions,
     pub(crate) block: Arc<Mutex<Block>>,
@@ -100,6 +101,8 @@ pub struct Session {
     ruled: Option<Arc<dyn RuledScope>>,
     /// How long the answer to a query may be.
     answer_max: Option<Arc<dyn AnswerMax>>,
+    /// Those that large queries are divided among.
+    pub(crate) processes: Option<Arc<Workers>>,
 }
 
 impl fmt::Debug for Session {
@@ -150,6 +153,7 @@ impl Session {
             sight: None,
             ruled: None,
             answer_max: None,
+            processes: runtime.processes().cloned(),
         }
     }
 
@@ -222,6 +226,7 @@ impl Session {
             sight: self.sight.clone(),
             ruled: None,
             answer_max: None,
+            processes: self.processes.clone(),
         };
         // Who pays here has no part in it.
         another.set_spending(None);
@@ -646,7 +651,10 @@ impl Session {
         let planner = self.planner(&self.seen()?);
         let plan = planner.logical(statement, text).await?;
         refuse_changes(&plan)?;
-        let stream = planner.stream(&plan, text).await?;
+        let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
+        let physical = planner.physical(&plan, text).await?;
+        let divided = self.divided(&planner, &plan, &physical, text).await?;
+        let stream = planner.started(divided.unwrap_or(physical), is_analyzed)?;
         Ok(Outcome::Query(self.answer(stream)))
     }
 

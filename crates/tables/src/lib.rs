@@ -46,7 +46,7 @@ mod traced;
 mod zone_test;
 
 pub use dense::DenseAggregation;
-pub use node::scan_without_order;
+pub use node::{ScansInShares, is_in_shares, reads_by_itself, scan_without_order, tells_keys};
 pub use share::ShareKeys;
 pub use table::StoredTable;
 pub use touches::touches;

@@ -47,6 +47,17 @@ impl Morsels {
         self.ranges.get(number).cloned()
     }
 
+    /// Divided into so many shares of as many morsels each, or one less, in order.
+    pub(super) fn shares(self, count: usize) -> Vec<Arc<Self>> {
+        let all = self.ranges.len();
+        let share = |at: usize| at * all / count.max(1);
+        let shares = (0..count).map(|at| Self {
+            ranges: self.ranges[share(at)..share(at + 1)].to_vec(),
+            next: AtomicUsize::new(0),
+        });
+        shares.map(Arc::new).collect()
+    }
+
     /// The same, none taken.
     pub(super) fn untouched(&self) -> Self {
         Self {
@@ -90,6 +101,23 @@ impl Queues {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_have_all_morsels_once_in_order() {
+        for count in [1, 2, 3, 7, 40] {
+            let all = Morsels::new(&[0..500_000, 600_000..600_001]);
+            let expected: Vec<_> = std::iter::from_fn(|| all.take()).collect();
+            let shares = all.untouched().shares(count);
+            assert_eq!(shares.len(), count);
+            let found: Vec<_> = shares
+                .iter()
+                .flat_map(|share| std::iter::from_fn(|| share.take()))
+                .collect();
+            assert_eq!(found, expected);
+            let lengths = shares.iter().map(|share| share.len());
+            assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1);
+        }
+    }
 
     #[test]
     fn morsels_are_all_positions_once_in_order() {

@@ -76,6 +76,8 @@ pub(super) struct Wanted {
     pub(super) partitions: usize,
     /// Whether plans are told in which order rows come.
     pub(super) tells_order: bool,
+    /// Whether each partition has a share of the rows that follows from its number alone.
+    pub(super) in_shares: bool,
 }
 
 impl Wanted {
@@ -99,6 +101,29 @@ pub(super) struct ScanExec {
     told: OnceLock<Arc<Statistics>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+}
+
+/// In the engine's configuration: partitions of scans have shares of the rows, as they may be in different processes. Else they take rows from one queue.
+#[derive(Debug, Clone, Copy)]
+pub struct ScansInShares;
+
+/// Whether a node reads a stored table in several partitions, each of which has a share of its rows whoever runs the others. Nodes that read one
+/// themselves are taken with it ([`reads_by_itself`]).
+pub fn is_in_shares(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    match plan.downcast_ref::<ScanExec>() {
+        Some(scan) => matches!(scan.morsels, Queues::OfEach(_)),
+        None => reads_by_itself(plan) && plan.children().into_iter().all(is_in_shares),
+    }
+}
+
+/// Whether a node's input is a scan that it reads in its own way.
+pub fn reads_by_itself(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<DenseAggregateExec>()
+}
+
+/// Whether a node tells a scan elsewhere in the plan which keys its rows have, and has to see all of them there.
+pub fn tells_keys(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<KeysExec>()
 }
 
 /// A scan that says nothing of the order in which its rows come, for one that does. `None` where a node is no scan of a stored table.
@@ -326,6 +351,10 @@ fn partitions(wanted: &Wanted, access: &Access) -> (Queues, Partitioning) {
     }
     let morsels = Morsels::new(positions);
     let count = wanted.partitions.min(morsels.len()).max(1);
+    if wanted.in_shares && count > 1 {
+        let shares = Queues::OfEach(morsels.shares(count));
+        return (shares, Partitioning::UnknownPartitioning(count));
+    }
     (
         Queues::Shared(Arc::new(morsels)),
         Partitioning::UnknownPartitioning(count),

@@ -182,6 +182,7 @@ impl TableProvider for StoredTable {
             limit,
             partitions: state.config().target_partitions(),
             tells_order: true,
+            in_shares: state.config().get_extension::<ScansInShares>().is_some(),
         })?;
         Ok(Arc::new(scan))
     }
