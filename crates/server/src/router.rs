@@ -195,6 +195,9 @@ pub(crate) fn shared(
         &options.foreign,
     )))
     .with_graphs(Arc::new(graphs_of(&engine, &options)));
+    if let Some(processes) = engine.runtime().processes() {
+        sql_session.divide_among(processes, query_threads.handle().clone());
+    }
     let state = ServerState {
         is_over,
         engine,

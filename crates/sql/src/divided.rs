@@ -15,11 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode, SortMergeJoinExec};
 use datafusion::physical_plan::limit::LocalLimitExec;
@@ -27,6 +26,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
 use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::work_table::WorkTableExec;
@@ -95,7 +95,8 @@ fn is_by_partition(node: &Plan) -> bool {
 
 /// The rows that a node gives, where that is known.
 fn rows(node: &Plan) -> f64 {
-    let told = node.partition_statistics(None).ok();
+    let told = StatisticsContext::new().compute(node.as_ref(), &StatisticsArgs::new());
+    let told = told.ok();
     let told = told.and_then(|told| told.num_rows.get_value().copied());
     match told {
         Some(rows) => rows as f64,
@@ -120,7 +121,10 @@ fn label(node: &Plan) -> String {
 
 /// The rows that are read of stored tables; none where the plan must not be divided.
 fn read_rows(plan: &Plan) -> Option<f64> {
-    if plan.is::<ScalarSubqueryExec>() || plan.is::<RecursiveQueryExec>() || plan.is::<WorkTableExec>() {
+    if plan.is::<ScalarSubqueryExec>()
+        || plan.is::<RecursiveQueryExec>()
+        || plan.is::<WorkTableExec>()
+    {
         return None;
     }
     let mut children = plan.children().into_iter();
@@ -161,7 +165,6 @@ impl Session {
             && self.sight.is_none()
             && self.transaction_status() == TransactionStatus::Idle
             && !planner.reads_graphs()
-            && !planner.reads_foreign()
             && !matches!(logical, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
             && !is_volatile(logical)
             && parse(text)?.len() == 1;
@@ -180,9 +183,8 @@ impl Session {
         };
         let plan = planner.in_shares(description.partitions);
         let plan = plan.physical(logical, text).await?;
-        let description = serde_json::to_vec(&description).map_err(|error| {
-            Error::of_run(&DataFusionError::External(Box::new(error)))
-        })?;
+        let description = serde_json::to_vec(&description)
+            .map_err(|error| Error::of_run(&DataFusionError::External(Box::new(error))))?;
         let spending = self.spending();
         let query = Query {
             workers: Arc::clone(workers),
@@ -287,9 +289,10 @@ async fn state(session: &Session, commit: u64) -> EngineResult<Arc<Snapshot>> {
     past.map_err(|error| lost(error.to_string()))
 }
 
-/// Nothing but the name: partitions come together by it.
 #[cfg(test)]
 mod tests {
+    use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+
     use super::*;
 
     #[test]

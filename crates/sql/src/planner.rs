@@ -386,7 +386,10 @@ impl Planner {
         let config = state.config_mut();
         config.options_mut().execution.target_partitions = partitions;
         // Rows are spread by their shares.
-        config.options_mut().optimizer.enable_round_robin_repartition = false;
+        config
+            .options_mut()
+            .optimizer
+            .enable_round_robin_repartition = false;
         config.set_extension(Arc::new(ScansInShares));
         Self {
             state,

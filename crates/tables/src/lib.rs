@@ -28,6 +28,7 @@ mod condition;
 mod dense;
 mod divided;
 mod hint;
+mod in_shares;
 mod key_bits;
 mod key_range;
 mod keys;
@@ -46,7 +47,9 @@ mod traced;
 mod zone_test;
 
 pub use dense::DenseAggregation;
-pub use node::{ScansInShares, is_in_shares, reads_by_itself, scan_without_order, tells_keys};
+pub use in_shares::{is_in_shares, reads_by_itself, tells_keys};
+pub use morsels::ScansInShares;
+pub use node::scan_without_order;
 pub use share::ShareKeys;
 pub use table::StoredTable;
 pub use touches::touches;

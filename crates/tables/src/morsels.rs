@@ -9,6 +9,10 @@ use orrery_storage::table::file::GROUP_ROWS;
 /// Positions of a morsel: a group, whose blocks are then touched by one partition alone.
 const MORSEL_POSITIONS: u64 = GROUP_ROWS as u64;
 
+/// In the engine's configuration: partitions of scans have shares of the rows, as they may be in different processes. Else they take rows from one queue.
+#[derive(Debug, Clone, Copy)]
+pub struct ScansInShares;
+
 /// The morsels that no partition took yet.
 #[derive(Debug)]
 pub(super) struct Morsels {

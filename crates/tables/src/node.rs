@@ -103,29 +103,6 @@ pub(super) struct ScanExec {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// In the engine's configuration: partitions of scans have shares of the rows, as they may be in different processes. Else they take rows from one queue.
-#[derive(Debug, Clone, Copy)]
-pub struct ScansInShares;
-
-/// Whether a node reads a stored table in several partitions, each of which has a share of its rows whoever runs the others. Nodes that read one
-/// themselves are taken with it ([`reads_by_itself`]).
-pub fn is_in_shares(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    match plan.downcast_ref::<ScanExec>() {
-        Some(scan) => matches!(scan.morsels, Queues::OfEach(_)),
-        None => reads_by_itself(plan) && plan.children().into_iter().all(is_in_shares),
-    }
-}
-
-/// Whether a node's input is a scan that it reads in its own way.
-pub fn reads_by_itself(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.is::<DenseAggregateExec>()
-}
-
-/// Whether a node tells a scan elsewhere in the plan which keys its rows have, and has to see all of them there.
-pub fn tells_keys(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.is::<KeysExec>()
-}
-
 /// A scan that says nothing of the order in which its rows come, for one that does. `None` where a node is no scan of a stored table.
 pub fn scan_without_order(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     let scan = plan.downcast_ref::<ScanExec>()?;
@@ -214,6 +191,11 @@ impl ScanExec {
     /// The columns that are given, and their names and types.
     pub(super) fn given(&self) -> (&[ColumnId], &Schema) {
         (&self.wanted.columns, &self.wanted.schema)
+    }
+
+    /// Whether each partition has a share of the rows, whoever runs the others.
+    pub(super) fn is_in_shares(&self) -> bool {
+        matches!(self.morsels, Queues::OfEach(_))
     }
 
     /// About how many rows come.

@@ -16,6 +16,7 @@ use orrery_storage::table::{
 };
 
 use super::access::choose;
+use super::morsels::ScansInShares;
 use super::node::{ScanExec, Wanted};
 
 /// A table of a snapshot, or of a transaction.

@@ -40,8 +40,8 @@ use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeE
 use datafusion_physical_plan::union::UnionExec;
 use hashbrown::HashMap;
 
-use crate::language::Rules;
 use crate::exchange::{ExchangeExec, Place};
+use crate::language::Rules;
 use crate::links::Shape;
 use crate::owners::owners;
 use crate::pick::{count, divided_children, over};

@@ -41,9 +41,7 @@ mod worker;
 pub use counts::Figures;
 pub use error::Error;
 pub use in_process::InProcess;
-pub use language::{
-    Incoming, Language, OfParts, Outgoing, Rules, Translation, WorkerPlan,
-};
+pub use language::{Incoming, Language, OfParts, Outgoing, Rules, Translation, WorkerPlan};
 pub use messages::AsTheyAre;
 pub use network::{Answer, Network, NetworkError};
 pub use owners::partitions_for;

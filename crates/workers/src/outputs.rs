@@ -13,8 +13,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
-use crate::language::Translation;
 use crate::error::Error;
+use crate::language::Translation;
 use crate::messages::Sender;
 use crate::network::NetworkError;
 

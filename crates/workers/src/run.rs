@@ -38,7 +38,6 @@ use crate::network::{Answer, NetworkError};
 use crate::pick::count;
 use crate::worker::Workers;
 
-
 /// How often a query is begun with workers.
 const ATTEMPTS: usize = 3;
 /// How long a worker may take to make the plan.

@@ -16,12 +16,12 @@ use parking_lot::Mutex;
 use crate::counts::{Counts, Figures};
 use crate::cut::{Stages, cut};
 use crate::error::Error;
+use crate::language::{Language, OfParts, Rules, Translation, WorkerPlan};
 use crate::links::Links;
 use crate::messages::Request;
 use crate::network::{Network, NetworkError};
 use crate::outputs::{Kept, Source, for_one};
 use crate::pick::picked;
-use crate::language::{Language, OfParts, Rules, Translation, WorkerPlan};
 
 /// For how long a member that was lost is not asked.
 const LOST_FOR: Duration = Duration::from_secs(10);

@@ -109,7 +109,7 @@ impl Session {
     }
 
     /// What counts the costs of statements, if anything does.
-    pub(super) fn spending(&self) -> Option<Arc<Spending>> {
+    pub(crate) fn spending(&self) -> Option<Arc<Spending>> {
         self.state.config().get_extension::<Spending>()
     }
 
