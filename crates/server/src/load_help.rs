@@ -30,7 +30,7 @@ use crate::nodes::{Cluster, Work};
 /// Documents with fewer bytes are loaded by one node.
 const HELPED_BYTES_MIN: u64 = 8 << 20;
 /// Text that is sent at a time.
-const REQUEST_BYTES: usize = 8 << 20;
+const REQUEST_BYTES: usize = 2 << 20;
 /// What a node may use for a share of a load: one part of so much of its memory, within these bounds.
 const MEMORY_PART: u64 = 8;
 const MEMORY_BYTES_MIN: u64 = 64 << 20;

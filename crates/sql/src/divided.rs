@@ -8,7 +8,7 @@
 //! Plans of DataFusion's have no description here, so the text travels and is planned again where it runs, over the same commit and with the same settings. The fingerprint of
 //! the stages tells whether the same came of it; where not (`now()` is another time), the query stays in the process that was asked.
 //!
-//! What is not divided: statements in transactions, under rules of rows, with parameters, about graphs, files or other servers, with functions that give something else each
+//! What is not divided: statements in transactions that change something, of users who may not read everything, with parameters, about graphs, files or other servers, with functions that give something else each
 //! time, with scalar subqueries (their values are in one process) or recursion.
 
 use std::sync::Arc;
@@ -44,7 +44,6 @@ use crate::planner::Planner;
 use crate::session::Session;
 use crate::settings::Scope;
 use crate::statement::{parse, parse_one};
-use crate::transaction::TransactionStatus;
 use crate::{Error, Result};
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -163,7 +162,7 @@ impl Session {
         let may_be_divided = members.len() > 1
             && is_large
             && self.sight.is_none()
-            && self.transaction_status() == TransactionStatus::Idle
+            && !self.block().lock().holds_turn()
             && !planner.reads_graphs()
             && !matches!(logical, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
             && !is_volatile(logical)

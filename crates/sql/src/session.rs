@@ -651,11 +651,21 @@ impl Session {
         let planner = self.planner(&self.seen()?);
         let plan = planner.logical(statement, text).await?;
         refuse_changes(&plan)?;
-        let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
-        let physical = planner.physical(&plan, text).await?;
-        let divided = self.divided(&planner, &plan, &physical, text).await?;
-        let stream = planner.started(divided.unwrap_or(physical), is_analyzed)?;
+        let stream = self.started(&planner, &plan, text).await?;
         Ok(Outcome::Query(self.answer(stream)))
+    }
+
+    /// Begins to run a query whose text has no parameters, divided among processes if that pays.
+    pub(crate) async fn started(
+        &self,
+        planner: &Planner,
+        plan: &LogicalPlan,
+        text: &str,
+    ) -> Result<SendableRecordBatchStream> {
+        let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
+        let physical = planner.physical(plan, text).await?;
+        let divided = self.divided(planner, plan, &physical, text).await?;
+        planner.started(divided.unwrap_or(physical), is_analyzed)
     }
 
     /// The rows of a query for who asks: as many as they may have, and each is paid for. A failure is that of the open transaction.

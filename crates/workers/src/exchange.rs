@@ -141,7 +141,9 @@ impl ExecutionPlan for ExchangeExec {
         let schema = self.schema();
         let sources = links.sources(self.stage, partition);
         // All at once: who is asked first makes its rows while the others do.
-        let streams = sources.into_iter().map(|source| links.read(source));
+        let streams = sources
+            .into_iter()
+            .map(|source| links.read(source, &schema));
         let rows = futures::stream::select_all(streams);
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use datafusion_common::{DataFusionError, Result};
 use futures::stream::{BoxStream, StreamExt as _};
 use futures::{TryStreamExt as _, stream};
@@ -100,15 +101,17 @@ impl Links {
     pub(crate) fn read(
         self: &Arc<Self>,
         source: Source,
+        schema: &SchemaRef,
     ) -> BoxStream<'static, Result<RecordBatch>> {
-        let links = Arc::clone(self);
-        let began = async move { links.begun(source).await };
+        let (links, schema) = (Arc::clone(self), Arc::clone(schema));
+        let began = async move { links.begun(source, schema).await };
         stream::once(began).try_flatten().boxed()
     }
 
     async fn begun(
         self: Arc<Self>,
         source: Source,
+        schema: SchemaRef,
     ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let member = self.members.get(source.member).cloned().unwrap_or_default();
         let request = Request::Read {
@@ -118,7 +121,7 @@ impl Links {
         };
         let answer = self.network.call(&member, request.to_bytes(&[])?).await;
         let answer = answer.map_err(|error| of_network(&member, error))?;
-        let receiver = Receiver::new(self.translation.incoming());
+        let receiver = Receiver::new(&schema, self.translation.incoming());
         let is_here = self.network.here() == member;
         let batches = stream::try_unfold(
             (answer, receiver, self),

@@ -3,14 +3,17 @@
 //! ```text
 //! request   4 bytes: how long the JSON is   JSON (Request)   the description of a plan, where one is opened
 //! rows      'R'  4 bytes: how long the note is   note (Outgoing)   Arrow IPC: the schema before the first batch, then batches
+//! only rows 'N'  8 bytes: how many, where no column has bytes
 //! end       'E'  8 bytes: how many rows there were
 //! ```
 //!
 //! An answer of rows that does not end with its end is none: whoever reads it fails.
 
-use arrow::array::RecordBatch;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, NullArray, RecordBatch, RecordBatchOptions};
 use arrow::buffer::Buffer;
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -79,6 +82,8 @@ fn prefixed(bytes: &mut Bytes) -> Result<Bytes> {
 }
 
 const ROWS: u8 = b'R';
+/// Arrow's decoder takes a batch for whole when the bytes of its columns have come; where there are none, it waits.
+const ONLY_COUNTED: u8 = b'N';
 const END: u8 = b'E';
 
 /// Writes the rows of a partition.
@@ -99,6 +104,11 @@ impl Sender {
 
     /// The message of a batch.
     pub(crate) fn rows(&mut self, batch: &RecordBatch) -> Result<Bytes> {
+        if has_no_bytes(&batch.schema()) {
+            let rows = batch.num_rows() as u64;
+            self.rows += rows;
+            return Ok(counted(ONLY_COUNTED, rows));
+        }
         let note = self.notes.note(batch)?;
         let length = u32::try_from(note.len()).map_err(|error| damaged(&error))?;
         self.writer.write(batch)?;
@@ -114,15 +124,27 @@ impl Sender {
 
     /// The last message.
     pub(crate) fn end(&self) -> Bytes {
-        let mut bytes = BytesMut::with_capacity(9);
-        bytes.put_u8(END);
-        bytes.put_u64_le(self.rows);
-        bytes.freeze()
+        counted(END, self.rows)
     }
+}
+
+/// A message of a number.
+fn counted(kind: u8, number: u64) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(9);
+    bytes.put_u8(kind);
+    bytes.put_u64_le(number);
+    bytes.freeze()
+}
+
+/// Whether nothing of the rows is sent but their number.
+fn has_no_bytes(schema: &Schema) -> bool {
+    let mut fields = schema.fields().iter();
+    fields.all(|field| *field.data_type() == DataType::Null)
 }
 
 /// Reads the rows of a partition.
 pub(crate) struct Receiver {
+    schema: SchemaRef,
     decoder: StreamDecoder,
     notes: Box<dyn Incoming>,
     rows: u64,
@@ -130,8 +152,10 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(notes: Box<dyn Incoming>) -> Self {
+    /// For rows of a schema.
+    pub(crate) fn new(schema: &SchemaRef, notes: Box<dyn Incoming>) -> Self {
         Self {
+            schema: Arc::clone(schema),
             decoder: StreamDecoder::new(),
             notes,
             rows: 0,
@@ -162,10 +186,20 @@ impl Receiver {
                     .map(|batch| self.notes.batch(batch))
                     .collect()
             }
+            Some(&ONLY_COUNTED) => {
+                let rows = number(&message).and_then(|rows| usize::try_from(rows).ok());
+                let rows = rows.filter(|_| has_no_bytes(&self.schema));
+                let rows = rows.ok_or_else(|| damaged(&"rows without their columns"))?;
+                self.rows += rows as u64;
+                let nulls: ArrayRef = Arc::new(NullArray::new(rows));
+                let columns = vec![nulls; self.schema.fields().len()];
+                let options = RecordBatchOptions::new().with_row_count(Some(rows));
+                let schema = Arc::clone(&self.schema);
+                let batch = RecordBatch::try_new_with_options(schema, columns, &options)?;
+                Ok(vec![batch])
+            }
             Some(&END) => {
-                let rows = message.get(1..).and_then(|rest| rest.try_into().ok());
-                let rows = rows.map(u64::from_le_bytes);
-                if rows != Some(self.rows) {
+                if number(&message) != Some(self.rows) {
                     return Err(damaged(&"rows are missing").into());
                 }
                 self.has_ended = true;
@@ -179,6 +213,12 @@ impl Receiver {
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
     }
+}
+
+/// The number of a message that is nothing else.
+fn number(message: &Bytes) -> Option<u64> {
+    let number = message.get(1..).and_then(|rest| rest.try_into().ok());
+    number.map(u64::from_le_bytes)
 }
 
 /// Rows that mean the same everywhere.
@@ -216,10 +256,8 @@ impl Incoming for AsTheyAre {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow::array::{AsArray as _, Int64Array};
-    use arrow::datatypes::{DataType, Field, Int64Type};
+    use arrow::datatypes::{Field, Int64Type};
 
     use super::*;
 
@@ -233,7 +271,7 @@ mod tests {
         let mut sender = Sender::new(&schema, Box::new(AsTheyAre)).unwrap();
         let messages = [0, 10].map(|from| sender.rows(&batch(from)).unwrap());
         let end = sender.end();
-        let mut receiver = Receiver::new(Box::new(AsTheyAre));
+        let mut receiver = Receiver::new(&schema, Box::new(AsTheyAre));
         for (message, from) in messages.iter().zip([0, 10]) {
             let batches = receiver.take(message.clone()).unwrap();
             let [one] = batches.as_slice() else {
@@ -244,14 +282,31 @@ mod tests {
         assert!(!receiver.has_ended());
         receiver.take(end.clone()).unwrap();
         assert!(receiver.has_ended());
-        let mut receiver = Receiver::new(Box::new(AsTheyAre));
+        let mut receiver = Receiver::new(&schema, Box::new(AsTheyAre));
         receiver.take(messages[0].clone()).unwrap();
         assert!(receiver.take(end).is_err());
         assert!(
-            Receiver::new(Box::new(AsTheyAre))
+            Receiver::new(&schema, Box::new(AsTheyAre))
                 .take(Bytes::new())
                 .is_err()
         );
+    }
+
+    #[test]
+    fn rows_without_bytes_are_counted() {
+        let fields = [vec![], vec![Field::new("n", DataType::Null, true)]];
+        for fields in fields {
+            let schema = Arc::new(Schema::new(fields));
+            let columns: Vec<ArrayRef> = vec![Arc::new(NullArray::new(7)); schema.fields().len()];
+            let options = RecordBatchOptions::new().with_row_count(Some(7));
+            let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options);
+            let mut sender = Sender::new(&schema, Box::new(AsTheyAre)).unwrap();
+            let mut receiver = Receiver::new(&schema, Box::new(AsTheyAre));
+            let batch = batch.unwrap();
+            let found = receiver.take(sender.rows(&batch).unwrap()).unwrap();
+            assert_eq!(found, [batch]);
+            receiver.take(sender.end()).unwrap();
+        }
     }
 
     #[test]

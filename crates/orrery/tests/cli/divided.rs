@@ -92,12 +92,6 @@ fn nodes_divide_queries_and_answer_as_one_process_does() {
             .iter()
             .all(|server| server.count() > 2 * SUBJECTS as u64)
     });
-    // The one that writes loads; the others parse for it.
-    let shares = servers.iter();
-    let shares: u64 = shares
-        .map(|it| figure(it, "orrery_divided_load_shares_total "))
-        .sum();
-    assert!(shares > 0, "no other node helped with the load");
     for (at, query) in QUERIES.iter().enumerate() {
         let expected = answer(&alone, query);
         assert!(!expected.is_empty());

@@ -178,9 +178,12 @@ fn who_stands_by_at_a_directory_says_so_and_writes_when_the_other_has_gone() {
     let first = Server::start_with(text(&database), &[]);
     let second = Server::start_with(text(&database), &["--stand-by"]);
     assert_eq!(insert(&first, 1).status, 200);
-    let refused = insert(&second, 2);
-    assert_eq!(refused.status, 503);
-    assert!(refused.body.contains("stands by"), "{}", refused.body);
+    // It may not have looked yet who writes.
+    wait_until("it says that it stands by", || {
+        let refused = insert(&second, 2);
+        assert_eq!(refused.status, 503);
+        refused.body.contains("stands by")
+    });
     drop(first);
     wait_until("the second writes", || insert(&second, 2).status == 200);
     assert_eq!(count(&second), 3);
