@@ -296,7 +296,8 @@ mod tests {
 
     #[test]
     fn what_a_node_finds_out_is_not_in_its_label() {
-        let empty = datafusion::physical_plan::empty::EmptyExec::new(Arc::default());
+        let schema = datafusion::arrow::datatypes::Schema::empty();
+        let empty = datafusion::physical_plan::empty::EmptyExec::new(Arc::new(schema));
         let plan: Plan = Arc::new(CoalescePartitionsExec::new(Arc::new(empty)));
         assert_eq!(label(&plan), "CoalescePartitionsExec\n");
     }

@@ -77,7 +77,7 @@ fn processor_ms() -> f64 {
     ticks.sum::<f64>() * 10.0
 }
 
-async fn compare(products: u64, runs: usize) {
+async fn compare(products: u32, runs: usize) {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("bsbm.nt");
     let options = GenerateOptions {
@@ -90,7 +90,8 @@ async fn compare(products: u64, runs: usize) {
     std::fs::remove_file(&data).unwrap();
     let alone = open(&directory, 1);
     let (network, workers, engines) = divided(&directory);
-    let business = BusinessParameters::new(&Catalog::new(&options));
+    let catalog = Catalog::new(&options);
+    let business = BusinessParameters::new(&catalog);
     let mut random = Random::new(7);
     let (mut of_one, mut of_three) = (0.0, 0.0);
     for (at, template) in BUSINESS.iter().chain(&ANALYTICAL).enumerate() {

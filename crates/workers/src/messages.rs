@@ -297,7 +297,8 @@ mod tests {
         let fields = [vec![], vec![Field::new("n", DataType::Null, true)]];
         for fields in fields {
             let schema = Arc::new(Schema::new(fields));
-            let columns: Vec<ArrayRef> = vec![Arc::new(NullArray::new(7)); schema.fields().len()];
+            let nulls: ArrayRef = Arc::new(NullArray::new(7));
+            let columns = vec![nulls; schema.fields().len()];
             let options = RecordBatchOptions::new().with_row_count(Some(7));
             let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options);
             let mut sender = Sender::new(&schema, Box::new(AsTheyAre)).unwrap();

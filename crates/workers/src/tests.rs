@@ -1,12 +1,15 @@
 //! Plans over three workers in one process: what they answer, what goes between them, and what happens when one is lost.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::{AsArray as _, Int64Array};
+use arrow::array::{AsArray as _, Int64Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
-use datafusion_common::{JoinType, NullEquality};
+use bytes::Bytes;
+use datafusion_common::{JoinType, NullEquality, Result};
+use datafusion_execution::TaskContext;
 use datafusion_functions_aggregate::count::count_udaf;
 use datafusion_physical_expr::aggregate::AggregateExprBuilder;
 use datafusion_physical_expr::expressions::{col, lit};
@@ -21,8 +24,9 @@ use datafusion_physical_plan::repartition::RepartitionExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{DisplayAs, DisplayFormatType, PlanProperties};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use datafusion_physical_plan::{ExecutionPlanProperties as _, ReplaceChildrenOptions};
+use futures::future::BoxFuture;
 use futures::{FutureExt as _, TryStreamExt as _};
 
 use super::*;
@@ -155,7 +159,7 @@ fn rules(may_divide_by_hash: bool) -> Rules {
         rows: |node| match node.downcast_ref::<Numbers>() {
             Some(numbers) => numbers.rows as f64,
             None => {
-                let rows = node.children().into_iter().map(|child| rows_below(child));
+                let rows = node.children().into_iter().map(rows_below);
                 rows.fold(0.0, f64::max)
             }
         },
