@@ -52,10 +52,7 @@ impl Error {
 
     /// Whether the query may do without whoever failed.
     pub(crate) fn may_be_mended(error: &DataFusionError) -> bool {
-        matches!(
-            Self::of(error),
-            Some(Self::Lost(_) | Self::OtherPlan { .. })
-        )
+        matches!(Self::of(error), Some(Self::Lost(_)))
     }
 }
 

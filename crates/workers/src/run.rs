@@ -203,6 +203,11 @@ async fn begun(
                 return Ok(rows);
             }
             Ok(None) => break,
+            // The member is well: it may have another version, or the plan says when it was made.
+            Err(error) if matches!(Error::of(&error), Some(Error::OtherPlan { .. })) => {
+                tracing::debug!("a query runs here alone: {}", error.find_root());
+                break;
+            }
             Err(error) if Error::may_be_mended(&error) => {
                 Counts::one(&query.workers.counts().begun_anew);
                 tracing::warn!("a query begins anew: {}", error.find_root());
@@ -308,9 +313,8 @@ async fn open(query: &Query, member: &str, request: &Bytes) -> Result<Answer> {
         })
     });
     opened.map_err(|error| {
-        // Also one that makes another plan: it is behind, or has another version.
         let error = of_network(member, error);
-        if Error::may_be_mended(&error) {
+        if matches!(Error::of(&error), Some(Error::Lost(_))) {
             query.workers.note_lost(member);
         }
         error

@@ -550,7 +550,8 @@ async fn a_worker_with_another_plan_is_not_believed() {
     let rules = trial.rules;
     trial.workers[1].learn("made", Arc::new(Made { make: other, rules }));
     trial.check().await;
-    assert_eq!(trial.workers[0].members().len(), 2);
+    assert_eq!(trial.workers[0].members().len(), 3, "it is well");
+    assert_eq!(trial.workers[0].figures().alone, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
