@@ -135,7 +135,8 @@ async fn compare(scale: f64, runs: u32) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let figures = workers[0].figures();
     assert!(figures.divided >= 12 * u64::from(runs), "{figures:?}");
-    assert_eq!((figures.alone, figures.begun_anew), (0, 0), "{figures:?}");
+    // Some plans are not the same twice; these run alone.
+    assert_eq!(figures.begun_anew, 0, "{figures:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
