@@ -40,6 +40,8 @@ use crate::worker::Workers;
 
 /// How often a query is begun with workers.
 const ATTEMPTS: usize = 3;
+/// So much of an answer is held back: as long as nothing is given out, the query can begin anew.
+const HELD_BYTES_MAX: usize = 4 << 20;
 /// How long a worker may take to make the plan.
 const OPEN_WAIT: Duration = Duration::from_secs(5);
 /// How long a worker is waited for that is to say what it did.
@@ -182,7 +184,7 @@ impl ExecutionPlan for WorkersExec {
 
 type Rows = BoxStream<'static, Result<RecordBatch>>;
 
-/// Begins with the workers that there are, without those that are lost on the way, in the end here alone. When this returns, the first rows are there.
+/// Begins with the workers that there are, without those that are lost on the way, in the end here alone. When this returns, the answer is there, or its first rows are.
 async fn begun(
     plan: Arc<dyn ExecutionPlan>,
     query: Arc<Query>,
@@ -274,22 +276,31 @@ async fn attempted(
         _ => Arc::new(CoalescePartitionsExec::new(stages.root)),
     };
     let mut rows = root.execute(0, Arc::clone(context))?;
-    let first = rows.next().await;
-    let first = match first {
-        Some(Err(error)) => return Err(error),
-        first => first,
+    let (mut held, mut bytes) = (Vec::new(), 0);
+    let rows = loop {
+        match rows.next().await {
+            Some(batch) => {
+                let batch = batch?;
+                bytes += batch.get_array_memory_size();
+                held.push(Ok(batch));
+            }
+            None => break None,
+        }
+        if bytes > HELD_BYTES_MAX {
+            break Some(rows);
+        }
     };
     let rest = stream::unfold(Some((rows, open)), |state| async move {
-        let (mut rows, open) = state?;
-        match rows.next().await {
-            Some(batch) => Some((batch, Some((rows, open)))),
-            None => {
-                open.close().await;
-                None
-            }
+        let (rows, open) = state?;
+        if let Some(mut rows) = rows
+            && let Some(batch) = rows.next().await
+        {
+            return Some((batch, Some((Some(rows), open))));
         }
+        open.close().await;
+        None
     });
-    Ok(Some(stream::iter(first).chain(rest).boxed()))
+    Ok(Some(stream::iter(held).chain(rest).boxed()))
 }
 
 /// Opens a query at a worker; returns when it has the plan.

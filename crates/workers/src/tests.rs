@@ -521,16 +521,16 @@ async fn a_lost_worker_is_done_without() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_is_lost_late_fails_the_query() {
     fn make() -> Plan {
-        Arc::new(Numbers::of("a", 300_000, 1_000, PARTITIONS))
+        Arc::new(Numbers::of("a", 1_500_000, 1_000, PARTITIONS))
     }
     let trial = Trial::of(make, true);
     trial.check().await;
     let mut failed = 0;
-    for messages in [30, 60, 90] {
+    for messages in [20, 300, 400] {
         let trial = Trial::of(make, true);
         trial.network.lose_after("worker 2", messages);
         match trial.run().await {
-            Ok(rows) => assert_eq!(rows.len(), 300_000, "{messages}"),
+            Ok(rows) => assert_eq!(rows.len(), 1_500_000, "{messages}"),
             Err(error) => {
                 let text = error.to_string();
                 assert!(text.contains("worker 2 is lost"), "{text}");
