@@ -104,28 +104,29 @@ fn nodes_divide_queries_and_answer_as_one_process_does() {
             .map(|it| figure(it, "orrery_divided_queries_total "))
             .sum()
     };
-    let alone_in_the_end = |servers: &[Server]| -> u64 {
-        let of_each = servers.iter();
-        of_each
-            .map(|it| figure(it, "orrery_divided_alone_total "))
-            .sum()
-    };
     let before = divided(&servers);
     // The others are little work, or not in several partitions.
     assert!(before >= 3, "{before} were divided");
-    assert_eq!(alone_in_the_end(&servers), 0);
+    let worked = servers.iter();
+    let worked: u64 = worked
+        .map(|it| figure(it, "orrery_divided_worked_total "))
+        .sum();
+    assert!(worked >= 2 * before, "{worked} parts of {before} queries");
     for server in &servers {
-        assert!(figure(server, "orrery_divided_worked_total ") >= before);
         wait_until("all is closed", || {
             figure(server, "orrery_divided_open ") == 0
         });
     }
-    assert!(figure(&servers[0], "orrery_divided_received_bytes_total ") > 0);
+    let received = servers
+        .iter()
+        .map(|it| figure(it, "orrery_divided_received_bytes_total "));
+    assert!(received.sum::<u64>() > 0);
 
     // One of them is gone.
     let mut killed = servers.pop().unwrap();
     killed.process.kill().unwrap();
     killed.process.wait().unwrap();
+    let before = divided(&servers);
     for query in QUERIES {
         assert_eq!(answer(&servers[0], query), answer(&alone, query), "{query}");
     }
