@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use futures::TryStreamExt as _;
+use orrery_bench::drivers::processor_time;
 use orrery_bench::tpch::{Answer, QUERIES, Scale, TpchTable, write_parquet};
 use orrery_runtime::{Runtime, RuntimeOptions};
 use orrery_sql::{FileAccess, Outcome, Session, SessionOptions};
@@ -87,11 +88,8 @@ fn divided(folder: &Path) -> (Arc<InProcess>, Vec<Arc<Workers>>, Vec<Session>) {
 
 /// Processors' time of this process so far, in milliseconds.
 fn processor_ms() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
-    let ticks = rest.split_whitespace().skip(11).take(2);
-    let ticks = ticks.map(|ticks| ticks.parse::<f64>().unwrap_or(0.0));
-    ticks.sum::<f64>() * 10.0
+    let time = processor_time(std::process::id()).unwrap_or_default();
+    time.as_secs_f64() * 1e3
 }
 
 async fn compare(scale: f64, runs: u32) {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod fixture;
+
 use orrery_loader::{Format, LoadError, LoadOptions, LoadReport, SilentProgress, Source, load};
 use orrery_storage::Permutation;
 use orrery_storage::{Database, verify};
@@ -11,26 +13,9 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-struct Fixture {
-    directory: tempfile::TempDir,
-}
+use fixture::Fixture;
 
 impl Fixture {
-    fn new() -> Self {
-        Self {
-            directory: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn file(&self, name: &str, text: impl AsRef<[u8]>) -> Source {
-        fs::write(self.path(name), text).unwrap();
-        Source::File(self.path(name))
-    }
-
     fn db(&self) -> PathBuf {
         self.path("db")
     }

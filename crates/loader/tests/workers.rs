@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod fixture;
+
 use orrery_loader::{
     LoadError, LoadOptions, LoadReport, LoadWorker, LoadWorkers, Progress, SilentProgress, Source,
     WorkPieces, WorkerPlace, answer_load_request, load, load_by_workers, load_into,
@@ -19,6 +21,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+
+use fixture::Fixture;
 
 fn files() -> Arc<dyn FileSystem> {
     Arc::new(LocalFileSystem)
@@ -128,26 +132,7 @@ const SOUND: Help = Help {
     sort: true,
 };
 
-struct Fixture {
-    directory: tempfile::TempDir,
-}
-
 impl Fixture {
-    fn new() -> Self {
-        Self {
-            directory: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn file(&self, name: &str, text: impl AsRef<[u8]>) -> Source {
-        fs::write(self.path(name), text).unwrap();
-        Source::File(self.path(name))
-    }
-
     fn gzip(&self, name: &str, text: &str) -> Source {
         let file = fs::File::create(self.path(name)).unwrap();
         let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());

@@ -33,7 +33,7 @@ use crate::disk::LocalDisk;
 use crate::error::{Error, Result};
 use crate::http::calls::client::Caller;
 use crate::http::calls::server as call_server;
-use crate::http::client::HttpTransport;
+use crate::http::client::{HttpTransport, Signer};
 use crate::http::server;
 use crate::http::signature::{Gate, SECRET_BYTES_MIN, Secret};
 use crate::messages::{Member, NodeStatus};
@@ -137,12 +137,9 @@ impl Node {
             Ok(u128::from_le_bytes(bytes))
         });
         let secret = Secret::new(&config.secret);
-        let transport = Arc::new(HttpTransport::new(
-            secret.clone(),
-            now_us.clone(),
-            unique.clone(),
-        )?);
-        let caller = Caller::new(secret.clone(), now_us.clone(), unique.clone())?;
+        let signer = || Signer::new(secret.clone(), now_us.clone(), unique.clone());
+        let transport = Arc::new(HttpTransport(signer()?));
+        let caller = Caller::new(signer()?);
         let handlers = Arc::new(Handlers::new());
         let gate = Arc::new(Gate::new(secret, config.id));
         let answers = call_server::router(

@@ -105,11 +105,8 @@ impl Runtime {
     /// Partitions that a large plan is made for: as many as there are threads, or more where processes divide it.
     pub fn partitions(&self) -> usize {
         let threads = self.workers.threads();
-        let members = self.processes().map_or(1, |it| it.members().len());
-        match members {
-            0 | 1 => threads,
-            _ => threads.max(orrery_workers::partitions_for(members)),
-        }
+        self.processes()
+            .map_or(threads, |processes| threads.max(processes.partitions()))
     }
 
     /// The adjacencies in memory, which all queries share.

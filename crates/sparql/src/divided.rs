@@ -8,7 +8,7 @@
 //! What is little work stays where it is asked, without a hop. So does what cannot travel, and what depends on the order of rows, which is one
 //! partition. A solution's computed terms go along (`foreign_terms`).
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -26,7 +26,7 @@ use orrery_operators::rows::RowsExec;
 use orrery_operators::touches;
 use orrery_runtime::{Patience, Runtime};
 use orrery_storage::Snapshot;
-use orrery_workers::{Language, Query, Rules, WorkerPlan, WorkersExec};
+use orrery_workers::{Error, Language, Query, Rules, WorkerPlan, WorkersExec};
 
 use crate::engine::Engine;
 use crate::foreign_terms::ForeignTerms;
@@ -130,7 +130,8 @@ impl PreparedQuery {
 
 /// Makes plans of queries that other processes have prepared.
 struct SparqlPlans {
-    engine: Arc<Engine>,
+    /// The engine knows the processes, and these know this.
+    engine: Weak<Engine>,
     threads: tokio::runtime::Handle,
 }
 
@@ -142,7 +143,7 @@ impl Engine {
         threads: tokio::runtime::Handle,
     ) {
         let plans = SparqlPlans {
-            engine: Arc::clone(self),
+            engine: Arc::downgrade(self),
             threads,
         };
         processes.learn(SPARQL, Arc::new(plans));
@@ -152,9 +153,12 @@ impl Engine {
 
 impl Language for SparqlPlans {
     fn plan(&self, description: Bytes, process: u32) -> BoxFuture<'static, Result<WorkerPlan>> {
-        let (engine, threads) = (Arc::clone(&self.engine), self.threads.clone());
+        let (engine, threads) = (Weak::clone(&self.engine), self.threads.clone());
         let running = threads.clone();
-        let made = threads.spawn_blocking(move || plan(&engine, &description, process, running));
+        let made = threads.spawn_blocking(move || match engine.upgrade() {
+            Some(engine) => plan(&engine, &description, process, running),
+            None => Err(Error::Lost("a worker ends".to_owned()).into()),
+        });
         let made = made.map(|made| match made {
             Ok(made) => made,
             Err(error) => Err(DataFusionError::External(Box::new(error))),
@@ -204,7 +208,7 @@ fn snapshot(engine: &Engine, plan: &EncodedPlan) -> Result<Arc<Snapshot>> {
 }
 
 fn lost(error: &CodecError) -> DataFusionError {
-    orrery_workers::Error::Lost(format!("a worker cannot make the plan: {error}")).into()
+    Error::Lost(format!("a worker cannot make the plan: {error}")).into()
 }
 
 /// A plan for a state that is not here: another process has it.

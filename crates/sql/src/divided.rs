@@ -146,13 +146,13 @@ fn is_volatile(plan: &LogicalPlan) -> bool {
 }
 
 impl Session {
-    /// The plan of a query divided among processes, if there are some, it reads many rows, and it can be divided.
+    /// The plan of a query over a commit divided among processes, if there are some, it reads many rows, and it can be divided.
     pub(crate) async fn divided(
         &self,
         planner: &Planner,
         logical: &LogicalPlan,
         physical: &Plan,
-        text: &str,
+        (text, commit): (&str, u64),
     ) -> Result<Option<Plan>> {
         let Some(workers) = &self.processes else {
             return Ok(None);
@@ -173,7 +173,7 @@ impl Session {
         let settings = self.settings.lock().all().into_iter();
         let description = Description {
             text: text.to_owned(),
-            commit: self.seen()?.commit(),
+            commit,
             partitions: partitions_for(members.len()),
             user: self.options.user.clone(),
             settings: settings
@@ -205,15 +205,14 @@ impl Session {
 
     /// Lets processes divide queries of sessions like this one, and runs parts of theirs on those threads.
     pub fn divide_among(&self, processes: &Arc<Workers>, threads: tokio::runtime::Handle) {
-        let plans = SqlPlans {
-            session: self.clone(),
-            threads,
-        };
+        let mut session = self.clone();
+        session.processes = None;
+        let plans = SqlPlans { session, threads };
         processes.learn(SQL, Arc::new(plans));
     }
 }
 
-/// Makes plans of statements that other processes were asked.
+/// Makes plans of statements that other processes were asked. Its session divides nothing itself.
 struct SqlPlans {
     session: Session,
     threads: tokio::runtime::Handle,

@@ -365,10 +365,8 @@ impl Planner {
         named_columns(plan, &view.columns)
     }
 
-    /// One that makes plans of one partition, whose rows come in the order of their source.
-    pub(crate) fn in_one_partition(&self) -> Self {
-        let mut state = self.state.clone();
-        state.config_mut().options_mut().execution.target_partitions = 1;
+    /// The same with other settings.
+    fn with_state(&self, state: SessionState) -> Self {
         Self {
             state,
             tables: Arc::clone(&self.tables),
@@ -378,6 +376,13 @@ impl Planner {
             old_states: self.old_states.clone(),
             sight: self.sight.clone(),
         }
+    }
+
+    /// One that makes plans of one partition, whose rows come in the order of their source.
+    pub(crate) fn in_one_partition(&self) -> Self {
+        let mut state = self.state.clone();
+        state.config_mut().options_mut().execution.target_partitions = 1;
+        self.with_state(state)
     }
 
     /// One that makes plans of so many partitions, which have shares of the rows of stored tables and may run in different processes.
@@ -391,15 +396,7 @@ impl Planner {
             .optimizer
             .enable_round_robin_repartition = false;
         config.set_extension(Arc::new(ScansInShares));
-        Self {
-            state,
-            tables: Arc::clone(&self.tables),
-            extra: Arc::clone(&self.extra),
-            reads_graphs: Arc::clone(&self.reads_graphs),
-            reads_foreign: Arc::clone(&self.reads_foreign),
-            old_states: self.old_states.clone(),
-            sight: self.sight.clone(),
-        }
+        self.with_state(state)
     }
 
     /// The physical plan of a query.

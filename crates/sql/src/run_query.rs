@@ -56,13 +56,16 @@ impl Session {
                 return self.run_ready(&ready, &values, text).await;
             }
         }
-        let values_count = values.len();
+        let has_values = !values.is_empty();
         let plan = plan
             .with_param_values(values)
             .map_err(|error| Error::of_engine(&error, text))?;
-        let stream = match values_count {
-            0 => self.started(&planner, &plan, text).await?,
-            _ => planner.stream(&plan, text).await?,
+        let stream = match has_values {
+            false => {
+                let text = (&**text, snapshot.commit());
+                self.started(&planner, &plan, text).await?
+            }
+            true => planner.stream(&plan, text).await?,
         };
         Ok(Outcome::Query(self.answer(stream)))
     }

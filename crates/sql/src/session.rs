@@ -648,23 +648,27 @@ impl Session {
     }
 
     async fn query(&self, statement: Parsed, text: &str) -> Result<Outcome> {
-        let planner = self.planner(&self.seen()?);
+        let snapshot = self.seen()?;
+        let planner = self.planner(&snapshot);
         let plan = planner.logical(statement, text).await?;
         refuse_changes(&plan)?;
+        let text = (text, snapshot.commit());
         let stream = self.started(&planner, &plan, text).await?;
         Ok(Outcome::Query(self.answer(stream)))
     }
 
-    /// Begins to run a query whose text has no parameters, divided among processes if that pays.
+    /// Begins to run a query over a commit whose text has no parameters, divided among processes if that pays.
     pub(crate) async fn started(
         &self,
         planner: &Planner,
         plan: &LogicalPlan,
-        text: &str,
+        (text, commit): (&str, u64),
     ) -> Result<SendableRecordBatchStream> {
         let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
         let physical = planner.physical(plan, text).await?;
-        let divided = self.divided(planner, plan, &physical, text).await?;
+        let divided = self
+            .divided(planner, plan, &physical, (text, commit))
+            .await?;
         planner.started(divided.unwrap_or(physical), is_analyzed)
     }
 

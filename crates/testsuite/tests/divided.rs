@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use orrery_bench::bsbm::templates::{ANALYTICAL, BUSINESS, instantiate};
 use orrery_bench::bsbm::{self, BusinessParameters, Catalog, GenerateOptions, Random};
+use orrery_bench::drivers::processor_time;
 use orrery_sparql::{Engine, EngineOptions, PreparedQuery, QueryOptions, QueryResults};
 use orrery_storage::Database;
 use orrery_testsuite::answer::Answer;
@@ -70,11 +71,8 @@ fn rounded(answer: &Answer) -> Vec<String> {
 
 /// Processors' time of this process so far, in milliseconds.
 fn processor_ms() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
-    let ticks = rest.split_whitespace().skip(11).take(2);
-    let ticks = ticks.map(|ticks| ticks.parse::<f64>().unwrap_or(0.0));
-    ticks.sum::<f64>() * 10.0
+    let time = processor_time(std::process::id()).unwrap_or_default();
+    time.as_secs_f64() * 1e3
 }
 
 async fn compare(products: u32, runs: usize) {

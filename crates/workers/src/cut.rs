@@ -21,21 +21,24 @@
 //! **What must not be divided.** A join that gives rows of its build side that no row of the probe side matched has to know all of the probe side: both sides are
 //! divided by the hash of their keys, or, where that is not allowed, its probe side comes together. Nodes that are not known are run in one place, with
 //! all partitions of what they read. How rows are spread below an exchange or a choice of partitions is said to be unknown: a leaf that claims what does not
-//! hold would lose rows without a word (`false_claims` in the tests).
+//! hold would lose rows without a word (`a_false_claim_of_a_leaf_gives_wrong_groups` in the tests).
+//!
+//! **What must not be relied on.** A join that is divided by its keys here has its rows in other partitions, and in another order, than the plan says. Where a node
+//! above relies on either (groups of what the partitions have apart, a merge of what comes sorted), the plan is cut once more without dividing joins.
 //!
 //! The cut follows from the plan and the names of the workers alone: each process that has the same plan makes the same one.
 
 use std::sync::Arc;
 
-use datafusion_common::Result;
-use datafusion_common::{JoinType, NullEquality};
-use datafusion_physical_expr::Partitioning;
+use datafusion_common::{JoinType, NullEquality, Result};
+use datafusion_physical_expr::{Distribution, Partitioning};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::joins::{
     CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PartitionMode,
 };
 use datafusion_physical_plan::repartition::RepartitionExec;
+use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion_physical_plan::union::UnionExec;
 use hashbrown::HashMap;
@@ -105,9 +108,24 @@ impl Stages {
 
 /// Cuts a plan for these members; nothing if no part of it would be divided.
 pub(crate) fn cut(plan: &Plan, rules: &Rules, members: &[String]) -> Result<Option<Stages>> {
+    let stages = cut_so(plan, rules, members, rules.may_divide_by_hash)?;
+    match stages {
+        None if rules.may_divide_by_hash => cut_so(plan, rules, members, false),
+        stages => Ok(stages),
+    }
+}
+
+fn cut_so(
+    plan: &Plan,
+    rules: &Rules,
+    members: &[String],
+    may_divide_joins: bool,
+) -> Result<Option<Stages>> {
     let mut cutting = Cutting {
         rules,
         members,
+        may_divide_joins,
+        relies_on_lost: false,
         stages: Vec::new(),
         place: Place::default(),
         done: HashMap::new(),
@@ -115,7 +133,7 @@ pub(crate) fn cut(plan: &Plan, rules: &Rules, members: &[String]) -> Result<Opti
     };
     let root = cutting.node(plan)?;
     let root = cutting.in_one_place(root)?;
-    if !cutting.stages.iter().any(|stage| stage.is_divided) {
+    if cutting.relies_on_lost || !cutting.stages.iter().any(|stage| stage.is_divided) {
         return Ok(None);
     }
     let mut stages = Stages {
@@ -137,11 +155,39 @@ struct Piece {
     reads_stages: bool,
     /// Rows that its nodes handle, those of its stages left out.
     work: f64,
+    /// What the plan says of its rows, and is not so any more.
+    lost: Lost,
+}
+
+/// What dividing changed of how rows come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lost {
+    /// Which rows are in which partition.
+    division: bool,
+    /// The order within a partition.
+    order: bool,
+}
+
+impl Piece {
+    /// What reads a stage, in one place so far.
+    fn reading(plan: Plan) -> Self {
+        Self {
+            plan,
+            is_divided: false,
+            reads_stages: true,
+            work: 0.0,
+            lost: Lost::default(),
+        }
+    }
 }
 
 struct Cutting<'c> {
     rules: &'c Rules,
     members: &'c [String],
+    /// Whether joins may be divided by the hash of their keys that the plan does not divide so.
+    may_divide_joins: bool,
+    /// Whether a node relies on what dividing has changed.
+    relies_on_lost: bool,
     stages: Vec<Stage>,
     place: Place,
     /// What nodes have become: one that several read stays one.
@@ -168,12 +214,14 @@ impl Cutting<'_> {
                 is_divided: count(plan) > 1 && (self.rules.is_dealt)(plan),
                 reads_stages: false,
                 work: (self.rules.rows)(plan),
+                lost: Lost::default(),
             });
         }
         let children = plan.children().into_iter();
         let mut pieces = children
             .map(|child| self.node(child))
             .collect::<Result<Vec<_>>>()?;
+        self.relies_on_lost |= relies_on_lost(plan, &pieces);
         if !pieces.iter().any(|piece| piece.is_divided) {
             return self.undivided(plan, pieces);
         }
@@ -185,7 +233,11 @@ impl Cutting<'_> {
             return match repartition.partitioning() {
                 // They are spread already.
                 Partitioning::RoundRobinBatch(wanted) if *wanted == count(&input.plan) => Ok(input),
-                partitioning => self.anew(input, partitioning.clone()),
+                partitioning => {
+                    let mut divided = self.anew(input, partitioning.clone())?;
+                    divided.lost.order = repartition.preserve_order();
+                    Ok(divided)
+                }
             };
         }
         if let Some(join) = plan.downcast_ref::<HashJoinExec>()
@@ -215,11 +267,13 @@ impl Cutting<'_> {
     fn undivided(&mut self, plan: &Plan, pieces: Vec<Piece>) -> Result<Piece> {
         let work = pieces.iter().map(|piece| piece.work).sum::<f64>() + (self.rules.rows)(plan);
         let reads_stages = pieces.iter().any(|piece| piece.reads_stages);
+        let lost = lost_above(plan, &pieces);
         Ok(Piece {
             plan: self.over(plan, pieces)?,
             is_divided: false,
             reads_stages,
             work,
+            lost,
         })
     }
 
@@ -257,11 +311,13 @@ impl Cutting<'_> {
             parts.push(part);
         }
         let reads_stages = parts.iter().any(|part| part.reads_stages);
+        let lost = lost_above(plan, &parts);
         Ok(Piece {
             plan: self.over(plan, parts)?,
             is_divided: true,
             reads_stages,
             work,
+            lost,
         })
     }
 
@@ -275,7 +331,11 @@ impl Cutting<'_> {
     /// A piece that is wholly where its reader is.
     fn in_one_place(&mut self, piece: Piece) -> Result<Piece> {
         match piece.is_divided {
-            true => self.behind(piece, None),
+            true => {
+                let lost = piece.lost;
+                let made = self.behind(piece, None)?;
+                Ok(Piece { lost, ..made })
+            }
             false => Ok(piece),
         }
     }
@@ -283,12 +343,7 @@ impl Cutting<'_> {
     /// Where the partitions of a divided piece come together.
     fn together(&mut self, plan: &Plan, input: Piece) -> Result<Piece> {
         let input = self.below_readers(input)?;
-        Ok(Piece {
-            plan: over(plan, vec![input.plan])?,
-            is_divided: false,
-            reads_stages: true,
-            work: 0.0,
-        })
+        Ok(Piece::reading(over(plan, vec![input.plan])?))
     }
 
     /// A piece behind an exchange, under the nodes that belong to who reads it.
@@ -347,12 +402,7 @@ impl Cutting<'_> {
             is_divided: piece.is_divided,
             readers: 0,
         });
-        Ok(Piece {
-            plan: Arc::new(exchange),
-            is_divided: false,
-            reads_stages: true,
-            work: 0.0,
-        })
+        Ok(Piece::reading(Arc::new(exchange)))
     }
 
     /// What tells the rows of a stage from others: its first divided leaf.
@@ -398,12 +448,7 @@ impl Cutting<'_> {
         let key = Arc::as_ptr(&piece.plan).cast();
         if let Some(&number) = self.ones.get(&key) {
             let exchange = ExchangeExec::of(number, &piece.plan, &self.place);
-            return Ok(Piece {
-                plan: Arc::new(exchange),
-                is_divided: false,
-                reads_stages: true,
-                work: 0.0,
-            });
+            return Ok(Piece::reading(Arc::new(exchange)));
         }
         let number = self.stages.len();
         if !(self.rules.is_with_reader)(&piece.plan) {
@@ -419,7 +464,7 @@ impl Cutting<'_> {
             return self.all_in_one_place(plan, pieces);
         }
         let needs_all = gives_unmatched_left(*join.join_type());
-        let may_hash = self.rules.may_divide_by_hash
+        let may_hash = self.may_divide_joins
             && !join.null_aware
             && join.null_equality() == NullEquality::NullEqualsNothing;
         let rows = |side: &Plan| (self.rules.rows)(side);
@@ -447,35 +492,58 @@ impl Cutting<'_> {
         let gathered = ungathered(&build.plan).and_then(|stage| self.stages.get(stage));
         let build = match gathered {
             Some(stage) => Piece {
-                plan: Arc::clone(&stage.plan),
                 is_divided: stage.is_divided,
-                reads_stages: true,
-                work: 0.0,
+                ..Piece::reading(Arc::clone(&stage.plan))
             },
             None => build,
         };
         let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on().iter().cloned().unzip();
         let left = self.anew(build, Partitioning::Hash(left_keys, partitions))?;
         let right = self.anew(probe, Partitioning::Hash(right_keys, partitions))?;
-        without_hints(join, vec![left, right])
+        let mut made = without_hints(join, vec![left, right])?;
+        made.lost = Lost {
+            division: true,
+            order: true,
+        };
+        Ok(made)
+    }
+}
+
+/// Whether a node needs of its inputs what they have lost.
+fn relies_on_lost(plan: &Plan, pieces: &[Piece]) -> bool {
+    let requirements = plan.input_distribution_requirements();
+    let wanted = requirements.per_child_distributions();
+    let orders = plan.required_input_ordering();
+    let mut inputs = pieces.iter().zip(wanted).zip(orders);
+    inputs.any(|((piece, wanted), order)| {
+        let wants_division = !matches!(
+            wanted,
+            Distribution::UnspecifiedDistribution | Distribution::SinglePartition
+        );
+        (piece.lost.division && wants_division) || (piece.lost.order && order.is_some())
+    })
+}
+
+/// What a node's rows have lost with those of its inputs.
+fn lost_above(plan: &Plan, pieces: &[Piece]) -> Lost {
+    Lost {
+        division: pieces.iter().any(|piece| piece.lost.division),
+        order: pieces.iter().any(|piece| piece.lost.order) && !plan.is::<SortExec>(),
     }
 }
 
 /// A join of sides that are divided alike, whose build side tells scans of the probe side nothing: it would tell them of one worker's part, and
 /// what they read goes to all.
 fn without_hints(join: &HashJoinExec, sides: Vec<Piece>) -> Result<Piece> {
-    let sides = sides.into_iter().map(|side| side.plan).collect();
     let made = join
         .builder()
         .reset_state()
         .with_partition_mode(PartitionMode::Partitioned)
-        .with_new_children(sides)?
+        .with_new_children(sides.into_iter().map(|side| side.plan).collect())?
         .build_exec()?;
     Ok(Piece {
-        plan: made,
         is_divided: true,
-        reads_stages: true,
-        work: 0.0,
+        ..Piece::reading(made)
     })
 }
 

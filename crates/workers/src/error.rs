@@ -49,11 +49,6 @@ impl Error {
             _ => None,
         }
     }
-
-    /// Whether the query may do without whoever failed.
-    pub(crate) fn may_be_mended(error: &DataFusionError) -> bool {
-        matches!(Self::of(error), Some(Self::Lost(_)))
-    }
 }
 
 impl From<Error> for DataFusionError {

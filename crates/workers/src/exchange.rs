@@ -9,16 +9,15 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
-use datafusion_common::{Result, assert_eq_or_internal_err, internal_datafusion_err};
+use datafusion_common::{Result, internal_datafusion_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion_physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
-};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use crate::links::Links;
+use crate::node::node_methods;
 
 /// Where an exchange finds the processes, once it is known.
 pub(crate) type Place = Arc<OnceLock<Arc<Links>>>;
@@ -96,43 +95,7 @@ impl DisplayAs for ExchangeExec {
 }
 
 impl ExecutionPlan for ExchangeExec {
-    fn name(&self) -> &'static str {
-        "ExchangeExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        assert_eq_or_internal_err!(children.len(), 0, "children of an exchange");
-        Ok(self)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        assert_eq_or_internal_err!(children.len(), 0, "children of an exchange");
-        Ok(self)
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(
-            &Arc<dyn PhysicalExpr>,
-        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
-    ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
-        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
-    }
+    node_methods!("ExchangeExec", leaf);
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let links = self.place.get();

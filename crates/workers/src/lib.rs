@@ -30,6 +30,7 @@ mod language;
 mod links;
 mod messages;
 mod network;
+mod node;
 mod outputs;
 mod owners;
 mod pick;

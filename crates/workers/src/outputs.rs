@@ -43,14 +43,15 @@ impl Drop for Running {
 
 /// Messages that several read.
 pub(crate) struct Kept {
-    messages: Mutex<KeptMessages>,
+    messages: Arc<KeptMessages>,
     /// How many there are, and whether that is all.
     state: watch::Receiver<(usize, bool)>,
     _running: Running,
 }
 
+/// As many as there are so far, and what holds their memory.
 struct KeptMessages {
-    all: Vec<Message>,
+    all: Mutex<Vec<Message>>,
     reservation: MemoryReservation,
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn for_one(
     let (sender, receiver) = mpsc::channel(AHEAD);
     let threads = source.threads.clone();
     let task = threads.spawn(async move {
-        let mut messages = messages(source);
+        let mut messages = made(source);
         while let Some(message) = messages.next().await {
             if sender.send(message).await.is_err() {
                 return;
@@ -78,51 +79,30 @@ pub(crate) fn for_one(
 
 impl Kept {
     /// Runs what several read, to its end, and keeps it.
-    pub(crate) fn begin(source: Source) -> Arc<Self> {
+    pub(crate) fn begin(source: Source) -> Self {
         let (sender, state) = watch::channel((0, false));
         let reservation =
             MemoryConsumer::new("rows that several workers read").register(&source.pool);
-        let threads = source.threads.clone();
-        Arc::new_cyclic(|kept: &std::sync::Weak<Self>| {
-            let kept = kept.clone();
-            let task = threads.spawn(async move {
-                let mut messages = messages(source);
-                let mut count = 0;
-                while let Some(message) = messages.next().await {
-                    let Some(kept) = kept.upgrade() else {
-                        return;
-                    };
-                    let has_failed = kept.keep(message);
-                    count += 1;
-                    _ = sender.send((count, false));
-                    if has_failed {
-                        break;
-                    }
-                }
-                _ = sender.send((count, true));
-            });
-            Self {
-                messages: Mutex::new(KeptMessages {
-                    all: Vec::new(),
-                    reservation,
-                }),
-                state,
-                _running: Running(task.abort_handle()),
+        let messages = Arc::new(KeptMessages {
+            all: Mutex::default(),
+            reservation,
+        });
+        let (threads, kept) = (source.threads.clone(), Arc::clone(&messages));
+        let task = threads.spawn(async move {
+            let mut made = made(source);
+            let mut count = 0;
+            while let Some(message) = made.next().await {
+                kept.keep(message);
+                count += 1;
+                _ = sender.send((count, false));
             }
-        })
-    }
-
-    /// Keeps a message, and says whether it is the last one because something failed.
-    fn keep(&self, message: Message) -> bool {
-        let mut messages = self.messages.lock();
-        let bytes = message.as_ref().map_or(0, Bytes::len);
-        let message = match messages.reservation.try_grow(bytes) {
-            Ok(()) => message,
-            Err(error) => Err(Error::to_text(&error)),
-        };
-        let has_failed = message.is_err();
-        messages.all.push(message);
-        has_failed
+            _ = sender.send((count, true));
+        });
+        Self {
+            messages,
+            state,
+            _running: Running(task.abort_handle()),
+        }
     }
 
     /// All messages, from the first on.
@@ -136,7 +116,7 @@ impl Kept {
                 loop {
                     let (count, is_all) = *state.borrow_and_update();
                     if at < count {
-                        let message = kept.messages.lock().all.get(at).cloned()?;
+                        let message = kept.messages.all.lock().get(at).cloned()?;
                         let message = message.map_err(NetworkError::Said);
                         return Some((message, (kept, state, at + 1)));
                     }
@@ -155,8 +135,20 @@ impl Kept {
     }
 }
 
+impl KeptMessages {
+    /// Keeps a message; an error in its place if there is no room, with which its readers end.
+    fn keep(&self, message: Message) {
+        let bytes = message.as_ref().map_or(0, Bytes::len);
+        let message = match self.reservation.try_grow(bytes) {
+            Ok(()) => message,
+            Err(error) => Err(Error::to_text(&error)),
+        };
+        self.all.lock().push(message);
+    }
+}
+
 /// The messages of rows: an end, or an error, is the last one.
-fn messages(source: Source) -> BoxStream<'static, Message> {
+fn made(source: Source) -> BoxStream<'static, Message> {
     let made: Result<Sender> = Sender::new(&source.rows.schema(), source.translation.outgoing());
     let sender = match made {
         Ok(sender) => sender,

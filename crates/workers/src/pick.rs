@@ -6,9 +6,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion_common::{Result, assert_eq_or_internal_err, internal_datafusion_err};
+use datafusion_common::{Result, internal_datafusion_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_expr::{Partitioning, PhysicalExpr};
+use datafusion_physical_expr::Partitioning;
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
@@ -17,6 +17,7 @@ use datafusion_physical_plan::{
 use hashbrown::HashMap;
 
 use crate::language::Rules;
+use crate::node::node_methods;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -109,6 +110,10 @@ impl PickExec {
             picks,
         }
     }
+
+    fn with_input(&self, input: Plan) -> Self {
+        Self::new(input, self.picks.clone())
+    }
 }
 
 impl DisplayAs for PickExec {
@@ -118,48 +123,10 @@ impl DisplayAs for PickExec {
 }
 
 impl ExecutionPlan for PickExec {
-    fn name(&self) -> &'static str {
-        "PickExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
-    }
+    node_methods!("PickExec", over input);
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Plan>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Plan> {
-        assert_eq_or_internal_err!(children.len(), 1, "children of PickExec");
-        Ok(Arc::new(Self::new(
-            children.swap_remove(0),
-            self.picks.clone(),
-        )))
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(
-            &Arc<dyn PhysicalExpr>,
-        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
-    ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
-        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
     }
 
     fn execute(

@@ -16,14 +16,11 @@ use arrow::array::RecordBatch;
 use bytes::Bytes;
 use datafusion_common::{Result, assert_eq_or_internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_expr::{Partitioning, PhysicalExpr};
+use datafusion_physical_expr::Partitioning;
 use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::execution_plan::reset_plan_states;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
-};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::TryStreamExt as _;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::{self, BoxStream, StreamExt as _};
@@ -35,6 +32,7 @@ use crate::language::{Rules, Translation};
 use crate::links::Links;
 use crate::messages::Request;
 use crate::network::{Answer, NetworkError};
+use crate::node::node_methods;
 use crate::pick::count;
 use crate::worker::Workers;
 
@@ -112,6 +110,10 @@ impl WorkersExec {
             query,
         }
     }
+
+    fn with_input(&self, plan: Arc<dyn ExecutionPlan>) -> Self {
+        Self::new(plan, Arc::clone(&self.query))
+    }
 }
 
 impl fmt::Debug for WorkersExec {
@@ -130,44 +132,7 @@ impl DisplayAs for WorkersExec {
 }
 
 impl ExecutionPlan for WorkersExec {
-    fn name(&self) -> &'static str {
-        "WorkersExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.plan]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        assert_eq_or_internal_err!(children.len(), 1, "children of WorkersExec");
-        let query = Arc::clone(&self.query);
-        Ok(Arc::new(Self::new(children.swap_remove(0), query)))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(
-            &Arc<dyn PhysicalExpr>,
-        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
-    ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
-        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
-    }
+    node_methods!("WorkersExec", over plan);
 
     fn execute(
         &self,
@@ -205,25 +170,33 @@ async fn begun(
                 return Ok(rows);
             }
             Ok(None) => break,
-            // The member is well: it may have another version, or the plan says when it was made.
-            Err(error) if matches!(Error::of(&error), Some(Error::OtherPlan { .. })) => {
-                tracing::debug!("a query runs here alone: {}", error.find_root());
-                break;
-            }
-            Err(error) if Error::may_be_mended(&error) => {
-                Counts::one(&query.workers.counts().begun_anew);
-                tracing::warn!("a query begins anew: {}", error.find_root());
-            }
-            Err(error) => return Err(error),
+            Err(error) => match Error::of(&error) {
+                // The member is well: it may have another version, or the plan says when it was made.
+                Some(Error::OtherPlan { .. }) => {
+                    tracing::debug!("a query runs here alone: {}", error.find_root());
+                    break;
+                }
+                Some(Error::Lost(_)) => {
+                    Counts::one(&query.workers.counts().begun_anew);
+                    tracing::warn!("a query begins anew: {}", error.find_root());
+                }
+                Some(Error::Damaged(_)) | None => return Err(error),
+            },
         }
     }
     Counts::one(&query.workers.counts().alone);
-    let plan = reset_plan_states(plan)?;
-    let plan = match count(&plan) {
-        1 => plan,
-        _ => Arc::new(CoalescePartitionsExec::new(plan)),
-    };
-    Ok(plan.execute(0, context)?.boxed())
+    Ok(whole(reset_plan_states(plan)?, context)?.boxed())
+}
+
+/// All rows of a plan that runs here.
+fn whole(
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+) -> Result<SendableRecordBatchStream> {
+    match count(&plan) {
+        1 => plan.execute(0, context),
+        _ => CoalescePartitionsExec::new(plan).execute(0, context),
+    }
 }
 
 /// A query that is open at its workers, until this is dropped.
@@ -271,11 +244,7 @@ async fn attempted(
         links,
         _answers: answers,
     };
-    let root = match count(&stages.root) {
-        1 => stages.root,
-        _ => Arc::new(CoalescePartitionsExec::new(stages.root)),
-    };
-    let mut rows = root.execute(0, Arc::clone(context))?;
+    let mut rows = whole(stages.root, Arc::clone(context))?;
     let (mut held, mut bytes) = (Vec::new(), 0);
     let rows = loop {
         match rows.next().await {

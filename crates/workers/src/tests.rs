@@ -14,8 +14,9 @@ use datafusion_functions_aggregate::count::count_udaf;
 use datafusion_physical_expr::aggregate::AggregateExprBuilder;
 use datafusion_physical_expr::expressions::{col, lit};
 use datafusion_physical_expr::{
-    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
+    EquivalenceProperties, LexOrdering, Partitioning, PhysicalSortExpr,
 };
+use datafusion_physical_plan::ExecutionPlanProperties as _;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -25,11 +26,11 @@ use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use datafusion_physical_plan::{ExecutionPlanProperties as _, ReplaceChildrenOptions};
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, TryStreamExt as _};
 
 use super::*;
+use crate::node::node_methods;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -39,6 +40,8 @@ enum Claim {
     Nothing,
     /// By the hash of `k`, which is not true.
     ByHash,
+    /// Each value of `k` is in one partition, and that is said.
+    Apart,
 }
 
 /// The numbers from 0 on, each with a key that repeats: partition p of n has a share of them.
@@ -47,9 +50,9 @@ struct Numbers {
     name: &'static str,
     rows: i64,
     keys: i64,
+    /// Whether each partition has keys of its own.
+    is_apart: bool,
     properties: Arc<PlanProperties>,
-    /// How many partitions were run, anywhere.
-    runs: Arc<AtomicUsize>,
 }
 
 impl Numbers {
@@ -65,19 +68,19 @@ impl Numbers {
         let key = col(&format!("{name}_k"), &schema).unwrap();
         let partitioning = match claim {
             Claim::Nothing => Partitioning::UnknownPartitioning(partitions),
-            Claim::ByHash => Partitioning::Hash(vec![key], partitions),
+            Claim::ByHash | Claim::Apart => Partitioning::Hash(vec![key], partitions),
         };
         Self {
             name,
             rows,
             keys,
+            is_apart: claim == Claim::Apart,
             properties: Arc::new(PlanProperties::new(
                 EquivalenceProperties::new(schema),
                 partitioning,
                 EmissionType::Incremental,
                 Boundedness::Bounded,
             )),
-            runs: Arc::default(),
         }
     }
 }
@@ -93,50 +96,29 @@ impl DisplayAs for Numbers {
 }
 
 impl ExecutionPlan for Numbers {
-    fn name(&self) -> &'static str {
-        "Numbers"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        Vec::new()
-    }
-
-    fn replace_children(self: Arc<Self>, _: Vec<Plan>, _: ReplaceChildrenOptions) -> Result<Plan> {
-        Ok(self)
-    }
-
-    fn with_new_children(self: Arc<Self>, _: Vec<Plan>) -> Result<Plan> {
-        Ok(self)
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(
-            &Arc<dyn PhysicalExpr>,
-        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
-    ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
-        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
-    }
+    node_methods!("Numbers", leaf);
 
     fn execute(
         &self,
         partition: usize,
         _: Arc<TaskContext>,
     ) -> Result<datafusion_execution::SendableRecordBatchStream> {
-        self.runs.fetch_add(1, Ordering::Relaxed);
         let partitions = self.properties.partitioning.partition_count() as i64;
         let share = |at: i64| self.rows * at / partitions;
         let range = share(partition as i64)..share(partition as i64 + 1);
         let (schema, keys) = (self.schema(), self.keys);
+        let first_key = match self.is_apart {
+            true => keys * partition as i64,
+            false => 0,
+        };
         let made = Arc::clone(&schema);
         let starts: Vec<i64> = range.clone().step_by(1_000).collect();
         let batches = starts.into_iter().map(move |start| {
             let numbers = start..(start + 1_000).min(range.end);
-            let key: Int64Array = numbers.clone().map(|number| number * 7 % keys).collect();
+            let key: Int64Array = numbers
+                .clone()
+                .map(|number| first_key + number * 7 % keys)
+                .collect();
             let number: Int64Array = numbers.collect();
             let columns: Vec<arrow::array::ArrayRef> = vec![Arc::new(key), Arc::new(number)];
             Ok(RecordBatch::try_new(Arc::clone(&made), columns)?)
@@ -181,7 +163,21 @@ fn rows_below(plan: &Plan) -> f64 {
 
 /// A node that nobody knows: it is to run in one place.
 #[derive(Debug)]
-struct Unknown(Plan);
+struct Unknown {
+    input: Plan,
+    properties: Arc<PlanProperties>,
+}
+
+impl Unknown {
+    fn over(input: Plan) -> Self {
+        let properties = Arc::clone(input.properties());
+        Self { input, properties }
+    }
+
+    fn with_input(&self, input: Plan) -> Self {
+        Self::over(input)
+    }
+}
 
 impl DisplayAs for Unknown {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,45 +186,14 @@ impl DisplayAs for Unknown {
 }
 
 impl ExecutionPlan for Unknown {
-    fn name(&self) -> &'static str {
-        "Unknown"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.0.properties()
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.0]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Plan>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Plan> {
-        Ok(Arc::new(Self(children.swap_remove(0))))
-    }
-
-    fn with_new_children(self: Arc<Self>, mut children: Vec<Plan>) -> Result<Plan> {
-        Ok(Arc::new(Self(children.swap_remove(0))))
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(
-            &Arc<dyn PhysicalExpr>,
-        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
-    ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
-        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
-    }
+    node_methods!("Unknown", over input);
 
     fn execute(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<datafusion_execution::SendableRecordBatchStream> {
-        self.0.execute(partition, context)
+        self.input.execute(partition, context)
     }
 }
 
@@ -376,12 +341,17 @@ fn counted_by(input: Plan, key: &str) -> Plan {
 }
 
 fn join(left: Plan, right: Plan, join_type: JoinType) -> Plan {
-    let on = |plan: &Plan| {
+    join_on(left, right, [0, 0], join_type)
+}
+
+/// Of these columns.
+fn join_on(left: Plan, right: Plan, columns: [usize; 2], join_type: JoinType) -> Plan {
+    let on = |plan: &Plan, at: usize| {
         let schema = plan.schema();
-        let name = schema.field(0).name().clone();
+        let name = schema.field(at).name().clone();
         col(&name, &schema).unwrap()
     };
-    let on = vec![(on(&left), on(&right))];
+    let on = vec![(on(&left, columns[0]), on(&right, columns[1]))];
     let join = HashJoinExec::try_new(
         Arc::new(CoalescePartitionsExec::new(left)),
         right,
@@ -449,6 +419,22 @@ async fn two_large_sides_go_over_the_network_once() {
     assert!(bytes < (sides + groups) * 11 / 10, "{bytes}");
 }
 
+/// Where groups are made of what partitions have apart already, a join below may not divide the rows by its own keys.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_partitions_have_apart_stays_apart_where_that_is_relied_on() {
+    fn make() -> Plan {
+        let left = Arc::new(Numbers::of("a", 900, 900, PARTITIONS));
+        let right = Numbers::claiming("b", 40_000, 50, PARTITIONS, Claim::Apart);
+        // Rows of the left side without a match come, too, so its probe side cannot be divided alone.
+        let joined = join_on(left, Arc::new(right), [0, 1], JoinType::Left);
+        counted(joined, "b_k", AggregateMode::SinglePartitioned)
+    }
+    // A group for each key, and one for the rows that have none.
+    let trial = Trial::of(make, true);
+    let expected = rows_of(make()).await.unwrap().len();
+    assert_eq!(trial.check().await, expected);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_rows_are_chosen_by_each_worker_and_merged() {
     fn make() -> Plan {
@@ -471,7 +457,7 @@ async fn the_first_rows_are_chosen_by_each_worker_and_merged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_nobody_knows_runs_in_one_place() {
     fn make() -> Plan {
-        counted_by(Arc::new(Unknown(grouped())), "a_k")
+        counted_by(Arc::new(Unknown::over(grouped())), "a_k")
     }
     assert_eq!(Trial::of(make, true).check().await, 997);
 }
@@ -544,7 +530,7 @@ async fn a_worker_that_is_lost_late_fails_the_query() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_with_another_plan_is_not_believed() {
     fn other() -> Plan {
-        Arc::new(Unknown(grouped()))
+        Arc::new(Unknown::over(grouped()))
     }
     let trial = Trial::of(grouped, true);
     let rules = trial.rules;

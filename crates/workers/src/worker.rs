@@ -21,6 +21,7 @@ use crate::links::Links;
 use crate::messages::Request;
 use crate::network::{Network, NetworkError};
 use crate::outputs::{Kept, Source, for_one};
+use crate::owners::partitions_for;
 use crate::pick::picked;
 
 /// For how long a member that was lost is not asked.
@@ -32,6 +33,7 @@ pub struct Workers {
     languages: Mutex<HashMap<String, Arc<dyn Language>>>,
     open: Mutex<HashMap<String, Arc<OpenQuery>>>,
     lost: Mutex<HashMap<String, Instant>>,
+    partitions: Mutex<Option<(Instant, usize)>>,
     least_rows: f64,
     counts: Arc<Counts>,
 }
@@ -44,6 +46,9 @@ impl fmt::Debug for Workers {
     }
 }
 
+/// For how long it is not looked again how many members there are.
+const KNOWN_FOR: Duration = Duration::from_secs(1);
+
 type Messages = BoxStream<'static, std::result::Result<Bytes, NetworkError>>;
 
 impl Workers {
@@ -54,6 +59,7 @@ impl Workers {
             languages: Mutex::default(),
             open: Mutex::default(),
             lost: Mutex::default(),
+            partitions: Mutex::default(),
             counts: Arc::default(),
             least_rows,
         })
@@ -82,6 +88,24 @@ impl Workers {
         members.retain(|member| !lost.contains_key(member));
         members.sort_unstable();
         members
+    }
+
+    /// How many partitions a large plan is made for; less than two if there is nobody to divide it among. As it was within the last second: it is asked for
+    /// each query that is planned.
+    pub fn partitions(&self) -> usize {
+        let mut known = self.partitions.lock();
+        match *known {
+            Some((since, partitions)) if since.elapsed() < KNOWN_FOR => partitions,
+            _ => {
+                let members = self.members().len();
+                let partitions = match members {
+                    0 | 1 => 1,
+                    _ => partitions_for(members),
+                };
+                *known = Some((Instant::now(), partitions));
+                partitions
+            }
+        }
     }
 
     /// Says that a member cannot be asked for now.
@@ -293,7 +317,7 @@ impl OpenQuery {
         if let Some(kept) = kept.get(&(stage, partition)) {
             return Ok(kept.read());
         }
-        let begun = Kept::begin(self.source(stage, partition)?);
+        let begun = Arc::new(Kept::begin(self.source(stage, partition)?));
         let messages = begun.read();
         kept.insert((stage, partition), begun);
         Ok(messages)

@@ -249,7 +249,7 @@ fn joined(reader: thread::JoinHandle<String>) -> String {
 }
 
 /// The processor time that all threads of a process have had, on Linux.
-pub(super) fn processor_time(process: u32) -> Option<Duration> {
+pub fn processor_time(process: u32) -> Option<Duration> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let nanos = tasks.filter_map(|task| {
         let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;

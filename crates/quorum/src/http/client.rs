@@ -17,7 +17,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(1);
 const CONNECTIONS_KEPT: usize = 16;
 
 /// What makes connections to other nodes and keeps them.
-pub(crate) fn connections() -> Result<reqwest::Client> {
+fn connections() -> Result<reqwest::Client> {
     reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
@@ -30,16 +30,16 @@ pub(crate) fn connections() -> Result<reqwest::Client> {
         })
 }
 
-/// Sends signed requests.
-pub(crate) struct HttpTransport {
-    client: reqwest::Client,
-    secret: Secret,
-    now_us: Arc<dyn Fn() -> u64 + Send + Sync>,
-    unique: Arc<dyn Fn() -> Result<u128> + Send + Sync>,
+/// What requests are sent and signed with.
+pub(crate) struct Signer {
+    pub(crate) client: reqwest::Client,
+    pub(crate) secret: Secret,
+    pub(crate) now_us: Arc<dyn Fn() -> u64 + Send + Sync>,
+    pub(crate) unique: Arc<dyn Fn() -> Result<u128> + Send + Sync>,
 }
 
-impl HttpTransport {
-    /// A client with a secret.
+impl Signer {
+    /// With connections of its own.
     pub(crate) fn new(
         secret: Secret,
         now_us: Arc<dyn Fn() -> u64 + Send + Sync>,
@@ -52,7 +52,20 @@ impl HttpTransport {
             unique,
         })
     }
+
+    /// The time of a request, in milliseconds.
+    pub(crate) fn time_ms(&self) -> u64 {
+        (self.now_us)() / 1_000
+    }
+
+    /// The nonce of a request.
+    pub(crate) fn nonce(&self) -> Result<String> {
+        Ok(format!("{:032x}", (self.unique)()?))
+    }
 }
+
+/// Sends signed requests.
+pub(crate) struct HttpTransport(pub(crate) Signer);
 
 #[async_trait]
 impl Transport for HttpTransport {
@@ -69,10 +82,10 @@ impl Transport for HttpTransport {
             address: address.to_owned(),
             detail,
         };
-        let nonce = format!("{:032x}", (self.unique)()?);
-        let time_ms = (self.now_us)() / 1_000;
-        let signature = self.secret.request(path, node, time_ms, &nonce, &body);
+        let (nonce, time_ms) = (self.0.nonce()?, self.0.time_ms());
+        let signature = self.0.secret.request(path, node, time_ms, &nonce, &body);
         let request = self
+            .0
             .client
             .post(format!("http://{address}{path}"))
             .timeout(timeout)
@@ -98,6 +111,7 @@ impl Transport for HttpTransport {
             .map_err(|error| unreachable(chain(&error)))?;
         let text = || String::from_utf8_lossy(&body[..body.len().min(1_000)]).into_owned();
         if !self
+            .0
             .secret
             .is_answer(&signature, &nonce, status.as_u16(), &body)
         {

@@ -4,7 +4,6 @@
 //! it reads on while the caller has one that it has not taken, and no further. So connections outlive the threads of those who call, a caller needs
 //! no runtime to read, and one that takes its time is not mistaken for a node that is silent. Dropping the answer ends the task, which closes the connection.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,7 +17,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::calls::{CallAnswer, CallError};
 use crate::error::Result;
 use crate::http::calls::frame::{Heard, Opener};
-use crate::http::client::{chain, connections};
+use crate::http::client::{Signer, chain};
 use crate::http::signature::{BODY, NODE, NONCE, SIGNATURE, Secret, TIME, digest_of};
 use crate::transport::paths;
 use crate::types::NodeId;
@@ -34,10 +33,7 @@ const MESSAGES_AHEAD: usize = 1;
 
 /// Makes calls.
 pub(crate) struct Caller {
-    client: reqwest::Client,
-    secret: Secret,
-    now_us: Arc<dyn Fn() -> u64 + Send + Sync>,
-    unique: Arc<dyn Fn() -> Result<u128> + Send + Sync>,
+    signer: Signer,
     runtime: Handle,
 }
 
@@ -65,29 +61,22 @@ type Part = Result<Option<Bytes>, CallError>;
 
 impl Caller {
     /// Its connections and tasks run on the runtime that it is made on.
-    pub(crate) fn new(
-        secret: Secret,
-        now_us: Arc<dyn Fn() -> u64 + Send + Sync>,
-        unique: Arc<dyn Fn() -> Result<u128> + Send + Sync>,
-    ) -> Result<Self> {
-        Ok(Self {
-            client: connections()?,
-            secret,
-            now_us,
-            unique,
+    pub(crate) fn new(signer: Signer) -> Self {
+        Self {
+            signer,
             runtime: Handle::current(),
-        })
+        }
     }
 
     /// Calls a node. Returns when it has taken the call.
     pub(crate) async fn call(&self, call: Call) -> Result<CallAnswer, CallError> {
         let node = call.node;
         let reader = Reader {
-            client: self.client.clone(),
-            secret: self.secret.clone(),
-            time_ms: (self.now_us)() / 1_000,
-            nonce: match (self.unique)() {
-                Ok(unique) => format!("{unique:032x}"),
+            client: self.signer.client.clone(),
+            secret: self.signer.secret.clone(),
+            time_ms: self.signer.time_ms(),
+            nonce: match self.signer.nonce() {
+                Ok(nonce) => nonce,
                 Err(error) => {
                     let detail = error.to_string();
                     return Err(CallError::Unreachable { node, detail });

@@ -17,6 +17,7 @@ use crate::calls::{CallAnswer, CallError, CallHandler, Handlers};
 use crate::http::calls::client::{Call, Caller};
 use crate::http::calls::frame::PART_BYTES;
 use crate::http::calls::server;
+use crate::http::client::Signer;
 use crate::http::signature::{Gate, Secret};
 
 const SECRET: &[u8] = b"the secret of these tests";
@@ -52,12 +53,12 @@ async fn serve_all(handlers: Arc<Handlers>) -> String {
 fn caller(secret: &[u8]) -> Caller {
     static NONCES: AtomicUsize = AtomicUsize::new(0);
     let unique = || Ok(NONCES.fetch_add(1, Ordering::Relaxed) as u128);
-    Caller::new(
+    let signer = Signer::new(
         Secret::new(secret),
         Arc::new(|| 1_000_000),
         Arc::new(unique),
-    )
-    .unwrap()
+    );
+    Caller::new(signer.unwrap())
 }
 
 fn call_of(address: &str, request: Bytes, silence: Duration) -> Call {
