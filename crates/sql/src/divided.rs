@@ -249,11 +249,12 @@ async fn plan(
         }
     }
     let snapshot = state(&session, description.commit).await?;
-    let planner = session.planner(&snapshot).in_shares(description.partitions);
+    let planner = session.planner(&snapshot);
     let text = &description.text;
     let of_sql = |error: Error| DataFusionError::External(Box::new(error));
     let statement = parse_one(text).map_err(of_sql)?;
     let logical = planner.logical(statement, text).await.map_err(of_sql)?;
+    let planner = planner.in_shares(description.partitions);
     let plan = planner.physical(&logical, text).await.map_err(of_sql)?;
     Ok(WorkerPlan {
         plan,

@@ -396,6 +396,8 @@ impl Planner {
             .optimizer
             .enable_round_robin_repartition = false;
         config.set_extension(Arc::new(ScansInShares));
+        // So that names of what several expressions have in common are numbered from the start, whatever was planned before.
+        state.mark_start_execution();
         self.with_state(state)
     }
 
