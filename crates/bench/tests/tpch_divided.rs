@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use futures::TryStreamExt as _;
-use orrery_bench::drivers::processor_time;
+use orrery_bench::drivers::whole_processor_time;
 use orrery_bench::tpch::{Answer, QUERIES, Scale, TpchTable, write_parquet};
 use orrery_runtime::{Runtime, RuntimeOptions};
 use orrery_sql::{FileAccess, Outcome, Session, SessionOptions};
@@ -88,7 +88,7 @@ fn divided(folder: &Path) -> (Arc<InProcess>, Vec<Arc<Workers>>, Vec<Session>) {
 
 /// Processors' time of this process so far, in milliseconds.
 fn processor_ms() -> f64 {
-    let time = processor_time(std::process::id()).unwrap_or_default();
+    let time = whole_processor_time(std::process::id()).unwrap_or_default();
     time.as_secs_f64() * 1e3
 }
 
@@ -99,7 +99,11 @@ async fn compare(scale: f64, runs: u32) {
     let alone = open(home.path(), &runtime(1));
     let (network, workers, sessions) = divided(home.path());
     let (mut wrong, mut of_one, mut of_three) = (Vec::new(), 0.0, 0.0);
+    let wanted = std::env::var("TPCH_QUERY").unwrap_or_default();
     for query in &QUERIES {
+        if !wanted.is_empty() && !wanted.split(',').any(|one| one == query.number.to_string()) {
+            continue;
+        }
         let text = query.text(scale);
         let mut expected = Vec::new();
         let begun = processor_ms();

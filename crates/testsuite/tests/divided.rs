@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use orrery_bench::bsbm::templates::{ANALYTICAL, BUSINESS, instantiate};
 use orrery_bench::bsbm::{self, BusinessParameters, Catalog, GenerateOptions, Random};
-use orrery_bench::drivers::processor_time;
+use orrery_bench::drivers::whole_processor_time;
 use orrery_sparql::{Engine, EngineOptions, PreparedQuery, QueryOptions, QueryResults};
 use orrery_storage::Database;
 use orrery_testsuite::answer::Answer;
@@ -50,7 +50,7 @@ async fn count_rows(prepared: &PreparedQuery) -> usize {
     rows
 }
 
-/// The answer, without the last digits of doubles: these depend on the order of additions.
+/// The answer, without the last digits of floats and doubles: these depend on the order of additions.
 fn rounded(answer: &Answer) -> Vec<String> {
     let lines = answer.sorted_lines();
     let lines = lines.iter().map(|line| {
@@ -58,7 +58,7 @@ fn rounded(answer: &Answer) -> Vec<String> {
         let words = words.map(|word| {
             let text = word.trim_end_matches(['"', '\t', ' ']);
             match text.parse::<f64>() {
-                Ok(number) if text.contains(['.', 'E', 'e']) => format!("{number:.6e} "),
+                Ok(number) if text.contains(['.', 'E', 'e']) => format!("{number:.4e} "),
                 _ => word.to_owned(),
             }
         });
@@ -71,7 +71,7 @@ fn rounded(answer: &Answer) -> Vec<String> {
 
 /// Processors' time of this process so far, in milliseconds.
 fn processor_ms() -> f64 {
-    let time = processor_time(std::process::id()).unwrap_or_default();
+    let time = whole_processor_time(std::process::id()).unwrap_or_default();
     time.as_secs_f64() * 1e3
 }
 

@@ -43,6 +43,7 @@ use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeE
 use datafusion_physical_plan::union::UnionExec;
 use hashbrown::HashMap;
 
+use crate::divided_here::DividedHereExec;
 use crate::exchange::{ExchangeExec, Place};
 use crate::language::Rules;
 use crate::links::Shape;
@@ -488,6 +489,9 @@ impl Cutting<'_> {
             Err(_) => return datafusion_common::internal_err!("a join of two sides"),
         };
         let partitions = count(&probe.plan);
+        if self.is_read_whole(join, &build.plan) {
+            return self.by_keys_here(join, build, probe);
+        }
         // The rows of the build side before they came together, if they did. The stage that was made for that has no readers then.
         let gathered = ungathered(&build.plan).and_then(|stage| self.stages.get(stage));
         let build = match gathered {
@@ -500,13 +504,54 @@ impl Cutting<'_> {
         let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on().iter().cloned().unzip();
         let left = self.anew(build, Partitioning::Hash(left_keys, partitions))?;
         let right = self.anew(probe, Partitioning::Hash(right_keys, partitions))?;
-        let mut made = without_hints(join, vec![left, right])?;
-        made.lost = Lost {
-            division: true,
-            order: true,
-        };
-        Ok(made)
+        divided_by_keys(join, left, right)
     }
+
+    /// Whether each worker is to have all of the build side, although both sides are divided: it tells scans of the probe side which keys there are, and these save
+    /// more than it costs to send it.
+    fn is_read_whole(&self, join: &HashJoinExec, build: &Plan) -> bool {
+        let others = self.members.len().saturating_sub(1) as f64;
+        let top = match build.downcast_ref::<CoalescePartitionsExec>() {
+            Some(gather) => gather.input(),
+            None => build,
+        };
+        let tells_keys = (self.rules.is_with_reader)(top);
+        tells_keys && (self.rules.rows)(join.left()) * others <= self.handled(join.right())
+    }
+
+    /// The rows that all nodes of a plan handle.
+    fn handled(&self, plan: &Plan) -> f64 {
+        let below = plan.children().into_iter().map(|child| self.handled(child));
+        (self.rules.rows)(plan) + below.sum::<f64>()
+    }
+
+    /// The same as `by_keys`, where each worker takes its partitions from the whole build side.
+    fn by_keys_here(&mut self, join: &HashJoinExec, build: Piece, probe: Piece) -> Result<Piece> {
+        let partitions = count(&probe.plan);
+        let build = self.beside(build)?;
+        let whole = match build.plan.downcast_ref::<CoalescePartitionsExec>() {
+            Some(gather) if gather.fetch().is_none() => Arc::clone(gather.input()),
+            _ => build.plan,
+        };
+        let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on().iter().cloned().unzip();
+        let left = DividedHereExec::all(whole, Partitioning::Hash(left_keys, partitions))?;
+        let left = Piece {
+            is_divided: true,
+            ..Piece::reading(Arc::new(left))
+        };
+        let right = self.anew(probe, Partitioning::Hash(right_keys, partitions))?;
+        divided_by_keys(join, left, right)
+    }
+}
+
+/// A join of sides that were both divided by its keys.
+fn divided_by_keys(join: &HashJoinExec, left: Piece, right: Piece) -> Result<Piece> {
+    let mut made = without_hints(join, vec![left, right])?;
+    made.lost = Lost {
+        division: true,
+        order: true,
+    };
+    Ok(made)
 }
 
 /// Whether a node needs of its inputs what they have lost.
@@ -634,6 +679,12 @@ fn divided_exchanges(plan: &Plan, members: usize, seen: &mut Seen, readers: &mut
     }
     if let Some(exchange) = plan.downcast_ref::<ExchangeExec>() {
         readers[exchange.stage()] += 1;
+        return;
+    }
+    if plan.is::<DividedHereExec>() {
+        for child in plan.children() {
+            exchanges(child, seen, &mut |stage| readers[stage] += members);
+        }
         return;
     }
     let divided = divided_children(plan);

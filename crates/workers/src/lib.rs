@@ -23,6 +23,7 @@
 
 mod counts;
 mod cut;
+mod divided_here;
 mod error;
 mod exchange;
 mod in_process;

@@ -1,12 +1,13 @@
 //! How the exchanges of one query reach the workers that have what they read.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{DataFusionError, Result};
+use futures::future::BoxFuture;
 use futures::stream::{BoxStream, StreamExt as _};
 use futures::{TryStreamExt as _, stream};
 
@@ -33,9 +34,21 @@ pub(crate) struct Shape {
     pub(crate) is_repartitioned: bool,
 }
 
+/// This process as a worker, without the network.
+pub(crate) trait RowsHere: Send + Sync {
+    /// The rows of a partition that one reader reads; nothing if several do, who read it as messages.
+    fn rows_here<'a>(
+        &'a self,
+        query: &'a str,
+        stage: usize,
+        partition: usize,
+    ) -> BoxFuture<'a, Result<Option<BoxStream<'static, Result<RecordBatch>>>>>;
+}
+
 /// What exchanges of a query have in common.
 pub(crate) struct Links {
     network: Arc<dyn Network>,
+    here: Weak<dyn RowsHere>,
     query: String,
     members: Vec<String>,
     shapes: Vec<Shape>,
@@ -56,6 +69,7 @@ impl fmt::Debug for Links {
 impl Links {
     pub(crate) fn new(
         (network, counts): (&Arc<dyn Network>, &Arc<Counts>),
+        here: Weak<dyn RowsHere>,
         query: String,
         members: Vec<String>,
         shapes: Vec<Shape>,
@@ -64,6 +78,7 @@ impl Links {
         Arc::new(Self {
             network: Arc::clone(network),
             counts: Arc::clone(counts),
+            here,
             query,
             members,
             shapes,
@@ -114,6 +129,13 @@ impl Links {
         schema: SchemaRef,
     ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let member = self.members.get(source.member).cloned().unwrap_or_default();
+        let is_here = self.network.here() == member;
+        if is_here && let Some(here) = self.here.upgrade() {
+            let rows = here.rows_here(&self.query, source.stage, source.partition);
+            if let Some(rows) = rows.await? {
+                return Ok(rows);
+            }
+        }
         let request = Request::Read {
             query: self.query.clone(),
             stage: source.stage,
@@ -122,7 +144,6 @@ impl Links {
         let answer = self.network.call(&member, request.to_bytes(&[])?).await;
         let answer = answer.map_err(|error| of_network(&member, error))?;
         let receiver = Receiver::new(&schema, self.translation.incoming());
-        let is_here = self.network.here() == member;
         let batches = stream::try_unfold(
             (answer, receiver, self),
             move |(mut answer, mut receiver, links)| {

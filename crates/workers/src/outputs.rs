@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use bytes::Bytes;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
+use futures::{StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
@@ -59,20 +60,40 @@ struct KeptMessages {
 pub(crate) fn for_one(
     source: Source,
 ) -> BoxStream<'static, std::result::Result<Bytes, NetworkError>> {
-    let (sender, receiver) = mpsc::channel(AHEAD);
     let threads = source.threads.clone();
+    let messages = made(source).map_err(NetworkError::Said);
+    ahead_of_reader(&threads, messages.boxed())
+}
+
+/// The same for a reader in this process: rows that are not written down in between.
+pub(crate) fn for_one_here(source: Source) -> BoxStream<'static, Result<RecordBatch>> {
+    let mut outgoing = source.translation.outgoing();
+    let mut incoming = source.translation.incoming();
+    let rows = source.rows.map(move |batch| {
+        let batch = batch?;
+        incoming.learn(&outgoing.note(&batch)?)?;
+        incoming.batch(batch)
+    });
+    ahead_of_reader(&source.threads, rows.boxed())
+}
+
+/// Makes items in a task of their own, a few more than are read.
+fn ahead_of_reader<T: Send + 'static>(
+    threads: &Handle,
+    mut items: BoxStream<'static, T>,
+) -> BoxStream<'static, T> {
+    let (sender, receiver) = mpsc::channel(AHEAD);
     let task = threads.spawn(async move {
-        let mut messages = made(source);
-        while let Some(message) = messages.next().await {
-            if sender.send(message).await.is_err() {
+        while let Some(item) = items.next().await {
+            if sender.send(item).await.is_err() {
                 return;
             }
         }
     });
     let running = Running(task.abort_handle());
     stream::unfold((receiver, running), |(mut receiver, running)| async {
-        let message = receiver.recv().await?;
-        Some((message.map_err(NetworkError::Said), (receiver, running)))
+        let item = receiver.recv().await?;
+        Some((item, (receiver, running)))
     })
     .boxed()
 }

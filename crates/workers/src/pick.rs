@@ -16,6 +16,7 @@ use datafusion_physical_plan::{
 };
 use hashbrown::HashMap;
 
+use crate::divided_here::DividedHereExec;
 use crate::language::Rules;
 use crate::node::node_methods;
 
@@ -64,6 +65,8 @@ impl Picking<'_> {
         let children = plan.children();
         let new = if children.is_empty() || (self.rules.is_leaf)(plan) {
             Arc::new(PickExec::new(Arc::clone(plan), picks.to_vec())) as Plan
+        } else if let Some(here) = plan.downcast_ref::<DividedHereExec>() {
+            Arc::new(here.picked(picks))
         } else if plan.is::<UnionExec>() {
             let (mut parts, mut first) = (Vec::new(), 0);
             for child in children {

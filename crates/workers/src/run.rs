@@ -231,6 +231,7 @@ async fn attempted(
     let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
     let links = Links::new(
         (query.workers.network(), query.workers.counts()),
+        query.workers.rows_here(),
         name.clone(),
         members.clone(),
         stages.shapes(),

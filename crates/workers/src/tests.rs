@@ -137,7 +137,7 @@ fn rules(may_divide_by_hash: bool) -> Rules {
             by_key.is_none_or(|join| *join.partition_mode() == PartitionMode::Partitioned)
                 && !node.is::<Unknown>()
         },
-        is_with_reader: |_| false,
+        is_with_reader: |node| node.is::<Tells>(),
         rows: |node| match node.downcast_ref::<Numbers>() {
             Some(numbers) => numbers.rows as f64,
             None => {
@@ -194,6 +194,47 @@ impl ExecutionPlan for Unknown {
         context: Arc<TaskContext>,
     ) -> Result<datafusion_execution::SendableRecordBatchStream> {
         self.input.execute(partition, context)
+    }
+}
+
+/// A node that tells nodes elsewhere which rows there are: each process has to see all of them.
+#[derive(Debug)]
+struct Tells {
+    input: Plan,
+    properties: Arc<PlanProperties>,
+}
+
+/// Rows that such nodes have seen, in all processes.
+static TOLD: AtomicUsize = AtomicUsize::new(0);
+
+impl Tells {
+    fn over(input: Plan) -> Self {
+        let properties = Arc::clone(input.properties());
+        Self { input, properties }
+    }
+
+    fn with_input(&self, input: Plan) -> Self {
+        Self::over(input)
+    }
+}
+
+impl DisplayAs for Tells {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tells")
+    }
+}
+
+impl ExecutionPlan for Tells {
+    node_methods!("Tells", over input);
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<datafusion_execution::SendableRecordBatchStream> {
+        let rows = self.input.execute(partition, context)?;
+        let rows = rows.inspect_ok(|batch| _ = TOLD.fetch_add(batch.num_rows(), Ordering::Relaxed));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }
 }
 
@@ -417,6 +458,20 @@ async fn two_large_sides_go_over_the_network_once() {
     let (sides, groups) = (420_000 * 16, 200_000 * 16 * 2);
     let bytes = trial.network.bytes();
     assert!(bytes < (sides + groups) * 11 / 10, "{bytes}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_side_that_tells_its_keys_is_wholly_with_each_worker_though_both_are_divided() {
+    fn make() -> Plan {
+        let left = Arc::new(Numbers::of("a", 3_000, 3_000, PARTITIONS));
+        let right = Arc::new(Numbers::of("b", 40_000, 1_700, PARTITIONS));
+        let left = Arc::new(Tells::over(left));
+        counted_by(join(left, right, JoinType::Left), "a_k")
+    }
+    let trial = Trial::of(make, true);
+    assert_eq!(trial.check().await, 3_000);
+    // Once by one process, and once by each of three.
+    assert_eq!(TOLD.load(Ordering::Relaxed), 4 * 3_000);
 }
 
 /// Where groups are made of what partitions have apart already, a join below may not divide the rows by its own keys.

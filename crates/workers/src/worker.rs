@@ -1,15 +1,18 @@
 //! A process as a worker: the queries that others have opened here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use arrow::array::RecordBatch;
 use bytes::Bytes;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::TaskContext;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::repartition::RepartitionExec;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use parking_lot::Mutex;
 
@@ -17,10 +20,10 @@ use crate::counts::{Counts, Figures};
 use crate::cut::{Stages, cut};
 use crate::error::Error;
 use crate::language::{Language, OfParts, Rules, Translation, WorkerPlan};
-use crate::links::Links;
+use crate::links::{Links, RowsHere};
 use crate::messages::Request;
 use crate::network::{Network, NetworkError};
-use crate::outputs::{Kept, Source, for_one};
+use crate::outputs::{Kept, Source, for_one, for_one_here};
 use crate::owners::partitions_for;
 use crate::pick::picked;
 
@@ -203,10 +206,9 @@ impl Workers {
     }
 
     fn read(&self, query: &str, stage: usize, partition: usize) -> Messages {
-        let Some(open) = self.open.lock().get(query).cloned() else {
-            let here = self.network.here();
-            let text = format!("the worker {here} is lost: it does not have the query open");
-            return failed(&Error::Lost(text).into());
+        let open = match self.open_here(query) {
+            Ok(open) => open,
+            Err(error) => return failed(&error),
         };
         let threads = open.threads.clone();
         // Not on the threads of the network.
@@ -219,6 +221,45 @@ impl Workers {
             }
         };
         stream::once(begun).flatten().boxed()
+    }
+
+    /// This process for its own exchanges.
+    pub(crate) fn rows_here(self: &Arc<Self>) -> Weak<dyn RowsHere> {
+        let own: Weak<Self> = Arc::downgrade(self);
+        own
+    }
+
+    fn open_here(&self, query: &str) -> Result<Arc<OpenQuery>> {
+        let open = self.open.lock().get(query).cloned();
+        open.ok_or_else(|| {
+            let here = self.network.here();
+            let text = format!("the worker {here} is lost: it does not have the query open");
+            Error::Lost(text).into()
+        })
+    }
+}
+
+impl RowsHere for Workers {
+    fn rows_here<'a>(
+        &'a self,
+        query: &'a str,
+        stage: usize,
+        partition: usize,
+    ) -> BoxFuture<'a, Result<Option<BoxStream<'static, Result<RecordBatch>>>>> {
+        async move {
+            let open = self.open_here(query)?;
+            if open.readers(stage, partition)? > 1 {
+                return Ok(None);
+            }
+            let threads = open.threads.clone();
+            let rows =
+                threads.spawn(async move { open.source(stage, partition).map(for_one_here) });
+            match rows.await {
+                Ok(rows) => rows.map(Some),
+                Err(error) => Err(DataFusionError::External(Box::new(error))),
+            }
+        }
+        .boxed()
     }
 }
 
@@ -255,6 +296,8 @@ struct OpenQuery {
     /// What this process runs of a stage, made when it is first read.
     local: Mutex<HashMap<usize, LocalStage>>,
     kept: Mutex<HashMap<(usize, usize), Arc<Kept>>>,
+    /// The partitions that were begun.
+    begun: Mutex<HashSet<(usize, usize)>>,
 }
 
 #[derive(Clone)]
@@ -275,6 +318,7 @@ impl OpenQuery {
     ) -> Self {
         let links = Links::new(
             (&workers.network, &workers.counts),
+            workers.rows_here(),
             query.to_owned(),
             members,
             stages.shapes(),
@@ -291,6 +335,7 @@ impl OpenQuery {
             threads: made.threads,
             local: Mutex::default(),
             kept: Mutex::default(),
+            begun: Mutex::default(),
         }
     }
 
@@ -303,14 +348,19 @@ impl OpenQuery {
         (self.touches)(&parts)
     }
 
-    fn read(&self, stage: usize, partition: usize) -> Result<Messages> {
-        let none = || {
+    /// How often a partition is read.
+    fn readers(&self, stage: usize, partition: usize) -> Result<usize> {
+        let known = self.stages.stages.get(stage);
+        let known = known.ok_or_else(|| {
             Error::Damaged(format!(
                 "there is no partition {partition} of stage {stage}"
             ))
-        };
-        let readers = self.stages.stages.get(stage).ok_or_else(none)?.readers;
-        if readers < 2 {
+        })?;
+        Ok(known.readers)
+    }
+
+    fn read(&self, stage: usize, partition: usize) -> Result<Messages> {
+        if self.readers(stage, partition)? < 2 {
             return Ok(for_one(self.source(stage, partition)?));
         }
         let mut kept = self.kept.lock();
@@ -336,6 +386,13 @@ impl OpenQuery {
                 "partition {partition} of stage {stage} is elsewhere"
             ))
         })?;
+        // Nodes give their rows once: run again, a partition would have none, without a word.
+        if !self.begun.lock().insert((stage, partition)) {
+            return Err(Error::Damaged(format!(
+                "partition {partition} of stage {stage} is read more often than was counted"
+            ))
+            .into());
+        }
         // Nodes begin tasks of their own when they are executed.
         let _entered = self.threads.enter();
         Ok(Source {

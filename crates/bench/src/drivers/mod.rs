@@ -41,7 +41,7 @@ use crate::bsbm::templates::MissingParameter;
 use crate::http_client::HttpError;
 use crate::tpch::TpchError;
 
-pub use binary::{Binary, ServerProcess, processor_time};
+pub use binary::{Binary, ServerProcess, processor_time, whole_processor_time};
 pub use cold::{ColdOptions, ColdReport, ColdStart, cold};
 pub use compare::{CompareOptions, CompareReport, Goal, Pair, compare};
 pub use count::{CountReport, count};
