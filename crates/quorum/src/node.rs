@@ -280,6 +280,11 @@ impl Node {
         .await
     }
 
+    /// Tells that the node is to be stopped soon: reads and writes that begin from now on wait 5 s at most for a majority, which may be stopping, too.
+    pub fn hurry(&self) {
+        self.running.core.hurry();
+    }
+
     /// Stops the node: answers to calls of other nodes break off, what it is writing is written, and its directory is free after that.
     pub async fn stop(&self) {
         self.calls.handlers.stop();

@@ -331,7 +331,11 @@ async fn a_node_that_lacks_a_file_says_that_it_is_behind() {
         assert!(started.elapsed() < Duration::from_secs(20), "{error}");
     }
     // What another machine would have lost.
-    let files = cluster.directories.path().join(lacks.to_string()).join("files");
+    let files = cluster
+        .directories
+        .path()
+        .join(lacks.to_string())
+        .join("files");
     for file in std::fs::read_dir(files).unwrap() {
         std::fs::remove_file(file.unwrap().path()).unwrap();
     }
@@ -363,6 +367,21 @@ async fn nodes_find_each_other_by_names_and_listen_where_they_are_told() {
     put(&cluster.store(1), "a", "x").await;
     assert_eq!(get(&cluster.store(2), "a").await, b"x");
     assert_eq!(get(&cluster.store(3), "a").await, b"x");
+    cluster.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_about_to_stop_does_not_wait_long_for_others_that_have_stopped() {
+    let mut cluster = Cluster::start(3, Pace::default()).await;
+    put(&cluster.store(1), "a", "x").await;
+    cluster.nodes[&1].hurry();
+    put(&cluster.store(1), "b", "x").await;
+    cluster.stop(2).await;
+    cluster.stop(3).await;
+    let started = Instant::now();
+    let path = Path::from("a");
+    assert!(cluster.store(1).put(&path, "y".into()).await.is_err());
+    assert!(started.elapsed() < Pace::default().request / 2);
     cluster.stop_all().await;
 }
 
