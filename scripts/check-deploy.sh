@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks deploy/: the Dockerfile by hadolint, the scripts of the image by shellcheck, the manifests by the schemas of Kubernetes, the compose
-# file by that of the Compose Specification (compose-go, or `docker compose config` where the client has it), and what no schema knows by
+# files by that of the Compose Specification (compose-go, or `docker compose config` where the client has it), and what no schema knows by
 # scripts/check-deploy.py. Whether the command lines in them are orrery's is a test of its own (crates/orrery/tests/cli/deploy.rs).
 #
 #   make check-deploy
@@ -52,7 +52,7 @@ fi
 if has kubernetes-validate 'kubernetes-validate>=1.33,<2'; then
     for version in 1.30 1.33; do
         check "the manifests, Kubernetes $version" \
-            "$tools/bin/kubernetes-validate" --strict --quiet -k "$version" deploy/kubernetes/*.yaml
+            "$tools/bin/kubernetes-validate" --strict --quiet -k "$version" deploy/kubernetes/*.yaml deploy/kubernetes/cluster/*.yaml
     done
 else
     pass_over "the schemas of the manifests" "no kubernetes-validate"
@@ -62,24 +62,26 @@ fi
 filled=$(mktemp -d)
 trap 'rm -rf "$filled"' EXIT
 if "$python" -c 'import yaml' 2>/dev/null || "$tools/bin/pip" install -q --retries 1 --timeout 10 'pyyaml>=6,<7' >/dev/null 2>&1; then
-    check "what belongs together" "$python" scripts/check-deploy.py --filled "$filled/compose.yaml"
+    check "what belongs together" "$python" scripts/check-deploy.py --filled "$filled"
 else
     pass_over "what belongs together" "no parser of YAML"
 fi
 
-if docker compose version >/dev/null 2>&1; then
-    check "the compose file" docker compose --env-file deploy/compose/example.env -f deploy/compose/compose.yaml config -q
-elif command -v go >/dev/null && { [ -x "$tools/go/cmd" ] ||
-    GOBIN="$tools/go" go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2 >/dev/null 2>&1; }; then
-    if [ -e "$filled/compose.yaml" ]; then
-        # Variables are filled in before: this program does not look at its environment.
-        check "the compose file" "$tools/go/cmd" -no-interpolation "$filled/compose.yaml"
+for file in compose.yaml cluster.yaml; do
+    if docker compose version >/dev/null 2>&1; then
+        check "$file" docker compose --env-file deploy/compose/example.env -f "deploy/compose/$file" config -q
+    elif command -v go >/dev/null && { [ -x "$tools/go/cmd" ] ||
+        GOBIN="$tools/go" go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2 >/dev/null 2>&1; }; then
+        if [ -e "$filled/$file" ]; then
+            # Variables are filled in before: this program does not look at its environment.
+            check "$file" "$tools/go/cmd" -no-interpolation "$filled/$file"
+        else
+            pass_over "$file" "its variables are not filled in"
+        fi
     else
-        pass_over "the compose file" "its variables are not filled in"
+        pass_over "$file" "neither docker compose nor a Go compiler with compose-go"
     fi
-else
-    pass_over "the compose file" "neither docker compose nor a Go compiler with compose-go"
-fi
+done
 
 echo "check-deploy: $passed passed, $failed failed, $passed_over passed over"
 [ "$failed" -eq 0 ]

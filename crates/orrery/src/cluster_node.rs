@@ -38,6 +38,8 @@ const MANIFEST: &str = "MANIFEST";
 /// How long a node waits for the others when it starts.
 const START_TIME_MAX: Duration = Duration::from_secs(300);
 const START_PAUSE: Duration = Duration::from_millis(200);
+/// How long a node that is asked whether it has all may wait for the answer of the leader: less than those wait who ask it.
+const CURRENT_TIME: Duration = Duration::from_secs(2);
 /// Where requests between nodes are worked out.
 const THREADS: usize = 2;
 
@@ -93,6 +95,11 @@ impl ClusterNode {
     /// What the server knows of the nodes.
     pub(crate) fn cluster(&self) -> Arc<dyn Cluster> {
         Arc::new(Nodes(Arc::clone(&self.node)))
+    }
+
+    /// Tells the node that the process is about to end.
+    pub(crate) fn hurry(&self) {
+        self.node.hurry();
     }
 
     /// Stops the node, once nothing uses the database any more.
@@ -259,6 +266,14 @@ impl Cluster for Nodes {
         self.0.leads()
     }
 
+    fn current(&self) -> BoxFuture<'_, Result<(), String>> {
+        async {
+            let current = self.0.current(CURRENT_TIME).await;
+            current.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+
     fn status(&self) -> BoxFuture<'_, Result<serde_json::Value, String>> {
         async { self.asked().await.map_err(|error| error.to_string()) }.boxed()
     }
@@ -299,11 +314,16 @@ fn config(directory: &Path, arguments: &ClusterArguments) -> Result<NodeConfig, 
         return Err(wrong("a number stands twice in --peers".to_owned()));
     }
     let listed = members.get(&id).cloned();
-    if listed.is_none() && !members.is_empty() {
+    if listed.is_none() && !members.is_empty() && arguments.cluster_address.is_none() {
         return Err(wrong(format!(
-            "node {id} is not in --peers; leave --peers out for a node that is to be added"
+            "node {id} is not in --peers; give --cluster-address for a node that is to be added"
         )));
     }
+    // One that is to be added begins no cluster.
+    let members = match listed {
+        Some(_) => members,
+        None => BTreeMap::new(),
+    };
     let address = arguments.cluster_address.clone().or(listed);
     if address.is_none() {
         return Err(wrong(
@@ -314,6 +334,7 @@ fn config(directory: &Path, arguments: &ClusterArguments) -> Result<NodeConfig, 
     Ok(NodeConfig {
         id,
         address,
+        listen: arguments.cluster_listen.clone(),
         directory: directory.join("node"),
         secret: secret(arguments)?,
         members,

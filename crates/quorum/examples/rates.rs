@@ -88,6 +88,7 @@ fn config(directory: &std::path::Path, addresses: &BTreeMap<u64, String>, id: u6
     NodeConfig {
         id,
         address: Some(addresses[&id].clone()),
+        listen: None,
         directory: directory.join(id.to_string()),
         secret: b"a secret for a measurement".to_vec(),
         members: addresses.clone(),

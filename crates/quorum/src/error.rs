@@ -85,6 +85,9 @@ pub enum Error {
         /// What the last failure was.
         detail: String,
     },
+    /// This node does not have all that the others have.
+    #[error("this node is behind the others: {0}")]
+    Behind(String),
     /// The bytes of a large object are on no node that can be reached.
     #[error("no node that can be reached has the bytes of `{0}`")]
     NoCopy(String),

@@ -51,8 +51,11 @@ const STOP_TIME: Duration = Duration::from_secs(1);
 pub struct NodeConfig {
     /// Its number, above 0. It belongs to the directory: a node whose directory is lost comes back under another number, as a new member.
     pub id: u64,
-    /// `host:port` where it listens, which is also where others find it. Without one it does not listen: for a cluster of one.
+    /// `host:port` where others find it: a name is looked up anew for each connection, so it may get another address while the cluster runs. Without one it
+    /// does not listen: for a cluster of one.
     pub address: Option<String>,
+    /// `host:port` where it listens, if that is not `address`: a name may not be known yet when the node starts, or be another machine's.
+    pub listen: Option<String>,
     /// Where it keeps its log, its snapshot and its files.
     pub directory: PathBuf,
     /// The cluster's secret, the same for all nodes; 16 bytes at least.
@@ -69,6 +72,7 @@ impl fmt::Debug for NodeConfig {
         let Self {
             id,
             address,
+            listen,
             directory,
             members,
             pace,
@@ -78,6 +82,7 @@ impl fmt::Debug for NodeConfig {
             .debug_struct("NodeConfig")
             .field("id", id)
             .field("address", address)
+            .field("listen", listen)
             .field("directory", directory)
             .field("members", members)
             .field("pace", pace)
@@ -112,7 +117,7 @@ impl Node {
     /// Starts a node. It is up before there is a leader, and before it knows what others have written meanwhile.
     pub async fn start(config: NodeConfig) -> Result<Self> {
         check(&config)?;
-        let listener = match &config.address {
+        let listener = match config.listen.as_ref().or(config.address.as_ref()) {
             Some(address) => {
                 let listener = TcpListener::bind(address).await;
                 Some(listener.map_err(|error| {
@@ -217,6 +222,21 @@ impl Node {
         core.raft.metrics().borrow().current_leader == Some(core.id)
     }
 
+    /// Returns once this node has all that was acknowledged before the call, entries and files, so that it counts for a majority as the others do. Asks the
+    /// leader, and waits for `time` at most; after that it says what is missing.
+    pub async fn current(&self, time: Duration) -> Result<()> {
+        let waited = timeout(time, self.running.catch_up()).await;
+        waited.unwrap_or_else(|_| {
+            Err(Error::Behind(
+                "no leader has told it in time what was written".to_owned(),
+            ))
+        })?;
+        match fetch::missing(&self.running.core).await?.len() {
+            0 => Ok(()),
+            number => Err(Error::Behind(format!("it lacks {number} files"))),
+        }
+    }
+
     /// How this node is.
     pub async fn status(&self) -> Result<NodeStatus> {
         members::status(&self.running.core).await
@@ -260,6 +280,11 @@ impl Node {
         .await
     }
 
+    /// Tells that the node is to be stopped soon: reads and writes that begin from now on wait 5 s at most for a majority, which may be stopping, too.
+    pub fn hurry(&self) {
+        self.running.core.hurry();
+    }
+
     /// Stops the node: answers to calls of other nodes break off, what it is writing is written, and its directory is free after that.
     pub async fn stop(&self) {
         self.calls.handlers.stop();
@@ -291,6 +316,11 @@ fn check(config: &NodeConfig) -> Result<()> {
     if config.id == 0 {
         return Err(Error::Configuration(
             "a node's number is above 0".to_owned(),
+        ));
+    }
+    if config.listen.is_some() && config.address.is_none() {
+        return Err(Error::Configuration(
+            "a node that listens needs an address that others find it by".to_owned(),
         ));
     }
     if config.secret.len() < SECRET_BYTES_MIN && config.address.is_some() {

@@ -138,6 +138,7 @@ async fn a_node_that_is_no_member_yet_and_one_alone_have_themselves() {
     let config = |id: u64, address: Option<String>, members| NodeConfig {
         id,
         address,
+        listen: None,
         directory: directory.path().join(id.to_string()),
         secret: common::SECRET.to_vec(),
         members,

@@ -142,6 +142,7 @@ async fn a_cluster_of_one_needs_no_network_and_keeps_what_it_had() {
     let config = NodeConfig {
         id: 1,
         address: None,
+        listen: None,
         directory: directory.path().to_owned(),
         secret: Vec::new(),
         members: BTreeMap::from([(1, String::new())]),
@@ -302,15 +303,85 @@ async fn a_node_that_was_down_fetches_the_files_that_it_lacks() {
         put(&store, &format!("small/{number}"), "x").await;
     }
     cluster.launch(down, BTreeMap::new()).await;
-    assert!(
-        get(&cluster.store(down), "files/a").await == bytes(3 << 20),
-        "from another node's disk"
-    );
+    let back = &cluster.nodes[&down];
     let started = Instant::now();
-    while cluster.nodes[&down].status().await.unwrap().missing_files > 0 {
-        assert!(started.elapsed() < Duration::from_secs(20));
+    while let Err(error) = back.current(Duration::from_secs(2)).await {
+        assert!(started.elapsed() < Duration::from_secs(20), "{error}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    let (status, led) = (back.status().await.unwrap(), back.status_of(leader).await);
+    assert_eq!(status.missing_files, 0, "nothing is missing by then");
+    assert_eq!(status.applied, led.unwrap().applied);
+    assert!(
+        get(&cluster.store(down), "files/a").await == bytes(3 << 20),
+        "from its own disk, or another node's"
+    );
+    cluster.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_lacks_a_file_says_that_it_is_behind() {
+    let mut cluster = Cluster::start(3, Pace::default()).await;
+    let leader = cluster.leader().await;
+    let lacks = (1..=3).find(|&id| id != leader).unwrap();
+    put(&cluster.store(leader), "files/a", bytes(100_000)).await;
+    let node = &cluster.nodes[&lacks];
+    let started = Instant::now();
+    while let Err(error) = node.current(Duration::from_secs(2)).await {
+        assert!(started.elapsed() < Duration::from_secs(20), "{error}");
+    }
+    // What another machine would have lost.
+    let files = cluster
+        .directories
+        .path()
+        .join(lacks.to_string())
+        .join("files");
+    for file in std::fs::read_dir(files).unwrap() {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    let behind = node.current(Duration::from_secs(2)).await.unwrap_err();
+    assert!(behind.to_string().contains("1 files"), "{behind}");
+    cluster.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_find_each_other_by_names_and_listen_where_they_are_told() {
+    let mut cluster = Cluster::start(0, Pace::default()).await;
+    let ports = (1..=3).map(|id| {
+        let address = common::free_address();
+        (id, address.rsplit_once(':').unwrap().1.to_owned())
+    });
+    let ports: BTreeMap<u64, String> = ports.collect();
+    let named = ports.iter();
+    cluster.addresses = named
+        .map(|(&id, port)| (id, format!("localhost:{port}")))
+        .collect();
+    for (&id, port) in &ports {
+        let config = NodeConfig {
+            listen: Some(format!("127.0.0.1:{port}")),
+            ..cluster.config(id, cluster.addresses.clone())
+        };
+        let node = Node::start(config).await.unwrap();
+        cluster.nodes.insert(id, Arc::new(node));
+    }
+    put(&cluster.store(1), "a", "x").await;
+    assert_eq!(get(&cluster.store(2), "a").await, b"x");
+    assert_eq!(get(&cluster.store(3), "a").await, b"x");
+    cluster.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_about_to_stop_does_not_wait_long_for_others_that_have_stopped() {
+    let mut cluster = Cluster::start(3, Pace::default()).await;
+    put(&cluster.store(1), "a", "x").await;
+    cluster.nodes[&1].hurry();
+    put(&cluster.store(1), "b", "x").await;
+    cluster.stop(2).await;
+    cluster.stop(3).await;
+    let started = Instant::now();
+    let path = Path::from("a");
+    assert!(cluster.store(1).put(&path, "y".into()).await.is_err());
+    assert!(started.elapsed() < Pace::default().request / 2);
     cluster.stop_all().await;
 }
 
@@ -335,6 +406,9 @@ async fn without_a_majority_nothing_is_answered_but_stale_reads() {
     );
     let read = store.get(&path).await.unwrap_err().to_string();
     assert!(read.contains("no leader"), "{read}");
+    let alone = cluster.nodes[&1].current(Duration::from_millis(300)).await;
+    let behind = alone.unwrap_err().to_string();
+    assert!(behind.contains("behind"), "{behind}");
     assert_eq!(
         store
             .stale()

@@ -22,9 +22,13 @@ pub(crate) struct Doorway {
 }
 
 impl Doorway {
-    pub(crate) fn new(database: &Arc<Database>, seat: &Arc<Seat>) -> Self {
+    pub(crate) fn new(
+        database: &Arc<Database>,
+        seat: &Arc<Seat>,
+        authorities: Vec<reqwest::Certificate>,
+    ) -> Self {
         let freshness = Arc::new(Freshness::new(database));
-        let forward = Forward::new(seat, &freshness);
+        let forward = Forward::new(seat, &freshness, authorities);
         Self { freshness, forward }
     }
 

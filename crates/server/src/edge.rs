@@ -200,8 +200,8 @@ impl Edge {
     async fn admit(&self, request: &mut Request) -> Result<(), ServerError> {
         self.hosts.check(request)?;
         // A browser asks what it may do without saying for whom, and whoever looks after servers whether this one is up.
-        let is_for_all =
-            request.method() == Method::OPTIONS || request.uri().path() == paths::HEALTH;
+        let is_for_all = request.method() == Method::OPTIONS
+            || [paths::HEALTH, paths::READY].contains(&request.uri().path());
         let is_scraper = request.uri().path() == paths::METRICS
             && self
                 .metrics_token

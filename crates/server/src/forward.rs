@@ -53,14 +53,21 @@ const HELD_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct Forward {
     seat: Arc<Seat>,
     freshness: Arc<Freshness>,
+    /// Who vouches for the writer, beside those that the world knows.
+    authorities: Vec<reqwest::Certificate>,
     client: OnceLock<reqwest::Client>,
 }
 
 impl Forward {
-    pub(crate) fn new(seat: &Arc<Seat>, freshness: &Arc<Freshness>) -> Self {
+    pub(crate) fn new(
+        seat: &Arc<Seat>,
+        freshness: &Arc<Freshness>,
+        authorities: Vec<reqwest::Certificate>,
+    ) -> Self {
         Self {
             seat: Arc::clone(seat),
             freshness: Arc::clone(freshness),
+            authorities,
             client: OnceLock::new(),
         }
     }
@@ -73,8 +80,10 @@ impl Forward {
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_WAIT)
             .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .build()?;
+            .no_proxy();
+        let authorities = self.authorities.iter().cloned();
+        let client = authorities.fold(client, reqwest::ClientBuilder::add_root_certificate);
+        let client = client.build()?;
         Ok(self.client.get_or_init(|| client))
     }
 

@@ -1,4 +1,4 @@
-//! GET `/health`: is the server up, and what does it serve?
+//! GET `/health`: is the server up, and what does it serve? GET `/health/ready`: is it to be asked, and may others count on it?
 //!
 //! Who asks is not known there: where the database has users, only that it is up is told.
 //!
@@ -8,6 +8,7 @@
 use crate::state::ServerState;
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::sync::Arc;
@@ -45,10 +46,38 @@ struct Up {
     status: &'static str,
 }
 
+/// What `/health/ready` says of a server that is not; the reason where the database has no users.
+#[derive(Debug, Serialize)]
+struct NotReady {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
 pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Response {
     match state.authentication {
         Some(_) => Json(Up { status: OK }).into_response(),
         None => Json(figures(&state)).into_response(),
+    }
+}
+
+/// 503 while this node of a cluster does not have all that the others have; a server of its own is ready when it is up.
+pub(crate) async fn ready(State(state): State<Arc<ServerState>>) -> Response {
+    let look = async {
+        match &state.options.cluster {
+            Some(cluster) => cluster.current().await,
+            None => Ok(()),
+        }
+    };
+    match state.readiness.of(look).await {
+        Ok(()) => Json(Up { status: OK }).into_response(),
+        Err(reason) => {
+            let answer = NotReady {
+                status: "not ready",
+                reason: state.authentication.is_none().then_some(reason),
+            };
+            (StatusCode::SERVICE_UNAVAILABLE, Json(answer)).into_response()
+        }
     }
 }
 

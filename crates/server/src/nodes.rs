@@ -31,6 +31,9 @@ pub trait Cluster: Debug + Send + Sync {
     /// Answers the others' requests for such work, and its own; called once for each kind.
     fn answer(&self, work: Work, answers: Answers) -> Result<(), String>;
 
+    /// Whether this node has all that the others have acknowledged, so that one of them may be stopped; what is missing, if it has not.
+    fn current(&self) -> BoxFuture<'_, Result<(), String>>;
+
     /// How all nodes are.
     fn status(&self) -> BoxFuture<'_, Result<serde_json::Value, String>>;
 

@@ -198,6 +198,8 @@ pub struct HttpOptions {
     pub metrics_token: Option<MetricsToken>,
     /// Where traces are sent, if they are.
     pub otlp: Option<OtlpOptions>,
+    /// Who vouches for servers that changes are forwarded to, beside the authorities that the world knows.
+    pub authorities: Vec<reqwest::Certificate>,
     /// The cluster that the server is a node of, if it is one of a cluster.
     pub cluster: Option<Arc<dyn Cluster>>,
     /// From how many rows on a query is divided among its nodes.
@@ -229,6 +231,7 @@ impl Default for HttpOptions {
             audit_log: None,
             metrics_token: None,
             otlp: None,
+            authorities: Vec::new(),
             cluster: None,
             divide_from: DIVIDE_FROM,
         }

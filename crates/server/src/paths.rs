@@ -9,6 +9,9 @@ pub(crate) const GRAPHS: &str = "/graphs";
 /// What tells whether the server is up.
 pub(crate) const HEALTH: &str = "/health";
 
+/// What tells whether the server is to be asked, and may be counted on by others.
+pub(crate) const READY: &str = "/health/ready";
+
 /// The index of texts.
 pub(crate) const TEXTS: &str = "/text";
 
@@ -49,7 +52,7 @@ const ALL: &str = "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS";
 /// The methods of a path; None where there is nothing.
 pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
     match path {
-        "/" | "/console.js" | "/console.css" | "/changes" | HEALTH | METRICS => Some(READ),
+        "/" | "/console.js" | "/console.css" | "/changes" | HEALTH | READY | METRICS => Some(READ),
         "/sparql" | "/sparql/" | "/explain" | "/prefixes" => Some(ASK),
         "/checkpoint" | "/compact" | "/sql" => Some(DO),
         TEXTS | CLUSTER => Some(MAKE),

@@ -39,6 +39,7 @@ use crate::paths::{self, method_not_allowed, methods_of};
 use crate::protocol::{self, Operation};
 use crate::query_log::QueryLog;
 use crate::query_threads::QueryThreads;
+use crate::readiness::Readiness;
 use crate::seat::{Elsewhere, Here, Seat};
 use crate::state::ServerState;
 use crate::stream_body::{self};
@@ -208,6 +209,7 @@ pub(crate) fn shared(
         admission: Admission::new(options.queries_running_max, options.queries_waiting_max),
         documents: Arc::new(writing.documents),
         load_help,
+        readiness: Readiness::default(),
         seat: Arc::new(Seat::empty(String::new())),
         audit,
         query_log: query_log.map(Arc::new),
@@ -251,12 +253,17 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         running: state.running.clone(),
         tracer: state.tracer.clone(),
     });
-    let doorway = Arc::new(Doorway::new(state.engine.database(), &state.seat));
+    let doorway = Arc::new(Doorway::new(
+        state.engine.database(),
+        &state.seat,
+        state.options.authorities.clone(),
+    ));
     Router::new()
         .route("/", known(get(console::page)))
         .route("/console.js", known(get(console::script)))
         .route("/console.css", known(get(console::style)))
-        .route("/health", known(get(health::health)))
+        .route(paths::HEALTH, known(get(health::health)))
+        .route(paths::READY, known(get(health::ready)))
         .route(paths::METRICS, known(get(metrics_page::metrics)))
         .route("/sparql", any(sparql))
         .route("/sparql/", any(sparql))

@@ -11,6 +11,7 @@ use crate::audit::Act;
 use crate::authentication::Authentication;
 use crate::connections::{AddressRule, OpenConnections};
 use crate::documents::Documents;
+use crate::first_user;
 use crate::flight::Flight;
 use crate::metrics::{Listens, Metrics};
 use crate::oidc::{OidcError, OidcProvider};
@@ -202,13 +203,13 @@ impl Server {
         if let (Some(objects), Some(address)) = (&options.objects, &own_address) {
             objects.set_own_address(address.clone());
         }
-        let writer = writer(&database, &options);
+        let mut writer = writer(&database, &options);
         let background = compaction_options(&options);
         let defaults = EngineOptions::default();
         let engine_options = EngineOptions {
             memory_bytes: options.memory_bytes,
             is_process_bound: options.is_process_bound,
-            temp_dir: options.temp_dir,
+            temp_dir: options.temp_dir.clone(),
             service: options.endpoints.service()?,
             query_bytes_max: options.query_bytes_max,
             threads: options.threads.unwrap_or(defaults.threads),
@@ -216,13 +217,7 @@ impl Server {
         };
         let engine = Engine::new(Arc::clone(&database), engine_options)?;
         let engine = Arc::new(orrery_mapping::mapped(engine, &options.http.foreign));
-        let mut first_administrator = None;
-        if let (Some(tell), Ok(writer)) = (options.auth, &writer)
-            && let Some((name, password)) = orrery_guard::first_administrator(writer)?
-        {
-            tell(name.as_str(), &password);
-            first_administrator = Some(name);
-        }
+        let first_administrator = first_user::make(&database, &options, &mut writer).await?;
         let tls = options.tls.take();
         let asks_for_certificates = tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
         let tls = tls.map(|files| Tls::open(files, tls::ALPN)).transpose()?;
@@ -594,7 +589,7 @@ fn own_address(options: &ServerOptions) -> Option<String> {
 }
 
 /// The writer, or why the server only reads.
-fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, String> {
+pub(crate) fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, String> {
     if options.is_read_only {
         return Err("it was started with --read-only".to_owned());
     }

@@ -22,6 +22,7 @@ use crate::parameters::parse_at;
 use crate::protocol::QueryRequest;
 use crate::query_log::{Peer, QueryLog};
 use crate::query_threads::QueryThreads;
+use crate::readiness::Readiness;
 use crate::running_queries::RunningQueries;
 use crate::seat::Seat;
 use crate::stream_body::Job;
@@ -75,6 +76,8 @@ pub(crate) struct ServerState {
     pub(crate) query_threads: QueryThreads,
     /// What nodes of a cluster do of each other's loads.
     pub(crate) load_help: Arc<LoadHelp>,
+    /// Whether it is to be asked.
+    pub(crate) readiness: Readiness,
     pub(crate) write_rule: WriteRule,
     pub(crate) hosts: HostRule,
 }

@@ -14,12 +14,15 @@ pub(crate) struct ClusterArguments {
     /// The number of this node, above 0; it belongs to the directory
     #[arg(long, value_name = "N", requires = "cluster", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) node: Option<u64>,
-    /// The first nodes of a new cluster, the same list for all of them, such as 1=10.0.0.1:7979,2=10.0.0.2:7979,3=10.0.0.3:7979. Left out for a node that is to be added to one
+    /// The first nodes of a new cluster, the same list for all of them, such as 1=10.0.0.1:7979,2=10.0.0.2:7979,3=10.0.0.3:7979. Without it, and where the list does not have it, a node waits to be added to one
     #[arg(long, value_name = "N=HOST:PORT,...", requires = "cluster", value_delimiter = ',', value_parser = member)]
     pub(crate) peers: Vec<(u64, String)>,
     /// Where the other nodes reach this one; taken from --peers if not given
     #[arg(long, value_name = "HOST:PORT", requires = "cluster")]
     pub(crate) cluster_address: Option<String>,
+    /// Where this node listens for the others, if not at that address, such as 0.0.0.0:7979
+    #[arg(long, value_name = "HOST:PORT", requires = "cluster")]
+    pub(crate) cluster_listen: Option<String>,
     /// A file with what the nodes know each other by: its first line, 16 characters at least, the same for all
     #[arg(long, value_name = "FILE", requires = "cluster")]
     pub(crate) cluster_secret_file: Option<PathBuf>,

@@ -179,9 +179,15 @@ pub(crate) fn failed(shown: &str, error: &reqwest::Error) -> Failure {
 }
 
 /// Trusts also the certificates of the file that the environment names.
-fn trusting(mut client: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, Failure> {
+fn trusting(client: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, Failure> {
+    let authorities = authorities()?.into_iter();
+    Ok(authorities.fold(client, reqwest::ClientBuilder::add_root_certificate))
+}
+
+/// The certificates of the file that the environment names, if it names one.
+pub(crate) fn authorities() -> Result<Vec<reqwest::Certificate>, Failure> {
     let Some(path) = std::env::var_os(CA_VARIABLE).filter(|path| !path.is_empty()) else {
-        return Ok(client);
+        return Ok(Vec::new());
     };
     let path = Path::new(&path);
     let pem = std::fs::read(path).map_err(|error| Failure::file(path, error))?;
@@ -194,10 +200,7 @@ fn trusting(mut client: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder
     if certificates.is_empty() {
         return Err(wrong("it has no certificate".to_owned()));
     }
-    for certificate in certificates {
-        client = client.add_root_certificate(certificate);
-    }
-    Ok(client)
+    Ok(certificates)
 }
 
 /// The answer to a request, whose body is still to come; or the server's line on what is wrong.

@@ -12,6 +12,7 @@ use orrery_storage::WriterOptions;
 use orrery_tls::TlsFiles;
 
 use super::foreign::foreign_of;
+use super::http::authorities;
 use super::update::allow_list;
 use super::warm::warm_bytes;
 use crate::arguments::{LogFormat, ServeArguments, ServerArguments};
@@ -47,7 +48,13 @@ pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Fa
     }
     drop(place);
     crate::allocator::give_back(options.memory_bytes);
-    let served = orrery_server::serve(options, |_| {}, stop_signal());
+    let stopped = async {
+        stop_signal().await;
+        if let Some(node) = &node {
+            node.hurry();
+        }
+    };
+    let served = orrery_server::serve(options, |_| {}, stopped);
     if let Some(node) = node {
         node.stop();
     }
@@ -105,6 +112,7 @@ pub(crate) fn options(
             audit_log: arguments.audit_log.clone(),
             metrics_token: metrics_token(arguments)?,
             otlp: arguments.watching.otlp(),
+            authorities: authorities()?,
             ..HttpOptions::default()
         },
         trust_proxy: TrustedProxies::new(arguments.trust_proxy.iter().map(String::as_str))

@@ -20,7 +20,7 @@ pub(crate) struct Cluster {
     secret: PathBuf,
 }
 
-fn free_address() -> String {
+pub(crate) fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }
@@ -47,18 +47,22 @@ impl Cluster {
 
     /// Starts a node, and does not wait for it.
     fn start(&self, node: usize, options: &[&str]) -> Server {
-        let address = free_address();
+        self.start_at(&free_address(), orrery(), node, options)
+    }
+
+    /// The same where clients know it, by a command that has more in its environment.
+    fn start_at(
+        &self,
+        address: &str,
+        mut program: Command,
+        node: usize,
+        options: &[&str],
+    ) -> Server {
         let directory = self.home.path().join(format!("node-{node}"));
         std::fs::create_dir_all(&directory).unwrap();
-        let process = orrery()
-            .args([
-                "serve",
-                "--cluster",
-                "--listen",
-                &address,
-                "--memory",
-                "512M",
-            ])
+        let process = program
+            .args(["serve", "--cluster", "--listen", address])
+            .args(["--memory", "512M"])
             .args(["--node", &node.to_string(), "--db", text(&directory)])
             .args(["--cluster-secret-file", text(&self.secret)])
             .args(options)
@@ -66,7 +70,10 @@ impl Cluster {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        Server { process, address }
+        Server {
+            process,
+            address: address.to_owned(),
+        }
     }
 
     /// One of the first three.
@@ -78,6 +85,19 @@ impl Cluster {
     pub(crate) fn first_with(&self, node: usize, options: &[&str]) -> Server {
         let list = self.list();
         self.start(node, &[&["--peers", &list], options].concat())
+    }
+
+    /// The same where clients know it, by a command that has more in its environment.
+    pub(crate) fn first_at(
+        &self,
+        address: &str,
+        program: Command,
+        node: usize,
+        options: &[&str],
+    ) -> Server {
+        let list = self.list();
+        let options = [&["--peers", &list], options].concat();
+        self.start_at(address, program, node, &options)
     }
 }
 
@@ -91,7 +111,7 @@ fn status(server: &Server) -> String {
 }
 
 /// The number of the node that leads, as one says.
-fn leader(server: &Server) -> Option<usize> {
+pub(crate) fn leader(server: &Server) -> Option<usize> {
     let status = status(server);
     let line = status.lines().find(|line| line.contains(": leader"))?;
     line.strip_prefix("node ")?.split(':').next()?.parse().ok()
@@ -198,13 +218,13 @@ fn is_acknowledged(mut stream: TcpStream) -> bool {
     answer.starts_with("HTTP/1.1 200")
 }
 
-fn signal(server: &Server, name: &str) {
+pub(crate) fn signal(server: &Server, name: &str) {
     let id = server.process.id().to_string();
     let sent = Command::new("kill").args([name, &id]).status().unwrap();
     assert!(sent.success());
 }
 
-fn numbers(server: &Server) -> BTreeSet<usize> {
+pub(crate) fn numbers(server: &Server) -> BTreeSet<usize> {
     let answer = server.get(
         "/sparql?query=SELECT%20%3Fo%20%7B%3Chttp%3A%2F%2Fe%2Fs%3E%20%3Chttp%3A%2F%2Fe%2Fp%3E%20%3Fo%7D",
     );
@@ -277,6 +297,13 @@ fn what_is_wrong_with_a_node_is_said_in_one_line() {
         &["node 4 is not in --peers"],
     );
     serve(&["--node", "4"], &["--cluster-address"]);
+    // One that is to be added may have the list: it is no part of it. This one ends because it cannot listen.
+    let added = ["--node", "4", "--cluster-address", "127.0.0.1:7979"];
+    let added = [&added[..], &["--cluster-listen", "192.0.2.1:7979"]].concat();
+    serve(
+        &[&added[..], &["--peers", &cluster.list()]].concat(),
+        &["cannot listen at 192.0.2.1:7979"],
+    );
     std::fs::write(&cluster.secret, "short\n").unwrap();
     serve(&["--node", "1", "--peers", &cluster.list()], &["16"]);
     let database = cluster.home.path().join("db");

@@ -1,4 +1,4 @@
-//! The files of `deploy/` as the binary meets them: the command lines of the compose file and of Kubernetes' manifests, and the scripts of the
+//! The files of `deploy/` as the binary meets them: the command lines of the compose files and of Kubernetes' manifests, and the scripts of the
 //! image. What schemas say of them is checked by `make check-deploy`.
 
 use std::collections::BTreeMap;
@@ -15,6 +15,8 @@ use crate::serve::Server;
 const STATUS_OF_CLAP: i32 = 2;
 /// A password and a token of /metrics.
 const SECRET: &str = "0123456789abcdef01234567";
+/// Where the nodes of a cluster find their secret.
+const SECRETS_OF_NODES: [&str; 2] = ["/etc/orrery/cluster/secret", "/run/secrets/cluster"];
 
 fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
@@ -42,30 +44,31 @@ fn command_lines(yaml: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The settings of Kubernetes' ConfigMap.
-fn configuration() -> BTreeMap<String, String> {
-    let text = read("kubernetes/configuration.yaml");
+/// The settings of a ConfigMap of Kubernetes.
+fn configuration(file: &str) -> BTreeMap<String, String> {
+    let text = read(file);
     let data = text.split_once("\ndata:\n").unwrap().1;
     let settings = data.lines().filter(|line| !line.trim().starts_with('#'));
     let settings = settings.filter_map(|line| line.trim().split_once(": "));
     settings
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned()))
         .collect()
 }
 
-/// An argument with what its variables stand for: `$(NAME)` of Kubernetes, `${NAME:-otherwise}` of compose.
+/// An argument with what its variables stand for: `$(NAME)` of Kubernetes, `${NAME:-otherwise}` of compose, which are the whole of it there.
 fn filled(argument: &str, settings: &BTreeMap<String, String>) -> String {
-    let within = |begin: &str, end: &str| argument.strip_prefix(begin)?.strip_suffix(end);
-    if let Some(name) = within("$(", ")") {
-        let value = settings.get(name);
-        return value
-            .unwrap_or_else(|| panic!("{name} is not configured"))
-            .clone();
-    }
-    if let Some(variable) = within("${", "}") {
+    let argument = argument.trim_matches('"');
+    if let Some(variable) = argument.strip_prefix("${") {
+        let variable = variable.strip_suffix('}').unwrap();
         return variable.split_once(":-").unwrap().1.to_owned();
     }
-    argument.to_owned()
+    let Some((before, rest)) = argument.split_once("$(") else {
+        return argument.to_owned();
+    };
+    let (name, after) = rest.split_once(')').unwrap();
+    let value = settings.get(name);
+    let value = value.unwrap_or_else(|| panic!("{name} is not configured"));
+    format!("{before}{value}{}", filled(after, settings))
 }
 
 /// The argument for this machine: a database that is not there, and files of the test in the place of those of a container.
@@ -78,26 +81,32 @@ fn moved(argument: String, directory: &Path) -> String {
     };
     let path = directory.join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    if argument.starts_with("/etc/") {
+    // A node that has its secret would begin to listen.
+    if argument.starts_with("/etc/") && !SECRETS_OF_NODES.contains(&argument.as_str()) {
         fs::write(&path, SECRET).unwrap();
     }
     text(&path).to_owned()
 }
 
-/// Runs a command line as far as it gets without a database: all options have been read by then.
+/// Runs a command line as far as it gets without a database, and for a node of a cluster without a secret: all options have been read by then.
 #[track_caller]
-fn check_options(command_line: &[String], settings: &BTreeMap<String, String>) {
+fn check_options(
+    mut program: Command,
+    command_line: &[String],
+    settings: &BTreeMap<String, String>,
+    lacks: &str,
+) {
     let directory = tempfile::tempdir().unwrap();
     let arguments = command_line.iter();
     let arguments: Vec<String> = arguments
         .map(|argument| moved(filled(argument, settings), directory.path()))
         .collect();
-    let output = orrery().args(&arguments).output().unwrap();
+    let output = program.args(&arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_ne!(output.status.code(), Some(STATUS_OF_CLAP), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.contains("/nothing"),
+        said.contains(lacks),
         "{arguments:?} end for another reason: {said}"
     );
 }
@@ -115,7 +124,16 @@ fn all_servers_of_the_compose_file_are_started_with_options_that_there_are() {
     assert_eq!(servers.len(), 2, "the writer, and both readers by one list");
     assert_eq!(servers.iter().filter(|it| is_reader(it)).count(), 1);
     for server in &servers {
-        check_options(server, &BTreeMap::new());
+        check_options(orrery(), server, &BTreeMap::new(), "/nothing");
+    }
+}
+
+#[test]
+fn all_nodes_of_the_compose_file_are_started_with_options_that_there_are() {
+    let nodes = command_lines(&read("compose/cluster.yaml"));
+    assert_eq!(nodes.len(), 3);
+    for node in &nodes {
+        check_options(orrery(), node, &BTreeMap::new(), SECRETS_OF_NODES[1]);
     }
 }
 
@@ -128,7 +146,22 @@ fn all_servers_of_kubernetes_are_started_with_options_that_there_are() {
         let servers = command_lines(&read(file));
         assert_eq!(servers.len(), 1, "{file}");
         assert_eq!(is_reader(&servers[0]), only_reads, "{file}");
-        check_options(&servers[0], &configuration());
+        let settings = configuration("kubernetes/configuration.yaml");
+        check_options(orrery(), &servers[0], &settings, "/nothing");
+    }
+}
+
+#[test]
+fn all_nodes_of_kubernetes_are_started_with_options_that_there_are() {
+    let nodes = command_lines(&read("kubernetes/cluster/nodes.yaml"));
+    assert_eq!(nodes.len(), 1);
+    let mut settings = configuration("kubernetes/cluster/configuration.yaml");
+    for pod in 0..3 {
+        let pod = format!("orrery-cluster-{pod}");
+        settings.insert("ORRERY_POD".to_owned(), pod);
+        let mut program = script("sh", "orrery-node");
+        program.envs(&settings);
+        check_options(program, &nodes[0], &settings, SECRETS_OF_NODES[0]);
     }
 }
 
@@ -152,6 +185,37 @@ fn script(shell: &str, name: &str) -> Command {
         .env("PATH", std::env::join_paths(folders).unwrap())
         .env("ORRERY_LOG", "warn");
     command
+}
+
+/// What the node of a pod says that it was started with, which ends before it listens.
+#[track_caller]
+fn number_of(pod: &str, numbers: Option<&str>) -> String {
+    let mut node = script("sh", "orrery-node");
+    // Refused for its number before anything else is looked at.
+    node.args(["serve", "--cluster", "--cluster-secret-file", "/nowhere"])
+        .args(["--db", "/nowhere", "--peers", "77=127.0.0.1:1"])
+        .env("ORRERY_POD", pod);
+    if let Some(numbers) = numbers {
+        node.env("ORRERY_NODES", numbers);
+    }
+    let output = node.output().unwrap();
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn the_number_of_a_node_is_that_of_its_pod_or_another_if_its_volume_was_lost() {
+    for (pod, numbers, says) in [
+        ("orrery-cluster-0", None, "node 1 is not in --peers"),
+        ("orrery-cluster-2", None, "node 3 is not in --peers"),
+        ("a-b-1", Some("1 4 3"), "node 4 is not in --peers"),
+        ("a-b-10", None, "node 11 is not in --peers"),
+        ("a-b-3", Some("1 4 3"), "no number for a-b-3"),
+        ("orrery", None, "does not end in a number"),
+    ] {
+        let said = number_of(pod, numbers);
+        assert!(said.contains(says), "{pod}: {said}");
+    }
 }
 
 /// Runs the writer of an image, which then lists the users instead of serving.

@@ -29,6 +29,7 @@ mod port_users;
 mod postgres;
 mod prefixes;
 mod report;
+mod rolling;
 mod round_trip;
 mod s3_faults;
 mod s3_server;

@@ -1,6 +1,6 @@
 //! Several servers of one database that stand by: one writes, changes that come to the others are forwarded to it, and another takes its place.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -16,46 +16,61 @@ pub(crate) struct Answer {
 }
 
 fn send(server: &Server, method: &str, target: &str, content_type: &str, body: &str) -> Answer {
-    let mut stream = TcpStream::connect(&server.address).unwrap();
+    try_send(&server.address, method, target, content_type, body).unwrap()
+}
+
+/// The same where the server may be gone, also in the middle of its answer.
+pub(crate) fn try_send(
+    address: &str,
+    method: &str,
+    target: &str,
+    content_type: &str,
+    body: &str,
+) -> io::Result<Answer> {
+    let mut stream = TcpStream::connect(address)?;
     let request = format!(
-        "{method} {target} HTTP/1.1\r\nHost: {}\r\nContent-Type: {content_type}\r\nAccept: text/csv\r\n\
+        "{method} {target} HTTP/1.1\r\nHost: {address}\r\nContent-Type: {content_type}\r\nAccept: text/csv\r\n\
          Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        server.address,
         body.len()
     );
-    stream.write_all(request.as_bytes()).unwrap();
+    stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    stream.read_to_string(&mut answer)?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.split(' ').nth(1).and_then(|it| it.parse().ok());
-    Answer {
+    Ok(Answer {
         status: status.unwrap_or(0),
         body: body.to_owned(),
-    }
+    })
 }
 
 pub(crate) fn insert(server: &Server, number: usize) -> Answer {
+    try_insert(&server.address, number).unwrap()
+}
+
+pub(crate) fn try_insert(address: &str, number: usize) -> io::Result<Answer> {
     let update = format!("INSERT DATA {{ <http://e/s> <http://e/p> {number} }}");
-    send(
-        server,
-        "POST",
-        "/sparql",
-        "application/sparql-update",
-        &update,
-    )
+    let content_type = "application/sparql-update";
+    try_send(address, "POST", "/sparql", content_type, &update)
 }
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
 pub(crate) fn count(server: &Server) -> usize {
+    try_count(&server.address).unwrap()
+}
+
+/// How many there are, or why that is not answered.
+pub(crate) fn try_count(address: &str) -> Result<usize, String> {
     let query = "query=SELECT%20(COUNT(*)%20AS%20%3Fn)%20%7B%3Chttp%3A%2F%2Fe%2Fs%3E%20%3Chttp%3A%2F%2Fe%2Fp%3E%20%3Fo%7D";
-    let answer = send(server, "POST", "/sparql", FORM, query);
-    assert_eq!(answer.status, 200, "{}", answer.body);
-    answer
-        .body
-        .lines()
-        .find_map(|line| line.trim().parse().ok())
-        .unwrap()
+    let answer = try_send(address, "POST", "/sparql", FORM, query);
+    let answer = answer.map_err(|error| error.to_string())?;
+    let number = |line: &str| line.trim().parse().ok();
+    match answer.status {
+        200 => answer.body.lines().find_map(number),
+        _ => None,
+    }
+    .ok_or_else(|| format!("{}: {}", answer.status, answer.body))
 }
 
 /// Tries to change something at one of the servers until it is done.

@@ -7,7 +7,7 @@ use crate::common::{check_failure, fail, orrery, text};
 use crate::serve::{Server, wait_until};
 
 /// Writes a certificate for this machine, and its key; returns their paths.
-fn certificate(home: &Path) -> [String; 2] {
+pub(crate) fn certificate(home: &Path) -> [String; 2] {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let files = ["certificate.pem", "key.pem"].map(|name| text(&home.join(name)).to_owned());
     std::fs::write(&files[0], made.cert.pem()).unwrap();

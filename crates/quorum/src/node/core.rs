@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +24,8 @@ use crate::wire;
 
 /// How long a node waits before it looks for the leader again.
 const LEADER_PAUSE: Duration = Duration::from_millis(25);
+/// A request of a node that is about to stop waits no longer than this: the others may have stopped for good, too.
+const LAST_REQUEST: Duration = Duration::from_secs(5);
 /// Entries that a snapshot has are kept for followers that are a little behind.
 const ENTRIES_KEPT: u64 = 128;
 /// A snapshot is sent in parts of this many bytes.
@@ -106,6 +109,8 @@ pub(crate) struct Core {
     pub files: Files,
     pub ground: Ground,
     pub pace: Pace,
+    /// Whether the node is about to stop.
+    hurries: AtomicBool,
 }
 
 impl Core {
@@ -132,7 +137,21 @@ impl Core {
             files,
             ground,
             pace,
+            hurries: AtomicBool::new(false),
         }))
+    }
+
+    /// From now on requests do not wait long for a majority.
+    pub(crate) fn hurry(&self) {
+        self.hurries.store(true, Ordering::Relaxed);
+    }
+
+    /// How long a request that begins now may take.
+    pub(crate) fn request_time(&self) -> Duration {
+        match self.hurries.load(Ordering::Relaxed) {
+            true => self.pace.request.min(LAST_REQUEST),
+            false => self.pace.request,
+        }
     }
 
     /// Whom this node takes for the leader.

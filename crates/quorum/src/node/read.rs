@@ -57,7 +57,7 @@ impl Reader {
             .map_err(no_leader)?;
         let mut applied = self.core.shared.applied.subscribe();
         match timeout(
-            self.core.pace.request,
+            self.core.request_time(),
             applied.wait_for(|&applied| applied >= next),
         )
         .await
@@ -97,7 +97,7 @@ async fn run(core: Arc<Core>, mut readers: mpsc::Receiver<oneshot::Sender<Result
 
 /// Asks whoever leads until somebody answers. Asking again does no harm.
 async fn ask(core: &Core) -> Result<u64, String> {
-    let deadline = Instant::now() + core.pace.request;
+    let deadline = Instant::now() + core.request_time();
     let mut detail = "there is none".to_owned();
     while let Some(leader) = core.await_leader(deadline).await {
         let answer = if leader == core.id {

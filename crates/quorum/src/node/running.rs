@@ -75,6 +75,11 @@ impl Running {
         QuorumStore::new(self.core.clone(), self.reader.clone(), self.writer.clone())
     }
 
+    /// Waits until this node's state has all that was written before.
+    pub(crate) async fn catch_up(&self) -> Result<()> {
+        self.reader.catch_up().await
+    }
+
     /// Stops the parts.
     pub(crate) async fn stop(&self) {
         if let Err(error) = self.core.raft.shutdown().await {

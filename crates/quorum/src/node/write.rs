@@ -106,7 +106,7 @@ async fn run(lane: Arc<Lane>, mut commands: mpsc::Receiver<Pending>) {
                 let detail = error.to_string();
                 for pending in group {
                     let _ = pending.answer.send(Err(Error::NoLeader {
-                        waited_ms: lane.core.pace.request.as_millis() as u64,
+                        waited_ms: lane.core.request_time().as_millis() as u64,
                         detail: detail.clone(),
                     }));
                 }
@@ -136,7 +136,7 @@ impl Lane {
             command: Command::Open,
         };
         match self
-            .ask(&[request], Instant::now() + self.core.pace.request)
+            .ask(&[request], Instant::now() + self.core.request_time())
             .await?
             .0
             .first()
@@ -213,7 +213,7 @@ impl Lane {
     }
 
     async fn answers(&self, requests: &[Request]) -> Result<Vec<Answer>, Failure> {
-        let deadline = Instant::now() + self.core.pace.request;
+        let deadline = Instant::now() + self.core.request_time();
         let (answers, attempts) = self.ask(requests, deadline).await?;
         if attempts > 1 || !answers.contains(&Answer::Forgotten) {
             return Ok(answers);
@@ -231,7 +231,7 @@ impl Lane {
         }
         let session = self.session().await.map_err(|error| Failure {
             sent: false,
-            waited: self.core.pace.request,
+            waited: self.core.request_time(),
             detail: error.to_string(),
         })?;
         let renewed: Vec<Request> = requests

@@ -49,6 +49,7 @@ impl Cluster {
         NodeConfig {
             id,
             address: Some(self.addresses[&id].clone()),
+            listen: None,
             directory: self.directories.path().join(id.to_string()),
             secret: SECRET.to_vec(),
             members,

@@ -133,11 +133,14 @@ async fn whoever_is_not_known_is_not_told_who_is() {
     // A browser asks first, and whoever looks after the server whether it is up; that is all they are told.
     let options = exchange(address, &request("OPTIONS", "/sparql", &[])).await;
     assert_eq!(options.status, 204);
-    let health = get(address, "/health", &[]).await;
-    assert_eq!(
-        (health.status, health.text().trim()),
-        (200, "{\"status\":\"ok\"}")
-    );
+    for path in ["/health", "/health/ready"] {
+        let health = get(address, path, &[]).await;
+        assert_eq!(
+            (health.status, health.text().trim()),
+            (200, "{\"status\":\"ok\"}"),
+            "{path}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

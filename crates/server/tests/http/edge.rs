@@ -71,6 +71,7 @@ async fn options_tells_the_methods_of_each_path() {
     for (path, methods) in [
         ("/", "GET, HEAD, OPTIONS"),
         ("/health", "GET, HEAD, OPTIONS"),
+        ("/health/ready", "GET, HEAD, OPTIONS"),
         ("/changes", "GET, HEAD, OPTIONS"),
         ("/sparql", "GET, HEAD, POST, OPTIONS"),
         ("/sparql/", "GET, HEAD, POST, OPTIONS"),
