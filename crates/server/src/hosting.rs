@@ -25,11 +25,10 @@ impl Turns for Door {
 
 /// What a listener works with.
 pub(crate) fn host(state: Arc<ServerState>, listens: Listens) -> Host {
-    let seat = Arc::clone(&state.seat);
     Host {
         runtime: Arc::clone(state.engine.runtime()),
         database: Arc::clone(state.engine.database()),
-        writer: WriterSource::Changing(Arc::new(move || seat.writer())),
+        writer: WriterSource::Changing(Arc::clone(&state.seat) as _),
         foreign: state.options.foreign.clone(),
         mappings: Arc::new(TableMappings::new(
             state.engine.runtime(),

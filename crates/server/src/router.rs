@@ -59,7 +59,7 @@ use orrery_joint::{EngineGraphs, Readings};
 use orrery_loader::BackgroundCompaction;
 use orrery_mapping::TableMappings;
 use orrery_sparql::Engine;
-use orrery_sql::{Session, SessionOptions};
+use orrery_sql::{Session, SessionOptions, WriterSource};
 use orrery_storage::Writer;
 use orrery_usage::Kind;
 use orrery_workers::Workers;
@@ -181,6 +181,7 @@ pub(crate) fn shared(
             .answer(cluster.as_ref())
             .map_err(io::Error::other)?;
     }
+    let seat = Arc::new(Seat::empty(String::new()));
     // Its changes come with the transaction of `writes`.
     let sql_session = Session::new(
         engine.runtime(),
@@ -191,6 +192,7 @@ pub(crate) fn shared(
             ..SessionOptions::default()
         },
     )
+    .with_writer_of(WriterSource::Changing(Arc::clone(&seat) as _))
     .with_mappings(Arc::new(TableMappings::new(
         engine.runtime(),
         &options.foreign,
@@ -210,7 +212,7 @@ pub(crate) fn shared(
         documents: Arc::new(writing.documents),
         load_help,
         readiness: Readiness::default(),
-        seat: Arc::new(Seat::empty(String::new())),
+        seat,
         audit,
         query_log: query_log.map(Arc::new),
         tracer,

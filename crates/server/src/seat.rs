@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use orrery_loader::BackgroundCompaction;
+use orrery_sql::WriterPlace;
 use orrery_storage::Writer;
 use parking_lot::RwLock;
 
@@ -129,5 +130,20 @@ impl Seat {
         drop(state);
         // Outside of the lock: it waits.
         drop(before);
+    }
+}
+
+/// As sessions of SQL see it.
+impl WriterPlace for Seat {
+    fn writer(&self) -> Option<Writer> {
+        Self::writer(self)
+    }
+
+    fn is_here(&self) -> bool {
+        matches!(self.0.read().taken, Taken::Here(_))
+    }
+
+    fn address(&self) -> Option<String> {
+        Self::address(self)
     }
 }

@@ -270,11 +270,7 @@ impl Session {
             let mut settings = self.settings.lock();
             return settings.set("default_transaction_read_only", Some(value), Scope::Session);
         }
-        let mut block = self.block.lock();
-        if is_read_only && block.status() != TransactionStatus::Idle {
-            block.begin(true);
-        }
-        Ok(())
+        self.settings.lock().set_read_only(is_read_only)
     }
 
     fn reset(&self, name: &ObjectName) -> Result<()> {

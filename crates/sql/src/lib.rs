@@ -140,4 +140,4 @@ pub use users::{
 pub use value_bytes::bytes_of_values;
 pub use values::ValueTexts;
 pub use watch::{Ending, Watch, Watchable, Watched};
-pub use writer_source::WriterSource;
+pub use writer_source::{WriterPlace, WriterSource};

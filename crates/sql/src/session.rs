@@ -130,14 +130,14 @@ impl Session {
         options: SessionOptions,
     ) -> Self {
         let mut state = engine_state(runtime, &options.files, &options.foreign);
-        let settings = Arc::new(Mutex::new(Settings::default()));
-        settings.lock().set_user(&options.user);
+        let writer = WriterSource::Fixed(writer);
+        let settings = Settings::of(&options.user, writer.standing()).shared();
         state
             .config_mut()
             .set_extension(SessionFacts::new(&settings, &options.user));
         Self {
             database,
-            writer: WriterSource::Fixed(writer),
+            writer,
             options,
             block: Arc::default(),
             settings,
@@ -160,6 +160,7 @@ impl Session {
     /// The same whose writer comes from there.
     #[must_use]
     pub fn with_writer_of(mut self, source: WriterSource) -> Self {
+        self.settings.lock().set_standing(source.standing());
         self.writer = source;
         self
     }
@@ -202,9 +203,7 @@ impl Session {
     }
 
     fn another_with(&self, options: SessionOptions) -> Self {
-        let mut settings = Settings::default();
-        settings.set_user(&options.user);
-        let settings = Arc::new(Mutex::new(settings));
+        let settings = Settings::of(&options.user, self.writer.standing()).shared();
         let mut state = self.state.clone();
         let facts = SessionFacts::new(&settings, &options.user);
         state.config_mut().set_extension(facts);
@@ -403,8 +402,8 @@ impl Session {
 
     /// Opens a transaction as BEGIN does.
     pub fn begin_block(&self) {
-        self.block.lock().begin(false);
-        self.settings.lock().begin();
+        self.block.lock().begin();
+        self.settings.lock().begin(false);
     }
 
     /// Ends the transaction as COMMIT or ROLLBACK do.
@@ -521,8 +520,8 @@ impl Session {
                 block.note_statement()?;
                 let read_only =
                     ast::TransactionMode::AccessMode(ast::TransactionAccessMode::ReadOnly);
-                block.begin(modes.contains(&read_only));
-                self.settings.lock().begin();
+                block.begin();
+                self.settings.lock().begin(modes.contains(&read_only));
                 if *begin { "BEGIN" } else { "START TRANSACTION" }
             }
             Sql::Commit { chain: false, .. } => match self.commit().await? {
@@ -579,7 +578,8 @@ impl Session {
             other => other.clone().into_string().unwrap_or_default(),
         };
         let old = self.old_states().state(&text).await?;
-        self.block.lock().read_old(old)
+        self.block.lock().read_old(old)?;
+        self.settings.lock().set_read_only(true)
     }
 
     pub(crate) fn block(&self) -> &Mutex<Block> {

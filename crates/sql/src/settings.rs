@@ -2,19 +2,27 @@
 //!
 //! Some say what cannot be otherwise here (texts are UTF-8, times are in UTC): these can be set to what they are. Some are kept and have no effect, for
 //! clients set them as a matter of course. What is set within a transaction is undone with it, and `SET LOCAL` ends with it.
+//!
+//! Two are not kept but looked up each time: `in_hot_standby`, which says that this process does not write now, and `transaction_read_only`, which says that changes
+//! would be refused. Clients that look for the server which writes ask for these (`target_session_attrs` of libpq, `targetServerType` of the JDBC driver).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use parking_lot::Mutex;
 
+use crate::writer_source::Standing;
 use crate::{Error, Result, SqlState};
 
 /// The version of PostgreSQL whose clients' ways are followed.
 pub(crate) const SERVER_VERSION: &str = "15.0";
 /// Settings of a client's own, such as `myapp.user`.
 const OWN_MAX: usize = 100;
+/// Is told anew when it changes, though nobody has set it.
+const IN_HOT_STANDBY: &str = "in_hot_standby";
+const TRANSACTION_READ_ONLY: &str = "transaction_read_only";
 /// Longest value.
 const VALUE_BYTES_MAX: usize = 10_000;
 
@@ -143,7 +151,13 @@ const KNOWN: &[Known] = &[
         false,
         "Has no effect.",
     ),
-    known("in_hot_standby", "off", Kind::Fixed, true, "It is none."),
+    known(
+        IN_HOT_STANDBY,
+        "off",
+        Kind::Fixed,
+        true,
+        "Whether another server writes, or none.",
+    ),
     known(
         "integer_datetimes",
         "on",
@@ -275,11 +289,11 @@ const KNOWN: &[Known] = &[
         "Transactions are serializable whatever it says.",
     ),
     known(
-        "transaction_read_only",
+        TRANSACTION_READ_ONLY,
         "off",
         Kind::Boolean,
         false,
-        "Refuses changes.",
+        "Whether changes are refused now.",
     ),
     known(
         "work_mem",
@@ -317,15 +331,66 @@ pub(crate) struct Settings {
     at_start: BTreeMap<String, String>,
     session: BTreeMap<String, String>,
     local: BTreeMap<String, String>,
-    /// As they were at BEGIN.
-    before: Option<BTreeMap<String, String>>,
+    /// Between BEGIN and COMMIT.
+    open: Option<OpenTransaction>,
     changed: BTreeSet<&'static str>,
+    standing: Standing,
+    /// What a client was told last of `in_hot_standby`; none of nobody who was told.
+    told_standby: Option<bool>,
+}
+
+/// What goes with a transaction.
+#[derive(Debug)]
+struct OpenTransaction {
+    /// As they were at BEGIN.
+    before: BTreeMap<String, String>,
+    is_read_only: bool,
 }
 
 impl Settings {
+    /// Those of a new session.
+    pub(crate) fn of(user: &str, standing: Standing) -> Self {
+        let name = "session_authorization".to_owned();
+        Self {
+            // The user is a setting too.
+            at_start: BTreeMap::from([(name, user.to_owned())]),
+            standing,
+            ..Self::default()
+        }
+    }
+
+    /// For a session, and for its plans.
+    pub(crate) fn shared(self) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(self))
+    }
+
+    /// Says from now on where it is looked up whether this process writes.
+    pub(crate) fn set_standing(&mut self, standing: Standing) {
+        self.standing = standing;
+    }
+
+    /// Whether this process does not write now.
+    pub(crate) fn is_standby(&self) -> bool {
+        !self.standing.writes()
+    }
+
+    /// Whether who asks wants no changes to be made now.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.is_read_only)
+            || self.is_on("default_transaction_read_only")
+    }
+
     /// The value of a setting.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let name = known_as(name).map_or_else(|| name.to_lowercase(), |it| it.name.to_owned());
+        let looked_up = match name.as_str() {
+            IN_HOT_STANDBY => Some(self.is_standby()),
+            TRANSACTION_READ_ONLY => Some(self.is_standby() || self.is_read_only()),
+            _ => None,
+        };
+        if let Some(is_on) = looked_up {
+            return Some(if is_on { "on" } else { "off" }.to_owned());
+        }
         let given = [&self.local, &self.session, &self.at_start];
         let given = given.iter().find_map(|map| map.get(&name));
         match (given, known_as(&name)) {
@@ -354,7 +419,8 @@ impl Settings {
     }
 
     /// Those that clients are told.
-    pub(crate) fn reported(&self) -> Vec<(String, String)> {
+    pub(crate) fn reported(&mut self) -> Vec<(String, String)> {
+        self.told_standby = Some(self.is_standby());
         let reported = KNOWN.iter().filter(|known| known.is_reported);
         let value = |name: &str| self.get(name).unwrap_or_default();
         reported
@@ -364,7 +430,13 @@ impl Settings {
 
     /// Those of them that have changed since this was asked.
     pub(crate) fn take_changed(&mut self) -> Vec<(String, String)> {
-        let changed = std::mem::take(&mut self.changed);
+        let mut changed = std::mem::take(&mut self.changed);
+        let is_standby = self.is_standby();
+        if let Some(told) = &mut self.told_standby
+            && std::mem::replace(told, is_standby) != is_standby
+        {
+            changed.insert(IN_HOT_STANDBY);
+        }
         let value = |name: &str| self.get(name).unwrap_or_default();
         changed
             .into_iter()
@@ -378,6 +450,9 @@ impl Settings {
             Some(value) => (self.place(name)?, Some(checked(name, value)?)),
             None => (self.place(name)?, None),
         };
+        if name == TRANSACTION_READ_ONLY {
+            return self.set_read_only(value.is_some_and(|value| value == "on"));
+        }
         self.note(&name);
         let map = match scope {
             Scope::Session => {
@@ -390,6 +465,21 @@ impl Settings {
             Some(value) => map.insert(name, value),
             None => map.remove(&name),
         };
+        Ok(())
+    }
+
+    /// `SET TRANSACTION READ ONLY` or `READ WRITE`: of the open transaction, and without effect where there is none, as each statement is one of its own then.
+    pub(crate) fn set_read_only(&mut self, is_read_only: bool) -> Result<()> {
+        let Some(open) = &mut self.open else {
+            return Ok(());
+        };
+        if open.is_read_only && !is_read_only {
+            return Err(Error::new(
+                SqlState::ActiveSqlTransaction,
+                "cannot set transaction read-write mode inside a read-only transaction",
+            ));
+        }
+        open.is_read_only = is_read_only;
         Ok(())
     }
 
@@ -409,12 +499,6 @@ impl Settings {
         }
     }
 
-    /// The user, which is a setting too.
-    pub(crate) fn set_user(&mut self, user: &str) {
-        let name = "session_authorization".to_owned();
-        self.at_start.insert(name, user.to_owned());
-    }
-
     /// `RESET ALL`.
     pub(crate) fn reset(&mut self) {
         let names: Vec<String> = self
@@ -429,17 +513,19 @@ impl Settings {
     }
 
     /// `BEGIN`.
-    pub(crate) fn begin(&mut self) {
-        if self.before.is_none() {
-            self.before = Some(self.session.clone());
-        }
+    pub(crate) fn begin(&mut self, is_read_only: bool) {
+        let open = self.open.get_or_insert_with(|| OpenTransaction {
+            before: self.session.clone(),
+            is_read_only: false,
+        });
+        open.is_read_only |= is_read_only;
     }
 
     /// The end of a transaction.
     pub(crate) fn end(&mut self, is_committed: bool) {
         let locals = std::mem::take(&mut self.local);
         locals.keys().for_each(|name| self.note(name));
-        let Some(before) = self.before.take() else {
+        let Some(OpenTransaction { before, .. }) = self.open.take() else {
             return;
         };
         if !is_committed && before != self.session {
@@ -595,13 +681,13 @@ mod tests {
                 .unwrap();
         };
         set(&mut settings, "a", Scope::Session);
-        settings.begin();
+        settings.begin(false);
         set(&mut settings, "b", Scope::Session);
         set(&mut settings, "c", Scope::Transaction);
         assert_eq!(settings.get("application_name").unwrap(), "c");
         settings.end(true);
         assert_eq!(settings.get("application_name").unwrap(), "b");
-        settings.begin();
+        settings.begin(false);
         set(&mut settings, "d", Scope::Session);
         settings.end(false);
         assert_eq!(settings.get("application_name").unwrap(), "b");

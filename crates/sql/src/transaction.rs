@@ -71,6 +71,7 @@ pub(crate) struct BlockNumber(u64);
 
 #[derive(Debug, Default)]
 struct Open {
+    /// It reads an old state, or is a unit without a transaction. Whether who asks wants no changes is a setting.
     is_read_only: bool,
     /// What reads see before the first change.
     snapshot: Option<Arc<Snapshot>>,
@@ -91,12 +92,10 @@ impl Block {
         }
     }
 
-    /// `BEGIN`; whether there was none before.
-    pub(crate) fn begin(&mut self, is_read_only: bool) -> bool {
-        let is_new = self.open.is_none();
-        self.number.0 += u64::from(is_new);
-        self.open.get_or_insert_default().is_read_only |= is_read_only;
-        is_new
+    /// `BEGIN`.
+    pub(crate) fn begin(&mut self) {
+        self.number.0 += u64::from(self.open.is_none());
+        self.open.get_or_insert_default();
     }
 
     /// Begins a block that has its transaction, or changes nothing.

@@ -4,10 +4,16 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::House;
-use orrery_sql::{SessionOptions, TransactionStatus};
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use futures::TryStreamExt;
+use orrery_sql::{
+    Outcome, Session, SessionOptions, SqlState, TransactionStatus, WriterPlace, WriterSource,
+};
+use orrery_storage::Writer;
 
 #[test]
 fn what_is_committed_is_there_after_opening_anew_and_nothing_else() {
@@ -353,6 +359,122 @@ fn without_a_writer_nothing_is_changed() {
     ] {
         assert_eq!(house.refused(&session, text).0, "25006", "{text}");
     }
+}
+
+/// A writer's place that is left and taken.
+struct Place(Mutex<Option<Writer>>);
+
+impl WriterPlace for Place {
+    fn writer(&self) -> Option<Writer> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn is_here(&self) -> bool {
+        self.0.lock().unwrap().is_some()
+    }
+
+    fn address(&self) -> Option<String> {
+        (!self.is_here()).then(|| "http://10.0.0.7:7878".to_owned())
+    }
+}
+
+fn on_or_off(house: &House, session: &Session) -> Vec<String> {
+    let texts = [
+        "show in_hot_standby",
+        "show transaction_read_only",
+        "select current_setting('transaction_read_only')",
+        "select setting from pg_settings where name = 'in_hot_standby'",
+        "select case when pg_is_in_recovery() then 'on' else 'off' end",
+        "show default_transaction_read_only",
+    ];
+    let rows = texts.iter().flat_map(|text| house.rows(session, text));
+    rows.collect()
+}
+
+#[test]
+fn a_session_says_whether_its_server_writes_now() {
+    let house = House::new();
+    house.done(&house.session(), "create table t (a int)");
+    let place = Arc::new(Place(Mutex::new(None)));
+    let session = house
+        .read_only()
+        .with_writer_of(WriterSource::Changing(Arc::clone(&place) as _));
+    let told = session.reported_settings();
+    assert!(told.contains(&("in_hot_standby".to_owned(), "on".to_owned())));
+    assert!(session.changed_settings().is_empty());
+    // The last is what the session has set, as in PostgreSQL.
+    let standing_by = ["on", "on", "on", "on", "on", "off"];
+    assert_eq!(on_or_off(&house, &session), standing_by);
+    assert_eq!(on_or_off(&house, &session.another()), standing_by);
+    let refused = house.run(&session, "insert into t values (1)").unwrap_err();
+    assert_eq!(refused.state, SqlState::ReadOnlySqlTransaction);
+    let hint = refused.hint.unwrap();
+    assert!(hint.contains("http://10.0.0.7:7878"), "{hint}");
+    let asked = "select pg_is_in_recovery(), count(*) from t";
+    let prepared = house.threads.block_on(session.prepare(asked)).unwrap();
+    let kept = |session: &Session| {
+        let ran = house.threads.block_on(session.run(&prepared, &[]));
+        let Outcome::Query(rows) = ran.unwrap() else {
+            panic!("it is a query");
+        };
+        let rows: Vec<_> = house.threads.block_on(rows.try_collect()).unwrap();
+        pretty_format_batches(&rows).unwrap().to_string()
+    };
+    assert!(kept(&session).contains("true") && kept(&session).contains("true"));
+
+    // It takes over, while a block is open.
+    house.done(&session, "begin");
+    place.0.lock().unwrap().clone_from(&house.writer);
+    assert_eq!(on_or_off(&house, &session), ["off"; 6]);
+    house.done(&session, "insert into t values (1); commit");
+    assert!(kept(&session).contains("false"));
+    let off = [("in_hot_standby".to_owned(), "off".to_owned())];
+    assert_eq!(session.changed_settings(), off);
+    assert!(session.changed_settings().is_empty());
+
+    // And loses it.
+    place.0.lock().unwrap().take();
+    assert_eq!(on_or_off(&house, &session), standing_by);
+    assert_eq!(session.changed_settings()[0].1, "on");
+}
+
+#[test]
+fn whether_a_transaction_is_read_only_is_its_own_setting() {
+    let house = House::new();
+    let session = house.session();
+    house.done(&session, "create table t (a int)");
+    let shown = |expected: &str| {
+        let rows = house.rows(&session, "show transaction_read_only");
+        assert_eq!(rows, [expected]);
+    };
+    let refused = |text: &str, code: &str| {
+        assert_eq!(house.refused(&session, text).0, code, "{text}");
+    };
+    shown("off");
+    for begin in [
+        "begin read only",
+        "begin; set transaction read only",
+        "begin; set transaction_read_only = on; reset all",
+        "begin; set local transaction_read_only to on",
+    ] {
+        house.done(&session, begin);
+        shown("on");
+        refused("insert into t values (1)", "25006");
+        house.done(&session, "rollback");
+        shown("off");
+    }
+    house.done(&session, "begin read only");
+    refused("set transaction read write", "25001");
+    house.done(&session, "rollback");
+    // Outside of a block it is over with its statement.
+    house.done(&session, "set transaction_read_only = on");
+    shown("off");
+    house.done(&session, "insert into t values (1)");
+    house.done(&session, "set default_transaction_read_only = on");
+    shown("on");
+    refused("insert into t values (1)", "25006");
+    house.done(&session, "reset default_transaction_read_only");
+    house.done(&session, "insert into t values (1)");
 }
 
 #[test]

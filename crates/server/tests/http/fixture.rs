@@ -80,7 +80,13 @@ impl TestServer {
     }
 
     pub async fn stopped(self) {
+        self.stopped_but_for_its_directory().await;
+    }
+
+    /// The same, with the directory, for others who use it.
+    pub async fn stopped_but_for_its_directory(self) -> TempDir {
         self.running.await.unwrap().unwrap();
+        self.directory
     }
 
     /// Queries that the server counts as running.

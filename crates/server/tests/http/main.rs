@@ -28,6 +28,7 @@ mod metering;
 mod metrics;
 mod oidc;
 mod port_spending;
+mod port_standby;
 mod port_statements;
 mod postgres_users;
 mod protocol;

@@ -104,10 +104,28 @@ fn function(
     returns: DataType,
     body: impl Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync + 'static,
 ) -> ScalarUDF {
+    function_of(name, Volatility::Stable, returns, body)
+}
+
+/// One whose value may be another the next time, so that no plan keeps it.
+fn changing(
+    name: &'static str,
+    returns: DataType,
+    body: impl Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync + 'static,
+) -> ScalarUDF {
+    function_of(name, Volatility::Volatile, returns, body)
+}
+
+fn function_of(
+    name: &'static str,
+    volatility: Volatility,
+    returns: DataType,
+    body: impl Fn(&[ScalarValue]) -> Result<ScalarValue> + Send + Sync + 'static,
+) -> ScalarUDF {
     let any = TypeSignature::OneOf(vec![TypeSignature::Nullary, TypeSignature::VariadicAny]);
     ScalarUDF::new_from_impl(Function {
         name,
-        signature: Signature::new(any, Volatility::Stable),
+        signature: Signature::new(any, volatility),
         returns,
         body: Arc::new(body),
     })
@@ -254,6 +272,7 @@ pub(super) fn is_known(name: &str) -> bool {
 pub(crate) fn of_session(facts: &SessionFacts) -> Vec<ScalarUDF> {
     let user = || Some(facts.user.clone());
     let (known, changed) = (Arc::clone(&facts.settings), Arc::clone(&facts.settings));
+    let standing = Arc::clone(&facts.settings);
     let version = format!(
         "PostgreSQL {} (Orrery {})",
         crate::settings::SERVER_VERSION,
@@ -274,7 +293,9 @@ pub(crate) fn of_session(facts: &SessionFacts) -> Vec<ScalarUDF> {
         same("pg_encoding_to_char", "UTF8".to_owned()),
         same("inet_server_addr", None),
         same("inet_client_addr", None),
-        always("pg_is_in_recovery", false),
+        changing("pg_is_in_recovery", DataType::Boolean, move |_| {
+            Ok(ScalarValue::from(standing.lock().is_standby()))
+        }),
         number("pg_backend_pid", i64::from(std::process::id())),
         function("current_schemas", texts(), |values| {
             let own = ScalarValue::from(crate::names::SCHEMA);

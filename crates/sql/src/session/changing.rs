@@ -166,17 +166,23 @@ impl Session {
     /// Who writes, where that is not a unit's affair; fails where nothing may be changed.
     pub(crate) fn may_change(&self, what: impl FnOnce() -> String) -> Result<Option<Writer>> {
         let block = self.block.lock();
-        let is_read_only = self.settings.lock().is_on("default_transaction_read_only");
+        let is_read_only = block.is_read_only() || self.settings.lock().is_read_only();
         // A unit brings its transaction.
         let writer = self.writer.writer();
         let may_write = writer.is_some() || block.holds_turn();
-        match block.is_read_only() || is_read_only || !may_write {
-            false => Ok(writer),
-            true => Err(Error::new(
-                SqlState::ReadOnlySqlTransaction,
-                format!("cannot execute {} in a read-only transaction", what()),
-            )),
+        if may_write && !is_read_only {
+            return Ok(writer);
         }
+        let refused = Error::new(
+            SqlState::ReadOnlySqlTransaction,
+            format!("cannot execute {} in a read-only transaction", what()),
+        );
+        Err(match self.writer.address() {
+            Some(address) if !is_read_only => refused.with_hint(format!(
+                "Another server writes this database: {address}. Clients find it among several by target_session_attrs=read-write."
+            )),
+            _ => refused,
+        })
     }
 
     /// Waits for the writers' turn. Whoever waits, and one who has gone meanwhile, keeps no thread from the one who has it.
