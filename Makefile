@@ -52,8 +52,10 @@ programs: setup
 demo: build
 	$(ORRERY) demo --products $(PRODUCTS)
 
+# And a short form of test-cluster: its time is simulated, which wants another tokio, so it is a build of its own.
 test: setup
 	cargo test --release --workspace --no-fail-fast
+	$(MAKE) --no-print-directory test-cluster SCHEDULES=200
 
 # A crate by itself has fewer features than the workspace, so the first run builds the dependencies once more, lightly.
 LIGHTLY := --config profile.release.opt-level=1 --config profile.release.incremental=true \
