@@ -13,7 +13,16 @@ use super::node::ScanExec;
 pub fn is_in_shares(plan: &Arc<dyn ExecutionPlan>) -> bool {
     match plan.downcast_ref::<ScanExec>() {
         Some(scan) => scan.is_in_shares(),
-        None => reads_by_itself(plan) && plan.children().into_iter().all(is_in_shares),
+        None => reads_by_itself(plan) && scans_in_shares(plan),
+    }
+}
+
+/// The same of the one scan below, over which rows are changed one by one.
+fn scans_in_shares(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    match (plan.downcast_ref::<ScanExec>(), plan.children().as_slice()) {
+        (Some(scan), _) => scan.is_in_shares(),
+        (None, [child]) => scans_in_shares(child),
+        (None, _) => false,
     }
 }
 

@@ -13,7 +13,7 @@ use futures::{TryStreamExt as _, stream};
 
 use crate::counts::Counts;
 use crate::error::{Error, of_network};
-use crate::language::Translation;
+use crate::language::{Incoming, Translation};
 use crate::messages::{Receiver, Request};
 use crate::network::Network;
 
@@ -36,12 +36,12 @@ pub(crate) struct Shape {
 
 /// This process as a worker, without the network.
 pub(crate) trait RowsHere: Send + Sync {
-    /// The rows of a partition that one reader reads; nothing if several do, who read it as messages.
+    /// The rows of a partition of a stage that one reader reads, as they are to be read by it; nothing if several do, who read messages.
     fn rows_here<'a>(
         &'a self,
         query: &'a str,
-        stage: usize,
-        partition: usize,
+        partition: (usize, usize),
+        incoming: Box<dyn Incoming>,
     ) -> BoxFuture<'a, Result<Option<BoxStream<'static, Result<RecordBatch>>>>>;
 }
 
@@ -131,7 +131,8 @@ impl Links {
         let member = self.members.get(source.member).cloned().unwrap_or_default();
         let is_here = self.network.here() == member;
         if is_here && let Some(here) = self.here.upgrade() {
-            let rows = here.rows_here(&self.query, source.stage, source.partition);
+            let place = (source.stage, source.partition);
+            let rows = here.rows_here(&self.query, place, self.translation.incoming());
             if let Some(rows) = rows.await? {
                 return Ok(rows);
             }

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
 use crate::error::Error;
-use crate::language::Translation;
+use crate::language::{Incoming, Translation};
 use crate::messages::Sender;
 use crate::network::NetworkError;
 
@@ -65,10 +65,13 @@ pub(crate) fn for_one(
     ahead_of_reader(&threads, messages.boxed())
 }
 
-/// The same for a reader in this process: rows that are not written down in between.
-pub(crate) fn for_one_here(source: Source) -> BoxStream<'static, Result<RecordBatch>> {
+/// The same for a reader in this process: rows that are not written down in between. What they mean to the reader may be something else, as in another process: it may
+/// have a plan of its own.
+pub(crate) fn for_one_here(
+    source: Source,
+    mut incoming: Box<dyn Incoming>,
+) -> BoxStream<'static, Result<RecordBatch>> {
     let mut outgoing = source.translation.outgoing();
-    let mut incoming = source.translation.incoming();
     let rows = source.rows.map(move |batch| {
         let batch = batch?;
         incoming.learn(&outgoing.note(&batch)?)?;

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use crate::counts::{Counts, Figures};
 use crate::cut::{Stages, cut};
 use crate::error::Error;
-use crate::language::{Language, OfParts, Rules, Translation, WorkerPlan};
+use crate::language::{Incoming, Language, OfParts, Rules, Translation, WorkerPlan};
 use crate::links::{Links, RowsHere};
 use crate::messages::Request;
 use crate::network::{Network, NetworkError};
@@ -243,8 +243,8 @@ impl RowsHere for Workers {
     fn rows_here<'a>(
         &'a self,
         query: &'a str,
-        stage: usize,
-        partition: usize,
+        (stage, partition): (usize, usize),
+        incoming: Box<dyn Incoming>,
     ) -> BoxFuture<'a, Result<Option<BoxStream<'static, Result<RecordBatch>>>>> {
         async move {
             let open = self.open_here(query)?;
@@ -252,8 +252,8 @@ impl RowsHere for Workers {
                 return Ok(None);
             }
             let threads = open.threads.clone();
-            let rows =
-                threads.spawn(async move { open.source(stage, partition).map(for_one_here) });
+            let rows = threads
+                .spawn(async move { Ok(for_one_here(open.source(stage, partition)?, incoming)) });
             match rows.await {
                 Ok(rows) => rows.map(Some),
                 Err(error) => Err(DataFusionError::External(Box::new(error))),
