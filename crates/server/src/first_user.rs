@@ -10,19 +10,19 @@ use orrery_guard::{Name, first_administrator};
 use orrery_storage::{Database, Writer};
 
 use crate::options::ServerOptions;
-use crate::serve::{ServeError, writer};
 
 /// How long a node of a cluster waits until there is a user.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Makes the first administrator if the options ask for one, there is nobody, and this server writes; tells who it is. In a cluster waits until somebody has made one, and
-/// takes the writer's place if that has become free.
+/// takes the writer's place by `take` if that has become free.
 pub(crate) async fn make(
     database: &Arc<Database>,
     options: &ServerOptions,
     place: &mut Result<Writer, String>,
-) -> Result<Option<Name>, ServeError> {
+    take: impl Fn() -> Result<Writer, String>,
+) -> Result<Option<Name>, orrery_guard::Error> {
     let Some(tell) = options.auth else {
         return Ok(None);
     };
@@ -34,7 +34,7 @@ pub(crate) async fn make(
                 tell(name.as_str(), &password);
                 return Ok(Some(name));
             }
-            Ok(Err(error)) if is_alone => return Err(error.into()),
+            Ok(Err(error)) if is_alone => return Err(error),
             // Another leads meanwhile, and makes one.
             Ok(Err(error)) => *place = Err(error.to_string()),
             Ok(Ok(None)) | Err(_) => {}
@@ -48,12 +48,12 @@ pub(crate) async fn make(
             tracing::debug!("waiting for the first user: {error}");
         }
         if place.is_err() {
-            *place = writer(database, options);
+            *place = take();
         }
     }
 }
 
-fn has_users(database: &Database) -> Result<bool, ServeError> {
+fn has_users(database: &Database) -> Result<bool, orrery_guard::Error> {
     let users = orrery_guard::read(database.snapshot().tables())?;
     Ok(!users.is_empty())
 }

@@ -217,7 +217,8 @@ impl Server {
         };
         let engine = Engine::new(Arc::clone(&database), engine_options)?;
         let engine = Arc::new(orrery_mapping::mapped(engine, &options.http.foreign));
-        let first_administrator = first_user::make(&database, &options, &mut writer).await?;
+        let take = || self::writer(&database, &options);
+        let first_administrator = first_user::make(&database, &options, &mut writer, take).await?;
         let tls = options.tls.take();
         let asks_for_certificates = tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
         let tls = tls.map(|files| Tls::open(files, tls::ALPN)).transpose()?;
@@ -589,7 +590,7 @@ fn own_address(options: &ServerOptions) -> Option<String> {
 }
 
 /// The writer, or why the server only reads.
-pub(crate) fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, String> {
+fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, String> {
     if options.is_read_only {
         return Err("it was started with --read-only".to_owned());
     }

@@ -50,8 +50,10 @@ async fn count_rows(prepared: &PreparedQuery) -> usize {
     rows
 }
 
-/// The lines of an answer, without their floats and doubles, and these.
-fn lines(answer: &Answer) -> Vec<(String, Vec<f64>)> {
+/// A line without its floats and doubles, and these.
+type Line = (String, Vec<f64>);
+
+fn lines(answer: &Answer) -> Vec<Line> {
     let lines = answer.sorted_lines();
     let lines = lines.iter().map(|line| {
         let mut numbers = Vec::new();
@@ -74,7 +76,7 @@ fn lines(answer: &Answer) -> Vec<(String, Vec<f64>)> {
 fn are_alike(first: &Answer, second: &Answer) -> bool {
     let (first, second) = (lines(first), lines(second));
     let near = |(a, b): (&f64, &f64)| (a - b).abs() <= a.abs().max(b.abs()) * 1e-4;
-    let alike = |(a, b): (&(String, Vec<f64>), &(String, Vec<f64>))| {
+    let alike = |(a, b): (&Line, &Line)| {
         a.0 == b.0 && a.1.len() == b.1.len() && a.1.iter().zip(&b.1).all(near)
     };
     first.len() == second.len() && first.iter().zip(&second).all(alike)
