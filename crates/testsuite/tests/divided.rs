@@ -75,7 +75,7 @@ fn lines(answer: &Answer) -> Vec<Line> {
 /// Whether two answers are the same but for the last digits of floats and doubles, which depend on the order of additions: those of a float are few.
 fn are_alike(first: &Answer, second: &Answer) -> bool {
     let (first, second) = (lines(first), lines(second));
-    let near = |(a, b): (&f64, &f64)| (a - b).abs() <= a.abs().max(b.abs()) * 1e-4;
+    let near = |(a, b): (&f64, &f64)| (a - b).abs() <= a.abs().max(b.abs()) * 1e-3;
     let alike = |(a, b): (&Line, &Line)| {
         a.0 == b.0 && a.1.len() == b.1.len() && a.1.iter().zip(&b.1).all(near)
     };
@@ -117,7 +117,12 @@ async fn compare(products: u32, runs: usize) {
             });
             asked.map(|asked| asked.join().unwrap()).into()
         });
-        assert!(are_alike(&first, &second), "{text}");
+        assert!(
+            are_alike(&first, &second),
+            "{text}: {:?} and {:?}",
+            lines(&first).first(),
+            lines(&second).first()
+        );
         let (before, bytes) = (workers[0].figures().divided, network.bytes());
         let mut times = [0.0; 2];
         for (engine, time) in [&alone, &engines[0]].into_iter().zip(&mut times) {
