@@ -99,11 +99,7 @@ async fn compare(scale: f64, runs: u32) {
     let alone = open(home.path(), &runtime(1));
     let (network, workers, sessions) = divided(home.path());
     let (mut wrong, mut of_one, mut of_three) = (Vec::new(), 0.0, 0.0);
-    let wanted = std::env::var("TPCH_QUERY").unwrap_or_default();
     for query in &QUERIES {
-        if !wanted.is_empty() && !wanted.split(',').any(|one| one == query.number.to_string()) {
-            continue;
-        }
         let text = query.text(scale);
         let mut expected = Vec::new();
         let begun = processor_ms();

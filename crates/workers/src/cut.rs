@@ -430,13 +430,14 @@ impl Cutting<'_> {
         self.by_one(piece)
     }
 
-    /// Whether a plan does nothing but bring the partitions of a stage together, for whoever reads it.
+    /// Whether a plan does nothing but bring the partitions of a stage together, for whoever reads it. Where it takes the first rows alone, each worker could have others.
     fn is_gathered(&self, plan: &Plan) -> bool {
         let mut plan = plan;
         while !plan.is::<ExchangeExec>() {
             let gathers =
                 plan.is::<CoalescePartitionsExec>() || plan.is::<SortPreservingMergeExec>();
             match plan.children().as_slice() {
+                _ if plan.fetch().is_some() => return false,
                 [child] if gathers || (self.rules.is_with_reader)(plan) => plan = child,
                 _ => return false,
             }
@@ -489,22 +490,30 @@ impl Cutting<'_> {
             Err(_) => return datafusion_common::internal_err!("a join of two sides"),
         };
         let partitions = count(&probe.plan);
-        if self.is_read_whole(join, &build.plan) {
-            return self.by_keys_here(join, build, probe);
-        }
-        // The rows of the build side before they came together, if they did. The stage that was made for that has no readers then.
-        let gathered = ungathered(&build.plan).and_then(|stage| self.stages.get(stage));
-        let build = match gathered {
-            Some(stage) => Piece {
-                is_divided: stage.is_divided,
-                ..Piece::reading(Arc::clone(&stage.plan))
-            },
-            None => build,
-        };
         let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on().iter().cloned().unzip();
-        let left = self.anew(build, Partitioning::Hash(left_keys, partitions))?;
+        let division = Partitioning::Hash(left_keys, partitions);
+        let left = match self.is_read_whole(join, &build.plan) {
+            true => self.divided_here(build, division)?,
+            false => {
+                // The rows of the build side before they came together, if they did. The stage that was made for that has no readers then.
+                let gathered = ungathered(&build.plan).and_then(|stage| self.stages.get(stage));
+                let build = match gathered {
+                    Some(stage) => Piece {
+                        is_divided: stage.is_divided,
+                        ..Piece::reading(Arc::clone(&stage.plan))
+                    },
+                    None => build,
+                };
+                self.anew(build, division)?
+            }
+        };
         let right = self.anew(probe, Partitioning::Hash(right_keys, partitions))?;
-        divided_by_keys(join, left, right)
+        let mut made = without_hints(join, vec![left, right])?;
+        made.lost = Lost {
+            division: true,
+            order: true,
+        };
+        Ok(made)
     }
 
     /// Whether each worker is to have all of the build side, although both sides are divided: it tells scans of the probe side which keys there are, and these save
@@ -512,8 +521,8 @@ impl Cutting<'_> {
     fn is_read_whole(&self, join: &HashJoinExec, build: &Plan) -> bool {
         let others = self.members.len().saturating_sub(1) as f64;
         let top = match build.downcast_ref::<CoalescePartitionsExec>() {
-            Some(gather) => gather.input(),
-            None => build,
+            Some(gather) if gather.fetch().is_none() => gather.input(),
+            _ => build,
         };
         let tells_keys = (self.rules.is_with_reader)(top);
         tells_keys && (self.rules.rows)(join.left()) * others <= self.handled(join.right())
@@ -525,33 +534,19 @@ impl Cutting<'_> {
         (self.rules.rows)(plan) + below.sum::<f64>()
     }
 
-    /// The same as `by_keys`, where each worker takes its partitions from the whole build side.
-    fn by_keys_here(&mut self, join: &HashJoinExec, build: Piece, probe: Piece) -> Result<Piece> {
-        let partitions = count(&probe.plan);
-        let build = self.beside(build)?;
-        let whole = match build.plan.downcast_ref::<CoalescePartitionsExec>() {
+    /// What each worker has wholly, divided by each, which takes the partitions that are its own.
+    fn divided_here(&mut self, piece: Piece, division: Partitioning) -> Result<Piece> {
+        let whole = self.beside(piece)?.plan;
+        let whole = match whole.downcast_ref::<CoalescePartitionsExec>() {
             Some(gather) if gather.fetch().is_none() => Arc::clone(gather.input()),
-            _ => build.plan,
+            _ => whole,
         };
-        let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on().iter().cloned().unzip();
-        let left = DividedHereExec::all(whole, Partitioning::Hash(left_keys, partitions))?;
-        let left = Piece {
+        let divided = DividedHereExec::all(whole, division)?;
+        Ok(Piece {
             is_divided: true,
-            ..Piece::reading(Arc::new(left))
-        };
-        let right = self.anew(probe, Partitioning::Hash(right_keys, partitions))?;
-        divided_by_keys(join, left, right)
+            ..Piece::reading(Arc::new(divided))
+        })
     }
-}
-
-/// A join of sides that were both divided by its keys.
-fn divided_by_keys(join: &HashJoinExec, left: Piece, right: Piece) -> Result<Piece> {
-    let mut made = without_hints(join, vec![left, right])?;
-    made.lost = Lost {
-        division: true,
-        order: true,
-    };
-    Ok(made)
 }
 
 /// Whether a node needs of its inputs what they have lost.

@@ -474,6 +474,21 @@ async fn a_side_that_tells_its_keys_is_wholly_with_each_worker_though_both_are_d
     assert_eq!(TOLD.load(Ordering::Relaxed), 4 * 3_000);
 }
 
+/// Which rows come first is anybody's choice, but all workers have to have the same ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_rows_of_a_build_side_are_chosen_once_for_all() {
+    fn make() -> Plan {
+        let left = Arc::new(Numbers::of("a", 60_000, 60_000, PARTITIONS));
+        let first = CoalescePartitionsExec::new(left).with_fetch(Some(10_000));
+        let right = Arc::new(Numbers::of("b", 60_000, 60_000, PARTITIONS));
+        counted_by(join(Arc::new(first), right, JoinType::Inner), "a_k")
+    }
+    let trial = Trial::of(make, true);
+    for _ in 0..20 {
+        assert_eq!(trial.run().await.unwrap().len(), 10_000);
+    }
+}
+
 /// Where groups are made of what partitions have apart already, a join below may not divide the rows by its own keys.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_partitions_have_apart_stays_apart_where_that_is_relied_on() {
