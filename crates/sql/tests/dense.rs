@@ -92,6 +92,20 @@ fn groups_in_tables_are_the_groups_of_the_rows() {
 }
 
 #[test]
+fn one_thread_has_them_too() {
+    let house = sales().on_one_thread();
+    let session = house.session();
+    for question in GROUPED {
+        let dense = plan(&house, &session, &question.replace("FROM", "sale"));
+        assert!(dense.contains("DenseAggregateExec"), "{dense}");
+        assert!(!dense.contains("mode=Single"), "{dense}");
+    }
+    compare(&house, &session);
+    house.done(&session, "insert into sale select id + 100000, color, flag, shop, day, price, discount, wide, pieces, note, maybe, big from sale where id < 77");
+    compare(&house, &session);
+}
+
+#[test]
 fn rows_that_are_not_in_the_file_yet_are_in_the_groups() {
     let house = sales();
     let session = house.session();

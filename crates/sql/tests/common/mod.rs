@@ -39,7 +39,7 @@ impl House {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("db");
         build_small(&database, &[]).unwrap();
-        let runtime = runtime(directory.path(), memory_bytes);
+        let runtime = runtime(directory.path(), memory_bytes, 2);
         let mut house = Self {
             runtime,
             threads: tokio::runtime::Runtime::new().unwrap(),
@@ -48,6 +48,14 @@ impl House {
         };
         house.open();
         house
+    }
+
+    /// The same whose queries have one thread.
+    pub(crate) fn on_one_thread(self) -> Self {
+        Self {
+            runtime: runtime(self.directory.path(), 1 << 30, 1),
+            ..self
+        }
     }
 
     pub(crate) fn path(&self) -> std::path::PathBuf {
@@ -82,7 +90,7 @@ impl House {
     }
 
     pub(crate) fn session_in_with(&self, memory_bytes: u64, options: SessionOptions) -> Session {
-        let runtime = runtime(self.directory.path(), memory_bytes);
+        let runtime = runtime(self.directory.path(), memory_bytes, 2);
         let writer = self.writer.clone().unwrap();
         let database = Arc::clone(writer.database());
         Session::new(&runtime, database, Some(writer), options)
@@ -181,13 +189,13 @@ pub(crate) fn writer(directory: &Path) -> Writer {
     database.open_writer(WriterOptions::default()).unwrap()
 }
 
-fn runtime(temp_dir: &Path, memory_bytes: u64) -> Runtime {
+fn runtime(temp_dir: &Path, memory_bytes: u64, threads: usize) -> Runtime {
     Runtime::new(&RuntimeOptions {
         memory_bytes,
         is_process_bound: false,
         temp_dir: temp_dir.to_owned(),
         batch_rows: 1_024,
-        threads: 2,
+        threads,
     })
     .unwrap()
 }

@@ -1,7 +1,7 @@
 //! Aggregation of a scan's rows in tables with a place for each group that can be, where these are few.
 //!
 //! ```text
-//! AggregateExec: mode=Partial          DenseAggregateExec
+//! AggregateExec: mode=Partial          DenseAggregateExec            (of mode=Single its first step, and a second one above it)
 //!   ProjectionExec                 ->    the same, computed here    (rule)
 //!     ScanExec                             chunks of rows that pass, as ScanStream finds them
 //!

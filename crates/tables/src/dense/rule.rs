@@ -1,4 +1,4 @@
-//! The rule that finds partial aggregations which tables with a place for each group can do.
+//! The rule that finds aggregations whose first step tables with a place for each group can do.
 
 use std::sync::Arc;
 
@@ -39,11 +39,14 @@ impl PhysicalOptimizerRule for DenseAggregation {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let done = plan.transform_up(|node| {
             let dense = match node.downcast_ref::<AggregateExec>() {
-                Some(aggregate) => dense(&node, aggregate)?,
+                Some(aggregate) if *aggregate.mode() == AggregateMode::Single => {
+                    dense_below(aggregate)?
+                }
+                Some(aggregate) => dense(&node, aggregate)?.map(|dense| Arc::new(dense) as _),
                 None => None,
             };
             Ok(match dense {
-                Some(dense) => Transformed::yes(Arc::new(dense) as _),
+                Some(dense) => Transformed::yes(dense),
                 None => Transformed::no(node),
             })
         })?;
@@ -57,6 +60,33 @@ impl PhysicalOptimizerRule for DenseAggregation {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// An aggregation in one step, of rows of one partition, in two: the first one in tables.
+fn dense_below(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    // The step above would not stop at its limit.
+    if aggregate.limit_options().is_some() {
+        return Ok(None);
+    }
+    let of = |mode, groups, filters, input| {
+        let functions = aggregate.aggr_expr().to_vec();
+        let schema = aggregate.input_schema();
+        AggregateExec::try_new(mode, groups, functions, filters, input, schema)
+    };
+    let (groups, input) = (
+        aggregate.group_expr().clone(),
+        Arc::clone(aggregate.input()),
+    );
+    let filters = aggregate.filter_expr().to_vec();
+    let none = vec![None; filters.len()];
+    let above = groups.as_final();
+    let partial = Arc::new(of(AggregateMode::Partial, groups, filters, input)?);
+    let node: Arc<dyn ExecutionPlan> = Arc::clone(&partial) as _;
+    let Some(dense) = dense(&node, &partial)? else {
+        return Ok(None);
+    };
+    let whole = of(AggregateMode::Final, above, none, Arc::new(dense))?;
+    Ok(Some(Arc::new(whole)))
 }
 
 /// What takes the place of an aggregation, if it can be done so.
