@@ -105,8 +105,9 @@ impl Runtime {
     /// Partitions that a large plan is made for: as many as there are threads, or more where processes divide it.
     pub fn partitions(&self) -> usize {
         let threads = self.workers.threads();
-        self.processes()
-            .map_or(threads, |processes| threads.max(processes.partitions()))
+        self.processes().map_or(threads, |processes| {
+            threads.max(processes.partitions(threads))
+        })
     }
 
     /// The adjacencies in memory, which all queries share.

@@ -115,6 +115,9 @@ impl PreparedQuery {
             workers: Arc::clone(workers),
             language: SPARQL,
             members,
+            streams: self.runtime.workers().threads(),
+            // What is decoded has its own ids of terms.
+            own: None,
             description: description.into(),
             rules: RULES,
             translation: ForeignTerms::new(&self.context, common),
@@ -154,9 +157,8 @@ impl Engine {
 impl Language for SparqlPlans {
     fn plan(&self, description: Bytes, process: u32) -> BoxFuture<'static, Result<WorkerPlan>> {
         let (engine, threads) = (Weak::clone(&self.engine), self.threads.clone());
-        let running = threads.clone();
         let made = threads.spawn_blocking(move || match engine.upgrade() {
-            Some(engine) => plan(&engine, &description, process, running),
+            Some(engine) => plan(&engine, &description, process),
             None => Err(Error::Lost("a worker ends".to_owned()).into()),
         });
         let made = made.map(|made| match made {
@@ -165,14 +167,13 @@ impl Language for SparqlPlans {
         });
         made.boxed()
     }
+
+    fn threads(&self) -> tokio::runtime::Handle {
+        self.threads.clone()
+    }
 }
 
-fn plan(
-    engine: &Engine,
-    description: &[u8],
-    process: u32,
-    threads: tokio::runtime::Handle,
-) -> Result<WorkerPlan> {
+fn plan(engine: &Engine, description: &[u8], process: u32) -> Result<WorkerPlan> {
     let encoded = EncodedPlan::read(description).map_err(of_codec)?;
     let snapshot = snapshot(engine, &encoded)?;
     let options = engine.context_options(Arc::new(Patience::default()), None);
@@ -188,11 +189,10 @@ fn plan(
         task: Runtime::task_of_its_own(&engine.runtime().task(None)),
         rules: RULES,
         translation: ForeignTerms::new(&context, common),
-        touches: Box::new(move |parts| {
+        touches: Arc::new(move |parts| {
             let parts = parts.iter().map(touches);
             parts.fold(context.touches(), u64::saturating_add)
         }),
-        threads,
     })
 }
 

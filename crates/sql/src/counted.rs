@@ -14,6 +14,7 @@
 //!
 //! Who pays is said by a [`Spending`] that travels with the engine's configuration; where there is none, nothing is wrapped or walked.
 
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -114,6 +115,30 @@ pub(crate) fn touches(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     inputs.fold(own_touches(plan), |sum, input| {
         sum.saturating_add(touches(input))
     })
+}
+
+/// The nodes of a plan whose touches are counted with it.
+pub(crate) fn touches_known(plan: &Arc<dyn ExecutionPlan>) -> HashSet<usize> {
+    let below = plan.children().into_iter().flat_map(touches_known);
+    below.chain([place_of(plan)]).collect()
+}
+
+/// The touches of plans without those of nodes that are known.
+pub(crate) fn touches_beside(plans: &[Arc<dyn ExecutionPlan>], known: &HashSet<usize>) -> u64 {
+    plans.iter().fold(0, |sum, plan| {
+        let own = match known.contains(&place_of(plan)) {
+            true => 0,
+            false => own_touches(plan),
+        };
+        let inputs: Vec<_> = plan.children().into_iter().cloned().collect();
+        let below = touches_beside(&inputs, known);
+        sum.saturating_add(own).saturating_add(below)
+    })
+}
+
+/// As long as a plan is held, no other node is there.
+fn place_of(node: &Arc<dyn ExecutionPlan>) -> usize {
+    Arc::as_ptr(node).cast::<()>() as usize
 }
 
 fn own_touches(node: &Arc<dyn ExecutionPlan>) -> u64 {

@@ -6,18 +6,20 @@
 //! ```
 //!
 //! Plans of DataFusion's have no description here, so the text travels and is planned again where it runs, over the same commit and with the same settings. The fingerprint of
-//! the stages tells whether the same came of it; where not (`now()` is another time), the query stays in the process that was asked.
+//! the stages tells whether the same came of it; where not (`now()` is another time), the query stays in the process that was asked. That one runs its own part of the plan that it has, and the others keep what the
+//! optimizer made of a statement for when it comes again.
 //!
 //! What is not divided: statements in transactions that change something, of users who may not read everything, with parameters, about graphs, files or other servers, with functions that give something else each
 //! time, with scalar subqueries (their values are in one process) or recursion.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result as EngineResult};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode, SortMergeJoinExec};
@@ -35,11 +37,13 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use orrery_storage::{At, Snapshot};
 use orrery_workers::{
-    AsTheyAre, Language, Query, Rules, WorkerPlan, Workers, WorkersExec, partitions_for,
+    AsTheyAre, Language, OwnPart, Query, Rules, WorkerPlan, Workers, WorkersExec, partitions_for,
 };
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
 
-use crate::counted::touches;
+use crate::counted::{touches, touches_beside, touches_known};
 use crate::planner::Planner;
 use crate::session::Session;
 use crate::settings::Scope;
@@ -50,6 +54,8 @@ type Plan = Arc<dyn ExecutionPlan>;
 
 /// The name of the language between processes.
 const SQL: &str = "sql";
+/// Plans that a process keeps.
+const KEPT_PLANS_MAX: usize = 32;
 /// How long a process waits for a commit that another one has already.
 const COMMIT_WAIT: Duration = Duration::from_secs(1);
 
@@ -133,12 +139,16 @@ fn read_rows(plan: &Plan) -> Option<f64> {
     children.try_fold(0.0, |sum, child| Some(sum + read_rows(child)?))
 }
 
-/// Whether an expression of a plan gives something else each time.
-fn is_volatile(plan: &LogicalPlan) -> bool {
+/// Whether a plan has a function that may give something else from one row, or from one statement, to the next.
+fn gives_other_rows(plan: &LogicalPlan, from: Volatility) -> bool {
+    let is_of = |expr: &Expr| match expr {
+        Expr::ScalarFunction(call) => call.func.signature().volatility >= from,
+        _ => false,
+    };
     let mut found = false;
     let looked = plan.apply_with_subqueries(|node| {
         for expr in node.expressions() {
-            found |= expr.is_volatile();
+            found |= expr.exists(|expr| Ok(is_of(expr)))?;
         }
         Ok(TreeNodeRecursion::Continue)
     });
@@ -146,11 +156,28 @@ fn is_volatile(plan: &LogicalPlan) -> bool {
 }
 
 impl Session {
-    /// The plan of a query over a commit divided among processes, if there are some, it reads many rows, and it can be divided.
-    pub(crate) async fn divided(
+    /// Whether there are processes to divide a query among, and it is one that can be divided.
+    pub(crate) fn may_be_divided(
         &self,
         planner: &Planner,
         logical: &LogicalPlan,
+        text: &str,
+    ) -> Result<bool> {
+        let workers = self.processes.as_ref();
+        Ok(workers.is_some_and(|workers| workers.members().len() > 1)
+            && self.sight.is_none()
+            && !self.block().lock().holds_turn()
+            && !planner.reads_graphs()
+            && !matches!(logical, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
+            && !gives_other_rows(logical, Volatility::Volatile)
+            && parse(text)?.len() == 1)
+    }
+
+    /// The plan of a query over a commit, optimized, divided among processes, if it reads many rows.
+    pub(crate) async fn divided(
+        &self,
+        planner: &Planner,
+        optimized: &LogicalPlan,
         physical: &Plan,
         (text, commit): (&str, u64),
     ) -> Result<Option<Plan>> {
@@ -158,36 +185,34 @@ impl Session {
             return Ok(None);
         };
         let members = workers.members();
-        let is_large = read_rows(physical).is_some_and(|rows| rows >= workers.least_rows());
-        let may_be_divided = members.len() > 1
-            && is_large
-            && self.sight.is_none()
-            && !self.block().lock().holds_turn()
-            && !planner.reads_graphs()
-            && !matches!(logical, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
-            && !is_volatile(logical)
-            && parse(text)?.len() == 1;
-        if !may_be_divided {
+        if !read_rows(physical).is_some_and(|rows| rows >= workers.least_rows()) {
             return Ok(None);
         }
         let settings = self.settings.lock().all().into_iter();
+        let threads = self.state.config().target_partitions();
         let description = Description {
             text: text.to_owned(),
             commit,
-            partitions: partitions_for(members.len()),
+            partitions: partitions_for(members.len(), threads),
             user: self.options.user.clone(),
             settings: settings
                 .map(|(name, value, _)| (name.to_owned(), value))
                 .collect(),
         };
-        let plan = planner.in_shares(description.partitions);
-        let plan = plan.physical(logical, text).await?;
+        let planner = planner.in_shares(description.partitions);
+        let plan = planner.physical_of(optimized, text).await?;
         let description = serde_json::to_vec(&description)
             .map_err(|error| Error::of_run(&DataFusionError::External(Box::new(error))))?;
         let spending = self.spending();
+        let known = touches_known(&plan);
         let query = Query {
             workers: Arc::clone(workers),
             members,
+            streams: threads,
+            own: Some(OwnPart {
+                task: planner.task(),
+                touches: Arc::new(move |parts| touches_beside(parts, &known)),
+            }),
             language: SQL,
             description: description.into(),
             rules: RULES,
@@ -204,10 +229,14 @@ impl Session {
     }
 
     /// Lets processes divide queries of sessions like this one, and runs parts of theirs on those threads.
-    pub fn divide_among(&self, processes: &Arc<Workers>, threads: tokio::runtime::Handle) {
+    pub fn divide_among(&self, processes: &Arc<Workers>, threads: Handle) {
         let mut session = self.clone();
         session.processes = None;
-        let plans = SqlPlans { session, threads };
+        let plans = SqlPlans {
+            session,
+            threads,
+            kept: Arc::default(),
+        };
         processes.learn(SQL, Arc::new(plans));
     }
 }
@@ -215,14 +244,41 @@ impl Session {
 /// Makes plans of statements that other processes were asked. Its session divides nothing itself.
 struct SqlPlans {
     session: Session,
-    threads: tokio::runtime::Handle,
+    threads: Handle,
+    kept: Arc<KeptPlans>,
+}
+
+/// The optimized plans of the statements that came last, by their descriptions. They are of one commit: a later one is likely to be asked for from then on, and what plans of an
+/// earlier one hold is to go.
+#[derive(Default)]
+struct KeptPlans(Mutex<(u64, VecDeque<(Bytes, LogicalPlan)>)>);
+
+impl KeptPlans {
+    fn get(&self, description: &Bytes) -> Option<LogicalPlan> {
+        let kept = self.0.lock();
+        let mut plans = kept.1.iter();
+        let found = plans.find(|(of, _)| of == description)?;
+        Some(found.1.clone())
+    }
+
+    fn keep(&self, commit: u64, description: Bytes, plan: LogicalPlan) {
+        let mut kept = self.0.lock();
+        if kept.0 != commit {
+            *kept = (commit, VecDeque::new());
+        }
+        if kept.1.len() == KEPT_PLANS_MAX {
+            kept.1.pop_front();
+        }
+        kept.1.push_back((description, plan));
+    }
 }
 
 impl Language for SqlPlans {
     fn plan(&self, description: Bytes, _: u32) -> BoxFuture<'static, EngineResult<WorkerPlan>> {
-        let (session, threads) = (self.session.clone(), self.threads.clone());
-        let running = threads.clone();
-        let made = threads.spawn(async move { plan(&session, &description, running).await });
+        let (session, kept) = (self.session.clone(), Arc::clone(&self.kept));
+        let made = self
+            .threads
+            .spawn(async move { plan(&session, &kept, description).await });
         async move {
             match made.await {
                 Ok(made) => made,
@@ -231,14 +287,14 @@ impl Language for SqlPlans {
         }
         .boxed()
     }
+
+    fn threads(&self) -> Handle {
+        self.threads.clone()
+    }
 }
 
-async fn plan(
-    session: &Session,
-    description: &[u8],
-    threads: tokio::runtime::Handle,
-) -> EngineResult<WorkerPlan> {
-    let description: Description = serde_json::from_slice(description)
+async fn plan(session: &Session, kept: &KeptPlans, bytes: Bytes) -> EngineResult<WorkerPlan> {
+    let description: Description = serde_json::from_slice(&bytes)
         .map_err(|error| DataFusionError::External(Box::new(error)))?;
     let session = session.another_of(&description.user, String::new());
     {
@@ -252,17 +308,28 @@ async fn plan(
     let planner = session.planner(&snapshot);
     let text = &description.text;
     let of_sql = |error: Error| DataFusionError::External(Box::new(error));
-    let statement = parse_one(text).map_err(of_sql)?;
-    let logical = planner.logical(statement, text).await.map_err(of_sql)?;
+    let optimized = match kept.get(&bytes) {
+        Some(optimized) => optimized,
+        None => {
+            let statement = parse_one(text).map_err(of_sql)?;
+            let logical = planner.logical(statement, text).await.map_err(of_sql)?;
+            let optimized = planner.numbered_anew().optimized(&logical, text);
+            let optimized = optimized.map_err(of_sql)?;
+            if !gives_other_rows(&logical, Volatility::Stable) {
+                kept.keep(description.commit, bytes, optimized.clone());
+            }
+            optimized
+        }
+    };
     let planner = planner.in_shares(description.partitions);
-    let plan = planner.physical(&logical, text).await.map_err(of_sql)?;
+    let plan = planner.physical_of(&optimized, text).await;
+    let plan = plan.map_err(of_sql)?;
     Ok(WorkerPlan {
         plan,
         task: planner.task(),
         rules: RULES,
         translation: Arc::new(AsTheyAre),
-        touches: Box::new(|parts| parts.iter().map(touches).sum()),
-        threads,
+        touches: Arc::new(|parts| parts.iter().map(touches).sum()),
     })
 }
 

@@ -396,9 +396,20 @@ impl Planner {
             .optimizer
             .enable_round_robin_repartition = false;
         config.set_extension(Arc::new(ScansInShares));
-        // So that names of what several expressions have in common are numbered from the start, whatever was planned before.
+        self.with_state(state)
+    }
+
+    /// One whose names of what several expressions have in common are numbered from the start, whatever was planned before: as in each process that makes the plan.
+    pub(crate) fn numbered_anew(&self) -> Self {
+        let mut state = self.state.clone();
         state.mark_start_execution();
         self.with_state(state)
+    }
+
+    /// The plan of a query as the optimizer leaves it, of which physical plans for different numbers of partitions can be made.
+    pub(crate) fn optimized(&self, plan: &LogicalPlan, text: &str) -> Result<LogicalPlan> {
+        let optimized = self.state.optimize(plan);
+        optimized.map_err(|error| of_planning(&error, text))
     }
 
     /// The physical plan of a query.
@@ -407,19 +418,18 @@ impl Planner {
         plan: &LogicalPlan,
         text: &str,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let physical = self.state.create_physical_plan(plan).await;
-        physical.map_err(|error| match error.find_root() {
-            // The text's names are known by now: it is one that the optimizer did not bring to where it is.
-            DataFusionError::SchemaError(of_schema, _)
-                if matches!(**of_schema, SchemaError::FieldNotFound { .. }) =>
-            {
-                Error::unsupported("LATERAL, or a subquery about the row at hand, in this place")
-            }
-            DataFusionError::Plan(words) if words.contains("__correlated_sq") => {
-                Error::unsupported("LATERAL within a subquery, in this place")
-            }
-            _ => Error::of_engine(&error, text),
-        })
+        self.physical_of(&self.optimized(plan, text)?, text).await
+    }
+
+    /// The physical plan of a query that is optimized.
+    pub(crate) async fn physical_of(
+        &self,
+        optimized: &LogicalPlan,
+        text: &str,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner = self.state.query_planner();
+        let physical = planner.create_physical_plan(optimized, &self.state).await;
+        physical.map_err(|error| of_planning(&error, text))
     }
 
     /// What runs plans.
@@ -452,6 +462,21 @@ impl Planner {
             Some(analyzed) => analyzed.behind(rows),
             None => rows,
         })
+    }
+}
+
+fn of_planning(error: &DataFusionError, text: &str) -> Error {
+    match error.find_root() {
+        // The text's names are known by now: it is one that the optimizer did not bring to where it is.
+        DataFusionError::SchemaError(of_schema, _)
+            if matches!(**of_schema, SchemaError::FieldNotFound { .. }) =>
+        {
+            Error::unsupported("LATERAL, or a subquery about the row at hand, in this place")
+        }
+        DataFusionError::Plan(words) if words.contains("__correlated_sq") => {
+            Error::unsupported("LATERAL within a subquery, in this place")
+        }
+        _ => Error::of_engine(error, text),
     }
 }
 

@@ -665,9 +665,13 @@ impl Session {
         (text, commit): (&str, u64),
     ) -> Result<SendableRecordBatchStream> {
         let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
-        let physical = planner.physical(plan, text).await?;
+        if !self.may_be_divided(planner, plan, text)? {
+            return planner.started(planner.physical(plan, text).await?, is_analyzed);
+        }
+        let optimized = planner.numbered_anew().optimized(plan, text)?;
+        let physical = planner.physical_of(&optimized, text).await?;
         let divided = self
-            .divided(planner, plan, &physical, (text, commit))
+            .divided(planner, &optimized, &physical, (text, commit))
             .await?;
         planner.started(divided.unwrap_or(physical), is_analyzed)
     }

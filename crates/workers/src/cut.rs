@@ -28,6 +28,7 @@
 //!
 //! The cut follows from the plan and the names of the workers alone: each process that has the same plan makes the same one.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use datafusion_common::{JoinType, NullEquality, Result};
@@ -46,9 +47,9 @@ use hashbrown::HashMap;
 use crate::divided_here::DividedHereExec;
 use crate::exchange::{ExchangeExec, Place};
 use crate::language::Rules;
-use crate::links::Shape;
-use crate::owners::owners;
+use crate::owners::{grouped, owners, together_at};
 use crate::pick::{count, divided_children, over};
+use crate::stages::{Stage, Stages, count_readers};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -57,61 +58,27 @@ const REPEATED_ROWS_MAX: f64 = 100_000.0;
 /// A build side with fewer rows goes to each worker, whatever the probe side has.
 const BROADCAST_ROWS_MIN: f64 = 100_000.0;
 
-/// A stage: a plan of which each worker has some partitions.
-#[derive(Debug)]
-pub(crate) struct Stage {
-    /// Without the division of its rows.
-    pub(crate) plan: Plan,
-    /// How its rows are divided for who reads them; as they are, if they are not.
-    pub(crate) division: Option<Partitioning>,
-    /// The member that has each partition of the plan; one that has all, if the stage is not divided.
-    pub(crate) owners: Vec<usize>,
-    /// Whether partitions belong to several.
-    pub(crate) is_divided: bool,
-    /// How often each partition that it gives is read.
-    pub(crate) readers: usize,
+/// Who works on a query.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Among<'m> {
+    /// Their names, in an order that is the same for all.
+    pub(crate) members: &'m [String],
+    /// Partitions that each runs at once.
+    pub(crate) streams: usize,
 }
 
-/// A plan in stages.
-#[derive(Debug)]
-pub(crate) struct Stages {
-    pub(crate) root: Plan,
-    pub(crate) stages: Vec<Stage>,
-    /// Where exchanges find the workers.
-    pub(crate) place: Place,
-}
-
-impl Stages {
-    /// What each stage gives, and who has it.
-    pub(crate) fn shapes(&self) -> Vec<Shape> {
-        let shapes = self.stages.iter().map(|stage| Shape {
-            owners: stage.owners.clone(),
-            is_repartitioned: stage.division.is_some(),
-        });
-        shapes.collect()
-    }
-
-    /// What all processes that work on the plan must have alike.
-    pub(crate) fn fingerprint(&self, rules: &Rules) -> u64 {
-        let mut seen = Seen::new();
-        let mut text = String::new();
-        labels(&self.root, rules, &mut seen, &mut text);
-        for stage in &self.stages {
-            labels(&stage.plan, rules, &mut seen, &mut text);
-            let division = stage.division.as_ref().map(ToString::to_string);
-            text.push_str(&format!("{division:?}{:?}{}", stage.owners, stage.readers));
-        }
-        tracing::trace!("stages:\n{text}");
-        let hasher = foldhash::fast::FixedState::default();
-        std::hash::BuildHasher::hash_one(&hasher, text)
+impl Among<'_> {
+    /// Partitions into which rows are divided by hash: one for each that runs at once.
+    fn hashed(&self) -> usize {
+        self.members.len() * self.streams.max(1)
     }
 }
 
 /// Cuts a plan for these members; nothing if no part of it would be divided.
-pub(crate) fn cut(plan: &Plan, rules: &Rules, members: &[String]) -> Result<Option<Stages>> {
-    let stages = cut_so(plan, rules, members, rules.may_divide_by_hash)?;
+pub(crate) fn cut(plan: &Plan, rules: &Rules, among: Among<'_>) -> Result<Option<Stages>> {
+    let stages = cut_so(plan, rules, among, rules.may_divide_by_hash)?;
     match stages {
-        None if rules.may_divide_by_hash => cut_so(plan, rules, members, false),
+        None if rules.may_divide_by_hash => cut_so(plan, rules, among, false),
         stages => Ok(stages),
     }
 }
@@ -119,17 +86,18 @@ pub(crate) fn cut(plan: &Plan, rules: &Rules, members: &[String]) -> Result<Opti
 fn cut_so(
     plan: &Plan,
     rules: &Rules,
-    members: &[String],
+    among: Among<'_>,
     may_divide_joins: bool,
 ) -> Result<Option<Stages>> {
     let mut cutting = Cutting {
         rules,
-        members,
+        among,
         may_divide_joins,
         relies_on_lost: false,
         stages: Vec::new(),
         place: Place::default(),
         done: HashMap::new(),
+        rows: RefCell::default(),
         ones: HashMap::new(),
     };
     let root = cutting.node(plan)?;
@@ -142,7 +110,7 @@ fn cut_so(
         stages: cutting.stages,
         place: cutting.place,
     };
-    count_readers(&mut stages, members.len());
+    count_readers(&mut stages, among.members.len());
     Ok(Some(stages))
 }
 
@@ -158,6 +126,8 @@ struct Piece {
     work: f64,
     /// What the plan says of its rows, and is not so any more.
     lost: Lost,
+    /// The partitions that the plan was made with. Nodes that belong to who reads it count on as many.
+    planned: usize,
 }
 
 /// What dividing changed of how rows come.
@@ -173,6 +143,7 @@ impl Piece {
     /// What reads a stage, in one place so far.
     fn reading(plan: Plan) -> Self {
         Self {
+            planned: count(&plan),
             plan,
             is_divided: false,
             reads_stages: true,
@@ -184,7 +155,7 @@ impl Piece {
 
 struct Cutting<'c> {
     rules: &'c Rules,
-    members: &'c [String],
+    among: Among<'c>,
     /// Whether joins may be divided by the hash of their keys that the plan does not divide so.
     may_divide_joins: bool,
     /// Whether a node relies on what dividing has changed.
@@ -193,6 +164,8 @@ struct Cutting<'c> {
     place: Place,
     /// What nodes have become: one that several read stays one.
     done: HashMap<*const (), Piece>,
+    /// The rows of its nodes, as far as they were asked for.
+    rows: RefCell<HashMap<*const (), f64>>,
     /// The stages of parts that one worker runs for all.
     ones: HashMap<*const (), usize>,
 }
@@ -203,7 +176,10 @@ impl Cutting<'_> {
         if let Some(done) = self.done.get(&key) {
             return Ok(done.clone());
         }
-        let piece = self.made(plan)?;
+        let piece = Piece {
+            planned: count(plan),
+            ..self.made(plan)?
+        };
         self.done.insert(key, piece.clone());
         Ok(piece)
     }
@@ -216,8 +192,10 @@ impl Cutting<'_> {
                 reads_stages: false,
                 work: (self.rules.rows)(plan),
                 lost: Lost::default(),
+                planned: count(plan),
             });
         }
+        let plan = &self.hashed_alike(plan)?;
         let children = plan.children().into_iter();
         let mut pieces = children
             .map(|child| self.node(child))
@@ -264,6 +242,24 @@ impl Cutting<'_> {
         self.divided(plan, pieces)
     }
 
+    /// A node that divides rows by hash, into as many partitions as all others here: joins rely on that of their sides.
+    fn hashed_alike(&self, plan: &Plan) -> Result<Plan> {
+        let repartition = plan.downcast_ref::<RepartitionExec>();
+        let wanted = self.among.hashed();
+        let Some((repartition, keys)) = repartition.and_then(|node| match node.partitioning() {
+            Partitioning::Hash(keys, partitions) if *partitions != wanted => Some((node, keys)),
+            _ => None,
+        }) else {
+            return Ok(Arc::clone(plan));
+        };
+        let division = Partitioning::Hash(keys.clone(), wanted);
+        let made = RepartitionExec::try_new(Arc::clone(repartition.input()), division)?;
+        Ok(match repartition.preserve_order() {
+            true => Arc::new(made.with_preserve_order()),
+            false => Arc::new(made),
+        })
+    }
+
     /// A node that reads nothing that is divided.
     fn undivided(&mut self, plan: &Plan, pieces: Vec<Piece>) -> Result<Piece> {
         let work = pieces.iter().map(|piece| piece.work).sum::<f64>() + (self.rules.rows)(plan);
@@ -275,6 +271,7 @@ impl Cutting<'_> {
             reads_stages,
             work,
             lost,
+            planned: count(plan),
         })
     }
 
@@ -319,6 +316,7 @@ impl Cutting<'_> {
             reads_stages,
             work,
             lost,
+            planned: count(plan),
         })
     }
 
@@ -357,13 +355,15 @@ impl Cutting<'_> {
             };
             above.push(std::mem::replace(&mut below, child));
         }
-        let mut made = self.behind(
-            Piece {
-                plan: below,
-                ..piece
-            },
-            None,
-        )?;
+        let wanted = match above.is_empty() {
+            true => count(&below),
+            false => piece.planned,
+        };
+        let below = Piece {
+            plan: below,
+            ..piece
+        };
+        let mut made = self.behind_with(below, None, wanted)?;
         while let Some(node) = above.pop() {
             made.plan = over(&node, vec![made.plan])?;
         }
@@ -381,9 +381,20 @@ impl Cutting<'_> {
 
     /// Makes a piece a stage, and gives the exchange that reads it: in one place so far.
     fn behind(&mut self, piece: Piece, division: Option<Partitioning>) -> Result<Piece> {
+        let wanted = count(&piece.plan);
+        self.behind_with(piece, division, wanted)
+    }
+
+    /// The same with an exchange of so many partitions, if the rows are not divided; those that the piece does not have are without rows.
+    fn behind_with(
+        &mut self,
+        piece: Piece,
+        division: Option<Partitioning>,
+        wanted: usize,
+    ) -> Result<Piece> {
         let number = self.stages.len();
         let exchange = match &division {
-            None => ExchangeExec::of(number, &piece.plan, &self.place),
+            None => ExchangeExec::of(number, &piece.plan, wanted, &self.place),
             Some(division) => ExchangeExec::repartitioned(
                 number,
                 piece.plan.schema(),
@@ -392,14 +403,23 @@ impl Cutting<'_> {
             ),
         };
         let partitions = count(&piece.plan);
-        let owners = match piece.is_divided {
-            true => owners(&self.extent_of(&piece.plan), partitions, self.members),
-            false => vec![number % self.members.len(); partitions],
+        let groups = match piece.is_divided {
+            true => {
+                let extent = self.extent_of(&piece.plan);
+                let owners = owners(&extent, partitions, self.among.members);
+                // Partitions of a union are those of its branches, which are run each by itself.
+                let streams = match has_branches(&piece.plan) {
+                    true => partitions,
+                    false => self.among.streams.max(1),
+                };
+                grouped(&owners, streams)
+            }
+            false => together_at(number % self.among.members.len(), partitions),
         };
         self.stages.push(Stage {
             plan: piece.plan,
             division,
-            owners,
+            groups,
             is_divided: piece.is_divided,
             readers: 0,
         });
@@ -449,7 +469,7 @@ impl Cutting<'_> {
     fn by_one(&mut self, piece: Piece) -> Result<Piece> {
         let key = Arc::as_ptr(&piece.plan).cast();
         if let Some(&number) = self.ones.get(&key) {
-            let exchange = ExchangeExec::of(number, &piece.plan, &self.place);
+            let exchange = ExchangeExec::of(number, &piece.plan, count(&piece.plan), &self.place);
             return Ok(Piece::reading(Arc::new(exchange)));
         }
         let number = self.stages.len();
@@ -469,12 +489,18 @@ impl Cutting<'_> {
         let may_hash = self.may_divide_joins
             && !join.null_aware
             && join.null_equality() == NullEquality::NullEqualsNothing;
-        let rows = |side: &Plan| (self.rules.rows)(side);
-        let workers = self.members.len() as f64;
+        let rows = |side: &Plan| self.rows(side);
+        let workers = self.among.members.len() as f64;
         let (build, probe) = (rows(join.left()), rows(join.right()));
-        // To each worker but the own: `build * (workers - 1)`. Both divided: of each but the own part.
-        let is_less = build > BROADCAST_ROWS_MIN && build * workers > build + probe;
-        let pays = may_hash && is_less && pieces.first().is_some_and(|build| build.reads_stages);
+        let first = pieces.first();
+        let is_whole = first.is_some_and(|piece| self.is_read_whole(join, &piece.plan));
+        // Built by each worker: `build * (workers - 1)` more rows in tables. Both divided: of each all but the own part goes elsewhere; where scans are told the keys, of the probe side what has a match.
+        let moved = match is_whole {
+            true => probe.min(rows(plan)),
+            false => probe,
+        };
+        let is_less = build > BROADCAST_ROWS_MIN && build * (workers - 1.0) > moved;
+        let pays = may_hash && is_less && first.is_some_and(|build| build.reads_stages);
         match (needs_all, may_hash) {
             (true, false) => self.all_in_one_place(plan, pieces),
             (true, true) => self.by_keys(join, pieces),
@@ -489,7 +515,7 @@ impl Cutting<'_> {
             Ok(both) => both,
             Err(_) => return datafusion_common::internal_err!("a join of two sides"),
         };
-        let partitions = count(&probe.plan);
+        let partitions = self.among.hashed();
         let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on().iter().cloned().unzip();
         let division = Partitioning::Hash(left_keys, partitions);
         let left = match self.is_read_whole(join, &build.plan) {
@@ -519,19 +545,30 @@ impl Cutting<'_> {
     /// Whether each worker is to have all of the build side, although both sides are divided: it tells scans of the probe side which keys there are, and these save
     /// more than it costs to send it.
     fn is_read_whole(&self, join: &HashJoinExec, build: &Plan) -> bool {
-        let others = self.members.len().saturating_sub(1) as f64;
+        let others = self.among.members.len().saturating_sub(1) as f64;
         let top = match build.downcast_ref::<CoalescePartitionsExec>() {
             Some(gather) if gather.fetch().is_none() => gather.input(),
             _ => build,
         };
         let tells_keys = (self.rules.is_with_reader)(top);
-        tells_keys && (self.rules.rows)(join.left()) * others <= self.handled(join.right())
+        tells_keys && self.rows(join.left()) * others <= self.handled(join.right())
     }
 
     /// The rows that all nodes of a plan handle.
     fn handled(&self, plan: &Plan) -> f64 {
         let below = plan.children().into_iter().map(|child| self.handled(child));
-        (self.rules.rows)(plan) + below.sum::<f64>()
+        self.rows(plan) + below.sum::<f64>()
+    }
+
+    /// The rows of a node of the plan that is cut, which is asked for by each join above it.
+    fn rows(&self, plan: &Plan) -> f64 {
+        let key = Arc::as_ptr(plan).cast();
+        let known = self.rows.borrow().get(&key).copied();
+        known.unwrap_or_else(|| {
+            let rows = (self.rules.rows)(plan);
+            self.rows.borrow_mut().insert(key, rows);
+            rows
+        })
     }
 
     /// What each worker has wholly, divided by each, which takes the partitions that are its own.
@@ -547,6 +584,13 @@ impl Cutting<'_> {
             ..Piece::reading(Arc::new(divided))
         })
     }
+}
+
+/// Whether the divided part of a plan has a union.
+fn has_branches(plan: &Plan) -> bool {
+    let children = plan.children().into_iter().zip(divided_children(plan));
+    let mut divided = children.filter(|(_, is_divided)| *is_divided);
+    plan.is::<UnionExec>() || divided.any(|(child, _)| has_branches(child))
 }
 
 /// Whether a node needs of its inputs what they have lost.
@@ -616,77 +660,5 @@ fn gives_unmatched_left(join_type: JoinType) -> bool {
         | JoinType::RightSemi
         | JoinType::RightAnti
         | JoinType::RightMark => false,
-    }
-}
-
-/// Counts who reads the stages.
-fn count_readers(stages: &mut Stages, members: usize) {
-    let mut readers = vec![0; stages.stages.len()];
-    let mut seen = hashbrown::HashSet::new();
-    exchanges(&stages.root, &mut seen, &mut |stage| readers[stage] += 1);
-    for stage in &stages.stages {
-        let mut seen = hashbrown::HashSet::new();
-        match stage.is_divided {
-            true => divided_exchanges(&stage.plan, members, &mut seen, &mut readers),
-            false => exchanges(&stage.plan, &mut seen, &mut |stage| readers[stage] += 1),
-        }
-    }
-    for (stage, readers) in stages.stages.iter_mut().zip(readers) {
-        stage.readers = readers;
-    }
-}
-
-/// Writes what the nodes of a plan are, each once.
-fn labels(plan: &Plan, rules: &Rules, seen: &mut Seen, text: &mut String) {
-    if !seen.insert(Arc::as_ptr(plan).cast()) {
-        text.push('^');
-        return;
-    }
-    let label = match plan.downcast_ref::<ExchangeExec>() {
-        Some(exchange) => format!("stage {}", exchange.stage()),
-        None => (rules.label)(plan),
-    };
-    text.push_str(&format!("{label} ({} partitions) [\n", count(plan)));
-    for child in plan.children() {
-        labels(child, rules, seen, text);
-    }
-    text.push_str("]\n");
-}
-
-type Seen = hashbrown::HashSet<*const ()>;
-
-/// Calls `f` for each stage that a plan in one place reads.
-fn exchanges(plan: &Plan, seen: &mut Seen, f: &mut dyn FnMut(usize)) {
-    if !seen.insert(Arc::as_ptr(plan).cast()) {
-        return;
-    }
-    if let Some(exchange) = plan.downcast_ref::<ExchangeExec>() {
-        f(exchange.stage());
-    }
-    for child in plan.children() {
-        exchanges(child, seen, f);
-    }
-}
-
-fn divided_exchanges(plan: &Plan, members: usize, seen: &mut Seen, readers: &mut [usize]) {
-    if !seen.insert(Arc::as_ptr(plan).cast()) {
-        return;
-    }
-    if let Some(exchange) = plan.downcast_ref::<ExchangeExec>() {
-        readers[exchange.stage()] += 1;
-        return;
-    }
-    if plan.is::<DividedHereExec>() {
-        for child in plan.children() {
-            exchanges(child, seen, &mut |stage| readers[stage] += members);
-        }
-        return;
-    }
-    let divided = divided_children(plan);
-    for (child, is_divided) in plan.children().into_iter().zip(divided) {
-        match is_divided {
-            true => divided_exchanges(child, members, seen, readers),
-            false => exchanges(child, seen, &mut |stage| readers[stage] += members),
-        }
     }
 }

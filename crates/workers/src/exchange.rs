@@ -1,7 +1,7 @@
 //! The leaf of a stage that reads what another stage gives.
 //!
 //! ```text
-//! as they are      partition p of the exchange  <- partition p of the stage, from the worker that has it
+//! as they are      partition p of the exchange  <- partition p of the stage, from the worker that has it; without rows if the stage has fewer
 //! repartitioned    partition b of the exchange  <- part b of what each worker has of the stage
 //! ```
 
@@ -31,11 +31,17 @@ pub(crate) struct ExchangeExec {
 }
 
 impl ExchangeExec {
-    /// The partitions of a stage as they are, in the order in which they come there.
-    pub(crate) fn of(stage: usize, plan: &Arc<dyn ExecutionPlan>, place: &Place) -> Self {
+    /// The partitions of a stage as they are, in the order in which they come there; if that has fewer than `partitions`, some without rows.
+    pub(crate) fn of(
+        stage: usize,
+        plan: &Arc<dyn ExecutionPlan>,
+        partitions: usize,
+        place: &Place,
+    ) -> Self {
         let given = plan.properties();
+        let partitions = partitions.max(given.partitioning.partition_count());
         // Whatever a leaf below says of how its rows are spread: here it is believed no more.
-        let partitioning = Partitioning::UnknownPartitioning(given.partitioning.partition_count());
+        let partitioning = Partitioning::UnknownPartitioning(partitions);
         Self::new(stage, given.eq_properties.clone(), partitioning, place)
     }
 

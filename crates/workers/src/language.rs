@@ -65,7 +65,7 @@ pub trait Incoming: Send {
 }
 
 /// Counts the touches of parts of a plan.
-pub type OfParts = Box<dyn Fn(&[Arc<dyn ExecutionPlan>]) -> u64 + Send + Sync>;
+pub type OfParts = Arc<dyn Fn(&[Arc<dyn ExecutionPlan>]) -> u64 + Send + Sync>;
 
 /// A plan that was made of its description.
 pub struct WorkerPlan {
@@ -79,8 +79,15 @@ pub struct WorkerPlan {
     pub translation: Arc<dyn Translation>,
     /// What these parts of it have cost here so far, in touches.
     pub touches: OfParts,
-    /// Where it runs.
-    pub threads: tokio::runtime::Handle,
+}
+
+/// The part of the process that was asked, which runs it of the plan that it has.
+#[derive(Clone)]
+pub struct OwnPart {
+    /// What it runs with.
+    pub task: Arc<TaskContext>,
+    /// What parts of the plan have cost so far, in touches, beside what the nodes of the plan itself count: these are known where it was asked.
+    pub touches: OfParts,
 }
 
 /// Makes plans of their descriptions.
@@ -88,4 +95,7 @@ pub trait Language: Send + Sync {
     /// The plan that is described, for one of the processes that run it, counted from 1. It has to be the same one as where the description was made, or
     /// there has to be an error ([`Error::OtherPlan`](crate::Error::OtherPlan), where another process may do better).
     fn plan(&self, description: Bytes, process: u32) -> BoxFuture<'static, Result<WorkerPlan>>;
+
+    /// Where plans run.
+    fn threads(&self) -> tokio::runtime::Handle;
 }

@@ -36,6 +36,7 @@ mod outputs;
 mod owners;
 mod pick;
 mod run;
+mod stages;
 #[cfg(test)]
 mod tests;
 mod worker;
@@ -43,7 +44,9 @@ mod worker;
 pub use counts::Figures;
 pub use error::Error;
 pub use in_process::InProcess;
-pub use language::{Incoming, Language, OfParts, Outgoing, Rules, Translation, WorkerPlan};
+pub use language::{
+    Incoming, Language, OfParts, Outgoing, OwnPart, Rules, Translation, WorkerPlan,
+};
 pub use messages::AsTheyAre;
 pub use network::{Answer, Network, NetworkError};
 pub use owners::partitions_for;

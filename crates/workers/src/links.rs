@@ -36,13 +36,13 @@ pub(crate) struct Shape {
 
 /// This process as a worker, without the network.
 pub(crate) trait RowsHere: Send + Sync {
-    /// The rows of a partition of a stage that one reader reads, as they are to be read by it; nothing if several do, who read messages.
+    /// The rows of a partition of a stage, as they are to be read by its reader.
     fn rows_here<'a>(
         &'a self,
         query: &'a str,
         partition: (usize, usize),
         incoming: Box<dyn Incoming>,
-    ) -> BoxFuture<'a, Result<Option<BoxStream<'static, Result<RecordBatch>>>>>;
+    ) -> BoxFuture<'a, Result<BoxStream<'static, Result<RecordBatch>>>>;
 }
 
 /// What exchanges of a query have in common.
@@ -133,9 +133,7 @@ impl Links {
         if is_here && let Some(here) = self.here.upgrade() {
             let place = (source.stage, source.partition);
             let rows = here.rows_here(&self.query, place, self.translation.incoming());
-            if let Some(rows) = rows.await? {
-                return Ok(rows);
-            }
+            return rows.await;
         }
         let request = Request::Read {
             query: self.query.clone(),

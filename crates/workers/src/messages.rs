@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! request   4 bytes: how long the JSON is   JSON (Request)   the description of a plan, where one is opened
-//! rows      'R'  4 bytes: how long the note is   note (Outgoing)   Arrow IPC: the schema before the first batch, then batches
-//! only rows 'N'  8 bytes: how many, where no column has bytes
-//! end       'E'  8 bytes: how many rows there were
+//! rows      Arrow IPC: the schema before the first batch, then batches   note (Outgoing)   4 bytes: how long it is   'R'
+//! only rows 8 bytes: how many, where no column has bytes   'N'
+//! end       8 bytes: how many rows there were   'E'
 //! ```
 //!
-//! An answer of rows that does not end with its end is none: whoever reads it fails.
+//! Rows stand first, so that their columns are aligned as the message is, and need not be copied to be read. An answer of rows that does not end with its end is none: whoever reads it fails.
 
 use std::sync::Arc;
 
@@ -33,6 +33,9 @@ pub(crate) enum Request {
         language: String,
         /// All that work on it; their order counts.
         members: Vec<String>,
+        /// Partitions that each of them runs at once. An older version does not say it, and has another fingerprint.
+        #[serde(default)]
+        streams: usize,
         /// What the stages must look like.
         fingerprint: u64,
     },
@@ -81,6 +84,17 @@ fn prefixed(bytes: &mut Bytes) -> Result<Bytes> {
     Ok(bytes.split_to(end).slice(4..))
 }
 
+/// Takes what stands before its length, at the end.
+fn suffixed(bytes: &mut Bytes) -> Result<Bytes> {
+    let (_, length) = bytes
+        .split_last_chunk::<4>()
+        .ok_or_else(|| damaged(&"it is too short"))?;
+    let (length, end) = (u32::from_le_bytes(*length) as usize, bytes.len() - 4);
+    let start = end.checked_sub(length);
+    let start = start.ok_or_else(|| damaged(&"it is shorter than it says"))?;
+    Ok(bytes.split_off(start).slice(..length))
+}
+
 const ROWS: u8 = b'R';
 /// Arrow's decoder takes a batch for whole when the bytes of its columns have come; where there are none, it waits.
 const ONLY_COUNTED: u8 = b'N';
@@ -91,6 +105,8 @@ pub(crate) struct Sender {
     writer: StreamWriter<Vec<u8>>,
     notes: Box<dyn Outgoing>,
     rows: u64,
+    /// Bytes of the message before.
+    room: usize,
 }
 
 impl Sender {
@@ -99,27 +115,29 @@ impl Sender {
             writer: StreamWriter::try_new(Vec::new(), schema)?,
             notes,
             rows: 0,
+            room: 0,
         })
     }
 
-    /// The message of a batch.
-    pub(crate) fn rows(&mut self, batch: &RecordBatch) -> Result<Bytes> {
+    /// The message of a batch, and the note in it.
+    pub(crate) fn rows(&mut self, batch: &RecordBatch) -> Result<(Bytes, Bytes)> {
         if has_no_bytes(&batch.schema()) {
             let rows = batch.num_rows() as u64;
             self.rows += rows;
-            return Ok(counted(ONLY_COUNTED, rows));
+            return Ok((counted(ONLY_COUNTED, rows), Bytes::new()));
         }
         let note = self.notes.note(batch)?;
         let length = u32::try_from(note.len()).map_err(|error| damaged(&error))?;
+        // The next message is likely to be as long.
+        self.writer.get_mut().reserve(self.room);
         self.writer.write(batch)?;
-        let rows = std::mem::take(self.writer.get_mut());
         self.rows += batch.num_rows() as u64;
-        let mut bytes = BytesMut::with_capacity(5 + note.len() + rows.len());
-        bytes.put_u8(ROWS);
-        bytes.put_u32_le(length);
+        let mut bytes = std::mem::take(self.writer.get_mut());
         bytes.put_slice(&note);
-        bytes.put_slice(&rows);
-        Ok(bytes.freeze())
+        bytes.put_u32_le(length);
+        bytes.put_u8(ROWS);
+        self.room = bytes.len();
+        Ok((bytes.into(), note))
     }
 
     /// The last message.
@@ -131,8 +149,8 @@ impl Sender {
 /// A message of a number.
 fn counted(kind: u8, number: u64) -> Bytes {
     let mut bytes = BytesMut::with_capacity(9);
-    bytes.put_u8(kind);
     bytes.put_u64_le(number);
+    bytes.put_u8(kind);
     bytes.freeze()
 }
 
@@ -168,11 +186,12 @@ impl Receiver {
         if self.has_ended {
             return Err(damaged(&"there is more after the end").into());
         }
-        match message.first() {
-            Some(&ROWS) => {
-                let mut rest = message.split_off(1);
-                let note = prefixed(&mut rest)?;
-                let mut buffer = Buffer::from(rest);
+        let kind = message.last().copied();
+        message.truncate(message.len().saturating_sub(1));
+        match kind {
+            Some(ROWS) => {
+                let note = suffixed(&mut message)?;
+                let mut buffer = Buffer::from(message);
                 let mut batches = Vec::with_capacity(1);
                 while !buffer.is_empty() {
                     if let Some(batch) = self.decoder.decode(&mut buffer)? {
@@ -186,7 +205,7 @@ impl Receiver {
                     .map(|batch| self.notes.batch(batch))
                     .collect()
             }
-            Some(&ONLY_COUNTED) => {
+            Some(ONLY_COUNTED) => {
                 let rows = number(&message).and_then(|rows| usize::try_from(rows).ok());
                 let rows = rows.filter(|_| has_no_bytes(&self.schema));
                 let rows = rows.ok_or_else(|| damaged(&"rows without their columns"))?;
@@ -198,7 +217,7 @@ impl Receiver {
                 let batch = RecordBatch::try_new_with_options(schema, columns, &options)?;
                 Ok(vec![batch])
             }
-            Some(&END) => {
+            Some(END) => {
                 if number(&message) != Some(self.rows) {
                     return Err(damaged(&"rows are missing").into());
                 }
@@ -217,7 +236,7 @@ impl Receiver {
 
 /// The number of a message that is nothing else.
 fn number(message: &Bytes) -> Option<u64> {
-    let number = message.get(1..).and_then(|rest| rest.try_into().ok());
+    let number = message.as_ref().try_into().ok();
     number.map(u64::from_le_bytes)
 }
 
@@ -269,7 +288,7 @@ mod tests {
             RecordBatch::try_new(Arc::clone(&schema), vec![column]).unwrap()
         };
         let mut sender = Sender::new(&schema, Box::new(AsTheyAre)).unwrap();
-        let messages = [0, 10].map(|from| sender.rows(&batch(from)).unwrap());
+        let messages = [0, 10].map(|from| sender.rows(&batch(from)).unwrap().0);
         let end = sender.end();
         let mut receiver = Receiver::new(&schema, Box::new(AsTheyAre));
         for (message, from) in messages.iter().zip([0, 10]) {
@@ -304,7 +323,7 @@ mod tests {
             let mut sender = Sender::new(&schema, Box::new(AsTheyAre)).unwrap();
             let mut receiver = Receiver::new(&schema, Box::new(AsTheyAre));
             let batch = batch.unwrap();
-            let found = receiver.take(sender.rows(&batch).unwrap()).unwrap();
+            let found = receiver.take(sender.rows(&batch).unwrap().0).unwrap();
             assert_eq!(found, [batch]);
             receiver.take(sender.end()).unwrap();
         }
@@ -316,6 +335,7 @@ mod tests {
             query: "a".to_owned(),
             language: "sparql".to_owned(),
             members: vec!["1".to_owned()],
+            streams: 2,
             fingerprint: u64::MAX,
         };
         let bytes = request.to_bytes(b"plan").unwrap();

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
-use futures::{StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
-use crate::error::Error;
+use crate::error::{Error, of_network};
 use crate::language::{Incoming, Translation};
 use crate::messages::Sender;
 use crate::network::NetworkError;
@@ -42,7 +42,14 @@ impl Drop for Running {
     }
 }
 
-/// Messages that several read.
+/// What is made of a batch: the message, and for readers in this process the note and the batch itself. An end, or an error, has no rows.
+#[derive(Clone)]
+struct Made {
+    message: Message,
+    rows: Option<(Bytes, RecordBatch)>,
+}
+
+/// Rows that several read.
 pub(crate) struct Kept {
     messages: Arc<KeptMessages>,
     /// How many there are, and whether that is all.
@@ -52,7 +59,7 @@ pub(crate) struct Kept {
 
 /// As many as there are so far, and what holds their memory.
 struct KeptMessages {
-    all: Mutex<Vec<Message>>,
+    all: Mutex<Vec<Made>>,
     reservation: MemoryReservation,
 }
 
@@ -61,7 +68,7 @@ pub(crate) fn for_one(
     source: Source,
 ) -> BoxStream<'static, std::result::Result<Bytes, NetworkError>> {
     let threads = source.threads.clone();
-    let messages = made(source).map_err(NetworkError::Said);
+    let messages = made(source).map(|made| made.message.map_err(NetworkError::Said));
     ahead_of_reader(&threads, messages.boxed())
 }
 
@@ -115,8 +122,8 @@ impl Kept {
         let task = threads.spawn(async move {
             let mut made = made(source);
             let mut count = 0;
-            while let Some(message) = made.next().await {
-                kept.keep(message);
+            while let Some(made) = made.next().await {
+                kept.keep(made);
                 count += 1;
                 _ = sender.send((count, false));
             }
@@ -133,6 +140,32 @@ impl Kept {
     pub(crate) fn read(
         self: &Arc<Self>,
     ) -> BoxStream<'static, std::result::Result<Bytes, NetworkError>> {
+        let all = self.all();
+        all.map(|made| made.message.map_err(NetworkError::Said))
+            .boxed()
+    }
+
+    /// All rows, from the first on, for a reader in this process.
+    pub(crate) fn read_here(
+        self: &Arc<Self>,
+        here: String,
+        mut incoming: Box<dyn Incoming>,
+    ) -> BoxStream<'static, Result<RecordBatch>> {
+        let rows = self.all().filter_map(move |made| {
+            let batch = match (made.message, made.rows) {
+                (Err(text), _) => Some(Err(of_network(&here, NetworkError::Said(text)))),
+                (Ok(_), None) => None,
+                (Ok(_), Some((note, batch))) => {
+                    let known = incoming.learn(&note);
+                    Some(known.and_then(|()| incoming.batch(batch)))
+                }
+            };
+            std::future::ready(batch)
+        });
+        rows.boxed()
+    }
+
+    fn all(self: &Arc<Self>) -> BoxStream<'static, Made> {
         let state = self.state.clone();
         stream::unfold(
             (Arc::clone(self), state, 0),
@@ -140,17 +173,16 @@ impl Kept {
                 loop {
                     let (count, is_all) = *state.borrow_and_update();
                     if at < count {
-                        let message = kept.messages.all.lock().get(at).cloned()?;
-                        let message = message.map_err(NetworkError::Said);
-                        return Some((message, (kept, state, at + 1)));
+                        let made = kept.messages.all.lock().get(at).cloned()?;
+                        return Some((made, (kept, state, at + 1)));
                     }
                     if is_all {
                         return None;
                     }
                     // The task ended without a word: it was given up.
                     if state.changed().await.is_err() {
-                        let given_up = NetworkError::Said("the query was given up".to_owned());
-                        return Some((Err(given_up), (kept, state, usize::MAX)));
+                        let given_up = failed("the query was given up".to_owned());
+                        return Some((given_up, (kept, state, usize::MAX)));
                     }
                 }
             },
@@ -160,36 +192,52 @@ impl Kept {
 }
 
 impl KeptMessages {
-    /// Keeps a message; an error in its place if there is no room, with which its readers end.
-    fn keep(&self, message: Message) {
-        let bytes = message.as_ref().map_or(0, Bytes::len);
-        let message = match self.reservation.try_grow(bytes) {
-            Ok(()) => message,
-            Err(error) => Err(Error::to_text(&error)),
+    /// Keeps a message and its rows, which are about as large; an error in its place if there is no room, with which its readers end.
+    fn keep(&self, made: Made) {
+        let bytes = made.message.as_ref().map_or(0, Bytes::len);
+        let made = match self.reservation.try_grow(2 * bytes) {
+            Ok(()) => made,
+            Err(error) => failed(Error::to_text(&error)),
         };
-        self.all.lock().push(message);
+        self.all.lock().push(made);
     }
 }
 
-/// The messages of rows: an end, or an error, is the last one.
-fn made(source: Source) -> BoxStream<'static, Message> {
-    let made: Result<Sender> = Sender::new(&source.rows.schema(), source.translation.outgoing());
-    let sender = match made {
+fn failed(text: String) -> Made {
+    Made {
+        message: Err(text),
+        rows: None,
+    }
+}
+
+/// What is made of rows: an end, or an error, is the last one.
+fn made(source: Source) -> BoxStream<'static, Made> {
+    let sender: Result<Sender> = Sender::new(&source.rows.schema(), source.translation.outgoing());
+    let sender = match sender {
         Ok(sender) => sender,
-        Err(error) => return stream::iter([Err(Error::to_text(&error))]).boxed(),
+        Err(error) => return stream::iter([failed(Error::to_text(&error))]).boxed(),
     };
     stream::unfold(Some((source.rows, sender)), |state| async move {
         let (mut rows, mut sender) = state?;
         loop {
-            let message: Result<Bytes, DataFusionError> = match rows.next().await {
-                None => return Some((Ok(sender.end()), None)),
+            let made: Result<Made, DataFusionError> = match rows.next().await {
+                None => {
+                    let end = Made {
+                        message: Ok(sender.end()),
+                        rows: None,
+                    };
+                    return Some((end, None));
+                }
                 Some(Ok(batch)) if batch.num_rows() == 0 => continue,
-                Some(Ok(batch)) => sender.rows(&batch),
+                Some(Ok(batch)) => sender.rows(&batch).map(|(message, note)| Made {
+                    message: Ok(message),
+                    rows: Some((note, batch)),
+                }),
                 Some(Err(error)) => Err(error),
             };
-            return Some(match message {
-                Ok(message) => (Ok(message), Some((rows, sender))),
-                Err(error) => (Err(Error::to_text(&error)), None),
+            return Some(match made {
+                Ok(made) => (made, Some((rows, sender))),
+                Err(error) => (failed(Error::to_text(&error)), None),
             });
         }
     })

@@ -1,7 +1,8 @@
 //! The part of a stage that one worker runs: some of its partitions, as if there were no others.
 //!
 //! Nodes of DataFusion's count the partitions that stand below them (a hash join waits until all of its probe side's have begun). So a worker's plan
-//! has no more partitions than the worker runs: the choice is made at the leaves, and what stands above is made anew over it.
+//! has no more partitions than the worker runs: the choice is made at the leaves, and what stands above is made anew over it. Where it has more of them than threads, some are read
+//! one after another, so that what stands above them is there once for each thread. Leaves give rows that are in order in ascending partitions, as far as they give them in any.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,11 +10,13 @@ use std::sync::Arc;
 use datafusion_common::{Result, internal_datafusion_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr::Partitioning;
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
     ReplaceChildrenOptions,
 };
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use hashbrown::HashMap;
 
 use crate::divided_here::DividedHereExec;
@@ -42,8 +45,11 @@ pub(crate) fn over(plan: &Plan, children: Vec<Plan>) -> Result<Plan> {
     Arc::clone(plan).replace_children(children, options)
 }
 
-/// A plan with some of its partitions alone, in this order. What several nodes read stays one node.
-pub(crate) fn picked(plan: &Plan, picks: &[usize], rules: &Rules) -> Result<Plan> {
+/// Partitions of a plan that are run one after another as one.
+pub(crate) type Picks = Vec<usize>;
+
+/// A plan with some of its partitions alone, in this order; of a plan with a union, one for each. What several nodes read stays one node.
+pub(crate) fn picked(plan: &Plan, picks: &[Picks], rules: &Rules) -> Result<Plan> {
     Picking {
         rules,
         made: HashMap::new(),
@@ -53,11 +59,11 @@ pub(crate) fn picked(plan: &Plan, picks: &[usize], rules: &Rules) -> Result<Plan
 
 struct Picking<'r> {
     rules: &'r Rules,
-    made: HashMap<(*const (), Vec<usize>), Plan>,
+    made: HashMap<(*const (), Vec<Picks>), Plan>,
 }
 
 impl Picking<'_> {
-    fn node(&mut self, plan: &Plan, picks: &[usize]) -> Result<Plan> {
+    fn node(&mut self, plan: &Plan, picks: &[Picks]) -> Result<Plan> {
         let key = (Arc::as_ptr(plan).cast(), picks.to_vec());
         if let Some(made) = self.made.get(&key) {
             return Ok(Arc::clone(made));
@@ -66,13 +72,15 @@ impl Picking<'_> {
         let new = if children.is_empty() || (self.rules.is_leaf)(plan) {
             Arc::new(PickExec::new(Arc::clone(plan), picks.to_vec())) as Plan
         } else if let Some(here) = plan.downcast_ref::<DividedHereExec>() {
-            Arc::new(here.picked(picks))
+            Arc::new(here.picked(&picks.concat()))
         } else if plan.is::<UnionExec>() {
             let (mut parts, mut first) = (Vec::new(), 0);
             for child in children {
                 let end = first + count(child);
-                let own = picks.iter().filter(|pick| (first..end).contains(*pick));
-                let own: Vec<usize> = own.map(|pick| pick - first).collect();
+                let of_child = |picks: &Picks| picks.iter().all(|pick| (first..end).contains(pick));
+                let own = picks.iter().filter(|picks| of_child(picks));
+                let moved = |picks: &Picks| picks.iter().map(|pick| pick - first).collect();
+                let own: Vec<Picks> = own.map(moved).collect();
                 if !own.is_empty() {
                     parts.push(self.node(child, &own)?);
                 }
@@ -95,16 +103,16 @@ impl Picking<'_> {
     }
 }
 
-/// Some partitions of a plan.
+/// Some partitions of a plan, some of them one after another.
 #[derive(Debug)]
 struct PickExec {
     input: Plan,
-    picks: Vec<usize>,
+    picks: Vec<Picks>,
     properties: Arc<PlanProperties>,
 }
 
 impl PickExec {
-    fn new(input: Plan, picks: Vec<usize>) -> Self {
+    fn new(input: Plan, picks: Vec<Picks>) -> Self {
         let given = input.properties().as_ref().clone();
         let partitioning = Partitioning::UnknownPartitioning(picks.len());
         Self {
@@ -137,8 +145,17 @@ impl ExecutionPlan for PickExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let pick = self.picks.get(partition);
-        let pick = pick.ok_or_else(|| internal_datafusion_err!("partition {partition} of none"))?;
-        self.input.execute(*pick, context)
+        let picks = self.picks.get(partition);
+        let picks =
+            picks.ok_or_else(|| internal_datafusion_err!("partition {partition} of none"))?;
+        if let [pick] = picks.as_slice() {
+            return self.input.execute(*pick, context);
+        }
+        let input = Arc::clone(&self.input);
+        let rows = stream::iter(picks.clone())
+            .map(move |pick| input.execute(pick, Arc::clone(&context)))
+            .try_flatten();
+        let schema = self.schema();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 }

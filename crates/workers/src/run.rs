@@ -24,17 +24,19 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::TryStreamExt as _;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::{self, BoxStream, StreamExt as _};
+use parking_lot::Mutex;
 
 use crate::counts::Counts;
-use crate::cut::cut;
+use crate::cut::{Among, cut};
 use crate::error::{Error, of_network};
-use crate::language::{Rules, Translation};
+use crate::language::{OwnPart, Rules, Translation};
 use crate::links::Links;
 use crate::messages::Request;
 use crate::network::{Answer, NetworkError};
 use crate::node::node_methods;
 use crate::pick::count;
-use crate::worker::Workers;
+use crate::stages::Stages;
+use crate::worker::{Opened, Workers};
 
 /// How often a query is begun with workers.
 const ATTEMPTS: usize = 3;
@@ -53,6 +55,10 @@ pub struct Query {
     pub language: &'static str,
     /// Those of them for whom the plan was described.
     pub members: Vec<String>,
+    /// Partitions that each of them runs at once: its threads.
+    pub streams: usize,
+    /// How this process runs its part of the plan that it has; if nothing is said, it makes the plan of the description, as the others do.
+    pub own: Option<OwnPart>,
     /// The description of the plan.
     pub description: Bytes,
     /// What the nodes are.
@@ -74,6 +80,13 @@ impl Query {
         members
     }
 
+    fn among<'m>(&self, members: &'m [String]) -> Among<'m> {
+        Among {
+            members,
+            streams: self.streams,
+        }
+    }
+
     fn name(&self) -> String {
         let now = std::time::SystemTime::now();
         let since = now.duration_since(std::time::UNIX_EPOCH);
@@ -83,11 +96,19 @@ impl Query {
     }
 }
 
+/// The stages of a plan for these members.
+struct Ready {
+    members: Vec<String>,
+    stages: Stages,
+}
+
 /// A plan that workers run together; it gives one partition.
 #[derive(Clone)]
 pub struct WorkersExec {
     plan: Arc<dyn ExecutionPlan>,
     query: Arc<Query>,
+    /// The stages, until it is begun.
+    ready: Arc<Mutex<Option<Ready>>>,
     properties: Arc<PlanProperties>,
 }
 
@@ -95,10 +116,15 @@ impl WorkersExec {
     /// Over the whole plan of a query, if there is somebody to divide it among, and something to divide.
     pub fn over(plan: &Arc<dyn ExecutionPlan>, query: Query) -> Result<Option<Self>> {
         let members = query.members();
-        if members.len() < 2 || cut(plan, &query.rules, &members)?.is_none() {
+        if members.len() < 2 {
             return Ok(None);
         }
-        Ok(Some(Self::new(Arc::clone(plan), Arc::new(query))))
+        let stages = cut(plan, &query.rules, query.among(&members))?;
+        Ok(stages.map(|stages| {
+            let made = Self::new(Arc::clone(plan), Arc::new(query));
+            *made.ready.lock() = Some(Ready { members, stages });
+            made
+        }))
     }
 
     fn new(plan: Arc<dyn ExecutionPlan>, query: Arc<Query>) -> Self {
@@ -108,6 +134,7 @@ impl WorkersExec {
             properties: Arc::new(given.with_partitioning(partitioning)),
             plan,
             query,
+            ready: Arc::default(),
         }
     }
 
@@ -142,7 +169,8 @@ impl ExecutionPlan for WorkersExec {
         assert_eq_or_internal_err!(partition, 0, "partitions of WorkersExec");
         let (plan, query) = (Arc::clone(&self.plan), Arc::clone(&self.query));
         let schema = self.schema();
-        let rows = stream::once(begun(plan, query, context)).try_flatten();
+        let ready = self.ready.lock().take();
+        let rows = stream::once(begun(plan, ready, query, context)).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 }
@@ -152,6 +180,7 @@ type Rows = BoxStream<'static, Result<RecordBatch>>;
 /// Begins with the workers that there are, without those that are lost on the way, in the end here alone. When this returns, the answer is there, or its first rows are.
 async fn begun(
     plan: Arc<dyn ExecutionPlan>,
+    mut ready: Option<Ready>,
     query: Arc<Query>,
     context: Arc<TaskContext>,
 ) -> Result<Rows> {
@@ -160,16 +189,21 @@ async fn begun(
         if members.len() < 2 {
             break;
         }
-        let plan = match attempt {
-            0 => Arc::clone(&plan),
-            _ => reset_plan_states(Arc::clone(&plan))?,
+        // What has run gives its rows no more.
+        let (plan, own) = match attempt {
+            0 => (Arc::clone(&plan), query.own.clone()),
+            _ => (reset_plan_states(Arc::clone(&plan))?, None),
         };
-        match attempted(&plan, &query, members, &context).await {
-            Ok(Some(rows)) => {
+        let stages = match ready.take() {
+            Some(ready) if ready.members == members => Some(ready.stages),
+            _ => cut(&plan, &query.rules, query.among(&members))?,
+        };
+        let Some(stages) = stages else { break };
+        match attempted(stages, &query, members, own, &context).await {
+            Ok(rows) => {
                 Counts::one(&query.workers.counts().divided);
                 return Ok(rows);
             }
-            Ok(None) => break,
             Err(error) => match Error::of(&error) {
                 // The member is well: it may have another version, or the plan says when it was made.
                 Some(Error::OtherPlan { .. }) => {
@@ -207,28 +241,25 @@ struct Open {
     links: Arc<Links>,
     /// While they are held, the workers hold their plans.
     _answers: Vec<Answer>,
+    _own: Option<Opened>,
 }
 
 async fn attempted(
-    plan: &Arc<dyn ExecutionPlan>,
+    stages: Stages,
     query: &Arc<Query>,
     members: Vec<String>,
+    own: Option<OwnPart>,
     context: &Arc<TaskContext>,
-) -> Result<Option<Rows>> {
-    let Some(stages) = cut(plan, &query.rules, &members)? else {
-        return Ok(None);
-    };
+) -> Result<Rows> {
     let name = query.name();
     let request = Request::Open {
         query: name.clone(),
         language: query.language.to_owned(),
         members: members.clone(),
+        streams: query.streams,
         fingerprint: stages.fingerprint(&query.rules),
     };
     let request = request.to_bytes(&query.description)?;
-    let opening = members.iter().map(|member| open(query, member, &request));
-    let answers = join_all(opening).await;
-    let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
     let links = Links::new(
         (query.workers.network(), query.workers.counts()),
         query.workers.rows_here(),
@@ -238,14 +269,24 @@ async fn attempted(
         Arc::clone(&query.translation),
     );
     _ = stages.place.set(Arc::clone(&links));
+    let root = Arc::clone(&stages.root);
+    let own = own.and_then(|own| opened_here(query, (&name, &members), stages, own));
+    let here = query.workers.network().here();
+    let asked = members
+        .iter()
+        .filter(|member| own.is_none() || **member != here);
+    let opening = asked.map(|member| open(query, member, &request));
+    let answers = join_all(opening).await;
+    let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
     let open = Open {
         query: Arc::clone(query),
         name,
         members,
         links,
         _answers: answers,
+        _own: own,
     };
-    let mut rows = whole(stages.root, Arc::clone(context))?;
+    let mut rows = whole(root, Arc::clone(context))?;
     let (mut held, mut bytes) = (Vec::new(), 0);
     let rows = loop {
         match rows.next().await {
@@ -270,7 +311,21 @@ async fn attempted(
         open.close().await;
         None
     });
-    Ok(Some(stream::iter(held).chain(rest).boxed()))
+    Ok(stream::iter(held).chain(rest).boxed())
+}
+
+/// Opens a query here, with the stages that it has.
+fn opened_here(
+    query: &Query,
+    (name, members): (&str, &[String]),
+    stages: Stages,
+    own: OwnPart,
+) -> Option<Opened> {
+    let meaning = (query.rules, Arc::clone(&query.translation));
+    let name = (name, query.language);
+    query
+        .workers
+        .opened_here(name, members.to_vec(), stages, meaning, own)
 }
 
 /// Opens a query at a worker; returns when it has the plan.

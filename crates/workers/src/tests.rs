@@ -253,11 +253,14 @@ impl Language for Made {
                 task: Arc::default(),
                 rules,
                 translation: Arc::new(AsTheyAre),
-                touches: Box::new(|_| 5),
-                threads: tokio::runtime::Handle::current(),
+                touches: Arc::new(|_| 5),
             })
         }
         .boxed()
+    }
+
+    fn threads(&self) -> tokio::runtime::Handle {
+        tokio::runtime::Handle::current()
     }
 }
 
@@ -267,6 +270,8 @@ struct Trial {
     workers: Vec<Arc<Workers>>,
     make: fn() -> Plan,
     rules: Rules,
+    streams: usize,
+    has_own_part: bool,
     touches: Arc<AtomicUsize>,
 }
 
@@ -282,6 +287,8 @@ impl Trial {
             workers,
             make,
             rules,
+            streams: 2,
+            has_own_part: true,
             touches: Arc::default(),
         }
     }
@@ -291,6 +298,11 @@ impl Trial {
         let query = Query {
             workers: Arc::clone(&self.workers[0]),
             members: self.workers[0].members(),
+            streams: self.streams,
+            own: self.has_own_part.then(|| OwnPart {
+                task: Arc::default(),
+                touches: Arc::new(|_| 5),
+            }),
             language: "made",
             description: Bytes::new(),
             rules: self.rules,
@@ -305,6 +317,22 @@ impl Trial {
 
     async fn run(&self) -> Result<Vec<Vec<i64>>> {
         rows_of(self.divided()).await
+    }
+
+    /// The same as by one process, however many threads there are, and whether or not the one that was asked makes its plan twice.
+    async fn checked(make: fn() -> Plan, may_divide_by_hash: bool) -> usize {
+        let mut rows = 0;
+        for streams in [1, 2, 5, 16] {
+            for has_own_part in [true, false] {
+                let trial = Self {
+                    streams,
+                    has_own_part,
+                    ..Self::of(make, may_divide_by_hash)
+                };
+                rows = trial.check().await;
+            }
+        }
+        rows
     }
 
     /// The same as by one process.
@@ -429,8 +457,8 @@ async fn a_small_side_of_a_join_goes_to_each_worker() {
         let large = Arc::new(Numbers::of("b", 90_000, 5_000, PARTITIONS));
         counted_by(join(small, large, JoinType::Inner), "a_k")
     }
-    assert_eq!(Trial::of(make, true).check().await, 300);
-    assert_eq!(Trial::of(make, false).check().await, 300);
+    assert_eq!(Trial::checked(make, true).await, 300);
+    assert_eq!(Trial::checked(make, false).await, 300);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -440,8 +468,8 @@ async fn rows_without_a_match_come_once() {
         let right = Arc::new(Numbers::of("b", 20_000, 1_700, PARTITIONS));
         join(left, right, JoinType::Left)
     }
-    assert!(Trial::of(make, true).check().await > 20_000);
-    assert!(Trial::of(make, false).check().await > 20_000);
+    assert!(Trial::checked(make, true).await > 20_000);
+    assert!(Trial::checked(make, false).await > 20_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -505,6 +533,49 @@ async fn what_partitions_have_apart_stays_apart_where_that_is_relied_on() {
     assert_eq!(trial.check().await, expected);
 }
 
+/// Both sides are divided by hash into as many partitions, whichever of them is with the workers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_join_by_partitions_has_as_many_on_both_sides() {
+    fn by_hash(input: Plan) -> Plan {
+        let schema = input.schema();
+        let key = col(schema.field(0).name(), &schema).unwrap();
+        let division = Partitioning::Hash(vec![key], PARTITIONS);
+        Arc::new(RepartitionExec::try_new(input, division).unwrap())
+    }
+    fn join_of(left: usize, right: usize) -> Plan {
+        let left = by_hash(Arc::new(Numbers::of("a", 20_000, 997, left)));
+        let right = by_hash(Arc::new(Numbers::of("b", 2_000, 997, right)));
+        let on = vec![(
+            col("a_k", &left.schema()).unwrap(),
+            col("b_k", &right.schema()).unwrap(),
+        )];
+        let join = HashJoinExec::try_new(
+            left,
+            right,
+            on,
+            None,
+            &JoinType::Inner,
+            None,
+            PartitionMode::Partitioned,
+            NullEquality::NullEqualsNothing,
+            false,
+        );
+        Arc::new(join.unwrap())
+    }
+    fn both() -> Plan {
+        join_of(PARTITIONS, PARTITIONS)
+    }
+    fn left() -> Plan {
+        join_of(PARTITIONS, 1)
+    }
+    fn right() -> Plan {
+        join_of(1, PARTITIONS)
+    }
+    for make in [both, left, right] {
+        assert!(Trial::checked(make, true).await > 20_000);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_rows_are_chosen_by_each_worker_and_merged() {
     fn make() -> Plan {
@@ -529,25 +600,30 @@ async fn a_node_that_nobody_knows_runs_in_one_place() {
     fn make() -> Plan {
         counted_by(Arc::new(Unknown::over(grouped())), "a_k")
     }
-    assert_eq!(Trial::of(make, true).check().await, 997);
+    assert_eq!(Trial::checked(make, true).await, 997);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn work_is_divided_evenly() {
     let plan = Trial::of(grouped, true);
     let members = plan.workers[0].members();
-    let stages = cut::cut(&grouped(), &plan.rules, &members)
-        .unwrap()
-        .unwrap();
-    for stage in &stages.stages {
-        let mut counts = [0; 3];
-        for owner in &stage.owners {
-            counts[*owner] += 1;
+    for streams in [1, 2, 4] {
+        let among = cut::Among {
+            members: &members,
+            streams,
+        };
+        let stages = cut::cut(&grouped(), &plan.rules, among).unwrap().unwrap();
+        for stage in &stages.stages {
+            let mut counts = [0; 3];
+            for group in &stage.groups {
+                counts[group.owner] += group.partitions.len();
+            }
+            // Shares of a leaf, or what is divided by hash.
+            let is_even = |range: std::ops::RangeInclusive<usize>| {
+                counts.iter().all(|count| range.contains(count))
+            };
+            assert!(is_even(5..=6) || is_even(streams..=streams), "{counts:?}");
         }
-        assert!(
-            counts.iter().all(|count| (5..=6).contains(count)),
-            "{counts:?}"
-        );
     }
 }
 
@@ -648,7 +724,7 @@ async fn a_false_claim_of_a_leaf_gives_wrong_groups() {
     fn claiming() -> Plan {
         make(Claim::ByHash)
     }
-    assert_eq!(Trial::of(honest, true).check().await, 997);
+    assert_eq!(Trial::checked(honest, true).await, 997);
     let wrong = Trial::of(claiming, true).run().await.unwrap();
     assert_ne!(
         wrong.len(),
@@ -657,9 +733,11 @@ async fn a_false_claim_of_a_leaf_gives_wrong_groups() {
     );
     // Nothing of this crate claims anything.
     let members: Vec<String> = (1..4).map(|number| number.to_string()).collect();
-    let stages = cut::cut(&honest(), &rules(true), &members)
-        .unwrap()
-        .unwrap();
+    let among = cut::Among {
+        members: &members,
+        streams: 2,
+    };
+    let stages = cut::cut(&honest(), &rules(true), among).unwrap().unwrap();
     let mut open = vec![stages.root];
     while let Some(plan) = open.pop() {
         if plan.is::<exchange::ExchangeExec>() {
@@ -671,7 +749,7 @@ async fn a_false_claim_of_a_leaf_gives_wrong_groups() {
         }
         open.extend(plan.children().into_iter().cloned());
     }
-    let picked = pick::picked(&claiming(), &[1, 2], &rules(true)).unwrap();
+    let picked = pick::picked(&claiming(), &[vec![1], vec![2, 3]], &rules(true)).unwrap();
     let leaf = picked.children()[0].output_partitioning();
     assert!(
         matches!(leaf, Partitioning::UnknownPartitioning(2)),

@@ -10,22 +10,25 @@ use bytes::Bytes;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::TaskContext;
 use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::display::DisplayableExecutionPlan;
 use datafusion_physical_plan::repartition::RepartitionExec;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 
 use crate::counts::{Counts, Figures};
-use crate::cut::{Stages, cut};
+use crate::cut::{Among, cut};
 use crate::error::Error;
-use crate::language::{Incoming, Language, OfParts, Rules, Translation, WorkerPlan};
+use crate::language::{Incoming, Language, OfParts, OwnPart, Rules, Translation};
 use crate::links::{Links, RowsHere};
 use crate::messages::Request;
 use crate::network::{Network, NetworkError};
 use crate::outputs::{Kept, Source, for_one, for_one_here};
 use crate::owners::partitions_for;
-use crate::pick::picked;
+use crate::pick::{Picks, picked};
+use crate::stages::Stages;
 
 /// For how long a member that was lost is not asked.
 const LOST_FOR: Duration = Duration::from_secs(10);
@@ -36,7 +39,8 @@ pub struct Workers {
     languages: Mutex<HashMap<String, Arc<dyn Language>>>,
     open: Mutex<HashMap<String, Arc<OpenQuery>>>,
     lost: Mutex<HashMap<String, Instant>>,
-    partitions: Mutex<Option<(Instant, usize)>>,
+    /// How many members there were, and when.
+    known: Mutex<Option<(Instant, usize)>>,
     least_rows: f64,
     counts: Arc<Counts>,
 }
@@ -62,7 +66,7 @@ impl Workers {
             languages: Mutex::default(),
             open: Mutex::default(),
             lost: Mutex::default(),
-            partitions: Mutex::default(),
+            known: Mutex::default(),
             counts: Arc::default(),
             least_rows,
         })
@@ -93,21 +97,21 @@ impl Workers {
         members
     }
 
-    /// How many partitions a large plan is made for; less than two if there is nobody to divide it among. As it was within the last second: it is asked for
-    /// each query that is planned.
-    pub fn partitions(&self) -> usize {
-        let mut known = self.partitions.lock();
-        match *known {
-            Some((since, partitions)) if since.elapsed() < KNOWN_FOR => partitions,
+    /// How many partitions a large plan is made for, where each member has so many threads; less than two if there is nobody to divide it among. As many members as there were
+    /// within the last second: it is asked for each query that is planned.
+    pub fn partitions(&self, threads: usize) -> usize {
+        let mut known = self.known.lock();
+        let members = match *known {
+            Some((since, members)) if since.elapsed() < KNOWN_FOR => members,
             _ => {
                 let members = self.members().len();
-                let partitions = match members {
-                    0 | 1 => 1,
-                    _ => partitions_for(members),
-                };
-                *known = Some((Instant::now(), partitions));
-                partitions
+                *known = Some((Instant::now(), members));
+                members
             }
+        };
+        match members {
+            0 | 1 => 1,
+            _ => partitions_for(members, threads),
         }
     }
 
@@ -136,12 +140,14 @@ impl Workers {
                 query,
                 language,
                 members,
+                streams,
                 fingerprint,
             } => {
                 let workers = Arc::clone(self);
                 let opened = async move {
+                    let among = (members, streams);
                     let opened = workers
-                        .opened(&query, &language, members, fingerprint, description)
+                        .opened(&query, &language, among, fingerprint, description)
                         .await;
                     match opened {
                         Ok(open) => {
@@ -166,7 +172,10 @@ impl Workers {
             } => self.read(&query, stage, partition),
             Request::Close { query } => {
                 let closed = self.open.lock().remove(&query);
-                let touches = closed.map_or(0, |query| query.touches());
+                let touches = closed.map_or(0, |query| {
+                    query.trace();
+                    query.touches()
+                });
                 let message = Bytes::copy_from_slice(&touches.to_le_bytes());
                 stream::iter([Ok(message)]).boxed()
             }
@@ -178,7 +187,7 @@ impl Workers {
         self: &Arc<Self>,
         query: &str,
         language: &str,
-        members: Vec<String>,
+        (members, streams): (Vec<String>, usize),
         fingerprint: u64,
         description: Bytes,
     ) -> Result<Opened> {
@@ -192,17 +201,51 @@ impl Workers {
         let process = process.ok_or_else(other_plan)?;
         let language = known.ok_or_else(other_plan)?;
         let made = language.plan(description, process).await?;
-        let stages = cut(&made.plan, &made.rules, &members)?.ok_or_else(other_plan)?;
+        let among = Among {
+            members: &members,
+            streams,
+        };
+        let stages = cut(&made.plan, &made.rules, among)?.ok_or_else(other_plan)?;
         if stages.fingerprint(&made.rules) != fingerprint {
             return Err(other_plan().into());
         }
-        let open = OpenQuery::new(self, query, members, own, stages, made);
+        let part = OwnPart {
+            task: made.task,
+            touches: made.touches,
+        };
+        let meaning = (made.rules, made.translation);
+        let threads = language.threads();
+        Ok(self.open_stages(query, members, stages, meaning, (part, threads)))
+    }
+
+    /// The same of a query of this process, which has its stages already. Nothing if it does not run parts of queries in this language.
+    pub(crate) fn opened_here(
+        self: &Arc<Self>,
+        (query, language): (&str, &str),
+        members: Vec<String>,
+        stages: Stages,
+        meaning: (Rules, Arc<dyn Translation>),
+        part: OwnPart,
+    ) -> Option<Opened> {
+        let threads = self.languages.lock().get(language)?.threads();
+        Some(self.open_stages(query, members, stages, meaning, (part, threads)))
+    }
+
+    fn open_stages(
+        self: &Arc<Self>,
+        query: &str,
+        members: Vec<String>,
+        stages: Stages,
+        meaning: (Rules, Arc<dyn Translation>),
+        part: (OwnPart, Handle),
+    ) -> Opened {
+        let open = OpenQuery::new(self, query, members, stages, meaning, part);
         Counts::one(&self.counts.worked_for);
         self.open.lock().insert(query.to_owned(), Arc::new(open));
-        Ok(Opened {
+        Opened {
             workers: Arc::downgrade(self),
             query: query.to_owned(),
-        })
+        }
     }
 
     fn read(&self, query: &str, stage: usize, partition: usize) -> Messages {
@@ -245,17 +288,19 @@ impl RowsHere for Workers {
         query: &'a str,
         (stage, partition): (usize, usize),
         incoming: Box<dyn Incoming>,
-    ) -> BoxFuture<'a, Result<Option<BoxStream<'static, Result<RecordBatch>>>>> {
+    ) -> BoxFuture<'a, Result<BoxStream<'static, Result<RecordBatch>>>> {
         async move {
             let open = self.open_here(query)?;
-            if open.readers(stage, partition)? > 1 {
-                return Ok(None);
-            }
+            let here = self.network.here();
             let threads = open.threads.clone();
-            let rows = threads
-                .spawn(async move { Ok(for_one_here(open.source(stage, partition)?, incoming)) });
+            let rows = threads.spawn(async move {
+                Ok(match open.readers(stage, partition)? {
+                    0 | 1 => for_one_here(open.source(stage, partition)?, incoming),
+                    _ => open.kept(stage, partition)?.read_here(here, incoming),
+                })
+            });
             match rows.await {
-                Ok(rows) => rows.map(Some),
+                Ok(rows) => rows,
                 Err(error) => Err(DataFusionError::External(Box::new(error))),
             }
         }
@@ -268,7 +313,7 @@ fn failed(error: &DataFusionError) -> Messages {
 }
 
 /// Closes a query when who opened it is gone.
-struct Opened {
+pub(crate) struct Opened {
     workers: Weak<Workers>,
     query: String,
 }
@@ -292,7 +337,7 @@ struct OpenQuery {
     translation: Arc<dyn Translation>,
     task: Arc<TaskContext>,
     touches: OfParts,
-    threads: tokio::runtime::Handle,
+    threads: Handle,
     /// What this process runs of a stage, made when it is first read.
     local: Mutex<HashMap<usize, LocalStage>>,
     kept: Mutex<HashMap<(usize, usize), Arc<Kept>>>,
@@ -303,7 +348,7 @@ struct OpenQuery {
 #[derive(Clone)]
 struct LocalStage {
     plan: Arc<dyn ExecutionPlan>,
-    /// Which of its partitions is which one of the stage, where it has some of them.
+    /// Which partition of the stage each of its own is, where it has some of them.
     picks: Option<Arc<[usize]>>,
 }
 
@@ -312,30 +357,44 @@ impl OpenQuery {
         workers: &Arc<Workers>,
         query: &str,
         members: Vec<String>,
-        own: Option<usize>,
         stages: Stages,
-        made: WorkerPlan,
+        (rules, translation): (Rules, Arc<dyn Translation>),
+        (part, threads): (OwnPart, Handle),
     ) -> Self {
-        let links = Links::new(
-            (&workers.network, &workers.counts),
-            workers.rows_here(),
-            query.to_owned(),
-            members,
-            stages.shapes(),
-            Arc::clone(&made.translation),
-        );
-        _ = stages.place.set(links);
+        let here = workers.network.here();
+        let own = members.iter().position(|member| *member == here);
+        stages.place.get_or_init(|| {
+            Links::new(
+                (&workers.network, &workers.counts),
+                workers.rows_here(),
+                query.to_owned(),
+                members,
+                stages.shapes(),
+                Arc::clone(&translation),
+            )
+        });
         Self {
             stages,
             own,
-            rules: made.rules,
-            translation: made.translation,
-            task: made.task,
-            touches: made.touches,
-            threads: made.threads,
+            rules,
+            translation,
+            task: part.task,
+            touches: part.touches,
+            threads,
             local: Mutex::default(),
             kept: Mutex::default(),
             begun: Mutex::default(),
+        }
+    }
+
+    /// The parts that ran here, each node with what it counted.
+    fn trace(&self) {
+        if !tracing::enabled!(tracing::Level::TRACE) {
+            return;
+        }
+        for (stage, local) in self.local.lock().iter() {
+            let shown = DisplayableExecutionPlan::with_metrics(local.plan.as_ref());
+            tracing::trace!(stage, own = self.own, "ran here:\n{}", shown.indent(false));
         }
     }
 
@@ -363,14 +422,18 @@ impl OpenQuery {
         if self.readers(stage, partition)? < 2 {
             return Ok(for_one(self.source(stage, partition)?));
         }
+        Ok(self.kept(stage, partition)?.read())
+    }
+
+    /// A partition that several read.
+    fn kept(&self, stage: usize, partition: usize) -> Result<Arc<Kept>> {
         let mut kept = self.kept.lock();
         if let Some(kept) = kept.get(&(stage, partition)) {
-            return Ok(kept.read());
+            return Ok(Arc::clone(kept));
         }
         let begun = Arc::new(Kept::begin(self.source(stage, partition)?));
-        let messages = begun.read();
-        kept.insert((stage, partition), begun);
-        Ok(messages)
+        kept.insert((stage, partition), Arc::clone(&begun));
+        Ok(begun)
     }
 
     /// The rows of a partition.
@@ -409,12 +472,12 @@ impl OpenQuery {
             return Ok(local.clone());
         }
         let stage = &self.stages.stages[number];
-        let owners = stage.owners.iter().enumerate();
-        let picks: Vec<usize> = owners
-            .filter(|(_, owner)| Some(**owner) == self.own)
-            .map(|(partition, _)| partition)
-            .collect();
-        if picks.is_empty() {
+        let groups = stage.groups.iter().enumerate();
+        let own = groups.filter(|(_, group)| Some(group.owner) == self.own);
+        let (own, picks): (Vec<usize>, Vec<Picks>) = own
+            .map(|(at, group)| (at, group.partitions.clone()))
+            .unzip();
+        if own.is_empty() {
             return Err(Error::Damaged(format!("stage {number} is elsewhere")).into());
         }
         let plan = match stage.is_divided {
@@ -424,7 +487,7 @@ impl OpenQuery {
         let local = match &stage.division {
             None => LocalStage {
                 plan,
-                picks: stage.is_divided.then(|| picks.into()),
+                picks: stage.is_divided.then(|| own.into()),
             },
             Some(division) => LocalStage {
                 plan: Arc::new(RepartitionExec::try_new(plan, division.clone())?),
