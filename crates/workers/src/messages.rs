@@ -45,6 +45,8 @@ pub(crate) enum Request {
         stage: usize,
         partition: usize,
     },
+    /// Gives the touches of a query so far.
+    Touches { query: String },
     /// Gives the touches of a query, and ends it.
     Close { query: String },
 }

@@ -25,6 +25,7 @@ use futures::TryStreamExt as _;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use parking_lot::Mutex;
+use tokio::task::AbortHandle;
 
 use crate::counts::Counts;
 use crate::cut::{Among, cut};
@@ -44,6 +45,8 @@ const ATTEMPTS: usize = 3;
 const HELD_BYTES_MAX: usize = 4 << 20;
 /// How long a worker may take to make the plan.
 const OPEN_WAIT: Duration = Duration::from_secs(5);
+/// How often workers are asked what a query has cost so far.
+const TOLD_EVERY: Duration = Duration::from_millis(250);
 /// How long a worker is waited for that is to say what it did.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
 
@@ -235,9 +238,8 @@ fn whole(
 
 /// A query that is open at its workers, until this is dropped.
 struct Open {
-    query: Arc<Query>,
-    name: String,
-    members: Vec<String>,
+    told: Arc<Told>,
+    following: AbortHandle,
     links: Arc<Links>,
     /// While they are held, the workers hold their plans.
     _answers: Vec<Answer>,
@@ -278,10 +280,10 @@ async fn attempted(
     let opening = asked.map(|member| open(query, member, &request));
     let answers = join_all(opening).await;
     let answers = answers.into_iter().collect::<Result<Vec<_>>>()?;
+    let told = Told::new(query, &name, &members);
     let open = Open {
-        query: Arc::clone(query),
-        name,
-        members,
+        following: tokio::spawn(Arc::clone(&told).follow()).abort_handle(),
+        told,
         links,
         _answers: answers,
         _own: own,
@@ -357,6 +359,67 @@ async fn open(query: &Query, member: &str, request: &Bytes) -> Result<Answer> {
     })
 }
 
+/// What members have done of a query, as far as they have told.
+struct Told {
+    query: Arc<Query>,
+    name: String,
+    members: Vec<String>,
+    touches: Mutex<Vec<u64>>,
+}
+
+impl Told {
+    fn new(query: &Arc<Query>, name: &str, members: &[String]) -> Arc<Self> {
+        Arc::new(Self {
+            query: Arc::clone(query),
+            name: name.to_owned(),
+            members: members.to_vec(),
+            touches: Mutex::new(vec![0; members.len()]),
+        })
+    }
+
+    /// Asks all of them, and takes what is more than they have told before.
+    async fn ask(&self, request: &Request, wait: Duration) {
+        let Ok(request) = request.to_bytes(&[]) else {
+            return;
+        };
+        let network = self.query.workers.network();
+        let mut asked = Vec::with_capacity(self.members.len());
+        for member in &self.members {
+            let answer = first_message(network.call(member, request.clone()));
+            asked.push(tokio::time::timeout(wait, answer));
+        }
+        let answers = join_all(asked).await;
+        let mut more = 0;
+        for (told, answer) in self.touches.lock().iter_mut().zip(answers) {
+            let message = answer.ok().flatten();
+            let bytes = message.as_ref().and_then(|it| it.get(..8)?.try_into().ok());
+            let touches = bytes.map_or(0, u64::from_le_bytes);
+            more += touches.saturating_sub(*told);
+            *told = touches.max(*told);
+        }
+        (self.query.note_touches)(more);
+    }
+
+    /// Asks again and again, so that a limit of what a query may cost holds while it runs.
+    async fn follow(self: Arc<Self>) {
+        let request = Request::Touches {
+            query: self.name.clone(),
+        };
+        loop {
+            tokio::time::sleep(TOLD_EVERY).await;
+            self.ask(&request, CLOSE_WAIT).await;
+        }
+    }
+
+    /// Ends the query everywhere, and takes what it cost.
+    async fn close(&self) {
+        let request = Request::Close {
+            query: self.name.clone(),
+        };
+        self.ask(&request, CLOSE_WAIT).await;
+    }
+}
+
 async fn first_message(
     answer: BoxFuture<'static, std::result::Result<Answer, NetworkError>>,
 ) -> Option<Bytes> {
@@ -364,31 +427,21 @@ async fn first_message(
 }
 
 impl Open {
-    /// Ends the query everywhere, and takes what it cost.
+    /// Ends the query everywhere.
     async fn close(self) {
-        let request = Request::Close {
-            query: self.name.clone(),
-        };
-        let Ok(request) = request.to_bytes(&[]) else {
-            return;
-        };
-        let network = self.query.workers.network();
-        let mut closing = Vec::with_capacity(self.members.len());
-        for member in &self.members {
-            closing.push(first_message(network.call(member, request.clone())));
-        }
-        let closed = tokio::time::timeout(CLOSE_WAIT, join_all(closing)).await;
-        let mut touches = 0;
-        for message in closed.into_iter().flatten().flatten() {
-            let bytes = message.get(..8).and_then(|bytes| bytes.try_into().ok());
-            touches += bytes.map_or(0, u64::from_le_bytes);
-        }
-        (self.query.note_touches)(touches);
+        self.following.abort();
+        self.told.close().await;
         tracing::debug!(
-            workers = self.members.len(),
+            workers = self.told.members.len(),
             bytes = self.links.bytes(),
-            touches,
+            touches = self.told.touches.lock().iter().sum::<u64>(),
             "a query over workers"
         );
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.following.abort();
     }
 }

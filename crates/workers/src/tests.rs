@@ -695,6 +695,14 @@ async fn a_query_that_is_given_up_is_closed_everywhere() {
     let mut rows = trial.divided().execute(0, Arc::default()).unwrap();
     rows.try_next().await.unwrap().unwrap();
     assert_eq!(trial.workers[1].figures().open, 1);
+    // What it has cost so far is known while it runs.
+    for _ in 0..100 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        if trial.touches.load(Ordering::Relaxed) > 0 {
+            break;
+        }
+    }
+    assert_eq!(trial.touches.load(Ordering::Relaxed), 15);
     drop(rows);
     for _ in 0..100 {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;

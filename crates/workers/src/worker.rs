@@ -170,14 +170,16 @@ impl Workers {
                 stage,
                 partition,
             } => self.read(&query, stage, partition),
+            Request::Touches { query } => {
+                let open = self.open.lock().get(&query).cloned();
+                number(open.map_or(0, |query| query.touches()))
+            }
             Request::Close { query } => {
                 let closed = self.open.lock().remove(&query);
-                let touches = closed.map_or(0, |query| {
+                number(closed.map_or(0, |query| {
                     query.trace();
                     query.touches()
-                });
-                let message = Bytes::copy_from_slice(&touches.to_le_bytes());
-                stream::iter([Ok(message)]).boxed()
+                }))
             }
         }
     }
@@ -306,6 +308,11 @@ impl RowsHere for Workers {
         }
         .boxed()
     }
+}
+
+fn number(number: u64) -> Messages {
+    let message = Bytes::copy_from_slice(&number.to_le_bytes());
+    stream::iter([Ok(message)]).boxed()
 }
 
 fn failed(error: &DataFusionError) -> Messages {
