@@ -57,13 +57,19 @@ fn lines(answer: &Answer) -> Vec<Line> {
     let lines = answer.sorted_lines();
     let lines = lines.iter().map(|line| {
         let mut numbers = Vec::new();
-        let words = line.split_inclusive(['"', '\t', ' ']).filter(|word| {
+        // What they are is behind them: one may be written as an integer is.
+        let words: Vec<&str> = line.split_inclusive(['"', '\t', ' ']).collect();
+        let is_rounded = |at: usize| {
+            let next = words.get(at + 1).copied().unwrap_or_default();
+            next.contains("XMLSchema#float>") || next.contains("XMLSchema#double>")
+        };
+        let words = words.iter().enumerate().filter(|(at, word)| {
             let text = word.trim_end_matches(['"', '\t', ' ']);
-            let number = text.parse::<f64>().ok();
-            let number = number.filter(|_| text.contains(['.', 'E', 'e']));
+            let number = text.parse::<f64>().ok().filter(|_| is_rounded(*at));
             numbers.extend(number);
             number.is_none()
         });
+        let words = words.map(|(_, word)| *word);
         let text = words.collect::<String>();
         (text, numbers)
     });
@@ -72,14 +78,19 @@ fn lines(answer: &Answer) -> Vec<Line> {
     lines
 }
 
-/// Whether two answers are the same but for the last digits of floats and doubles, which depend on the order of additions: those of a float are few.
-fn are_alike(first: &Answer, second: &Answer) -> bool {
+/// The first lines in which two answers differ but for the last digits of floats and doubles, which depend on the order of additions: those of a float are few.
+fn difference(first: &Answer, second: &Answer) -> Option<String> {
     let (first, second) = (lines(first), lines(second));
+    if first.len() != second.len() {
+        return Some(format!("{} and {} rows", first.len(), second.len()));
+    }
     let near = |(a, b): (&f64, &f64)| (a - b).abs() <= a.abs().max(b.abs()) * 1e-3;
-    let alike = |(a, b): (&Line, &Line)| {
+    let alike = |(a, b): &(&Line, &Line)| {
         a.0 == b.0 && a.1.len() == b.1.len() && a.1.iter().zip(&b.1).all(near)
     };
-    first.len() == second.len() && first.iter().zip(&second).all(alike)
+    let mut pairs = first.iter().zip(&second);
+    let other = pairs.find(|pair| !alike(pair))?;
+    Some(format!("{:?} and {:?}", other.0, other.1))
 }
 
 /// Processors' time of this process so far, in milliseconds.
@@ -117,12 +128,9 @@ async fn compare(products: u32, runs: usize) {
             });
             asked.map(|asked| asked.join().unwrap()).into()
         });
-        assert!(
-            are_alike(&first, &second),
-            "{text}: {:?} and {:?}",
-            lines(&first).first(),
-            lines(&second).first()
-        );
+        if let Some(difference) = difference(&first, &second) {
+            panic!("{text}: {difference}");
+        }
         let (before, bytes) = (workers[0].figures().divided, network.bytes());
         let mut times = [0.0; 2];
         for (engine, time) in [&alone, &engines[0]].into_iter().zip(&mut times) {
