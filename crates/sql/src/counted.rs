@@ -111,10 +111,7 @@ impl Touched for RunningPlan {
 
 /// The touches of a plan so far. A walk through it.
 pub(crate) fn touches(plan: &Arc<dyn ExecutionPlan>) -> u64 {
-    let inputs = plan.children().into_iter();
-    inputs.fold(own_touches(plan), |sum, input| {
-        sum.saturating_add(touches(input))
-    })
+    touches_beside(plan, &HashSet::new())
 }
 
 /// The nodes of a plan whose touches are counted with it.
@@ -123,16 +120,15 @@ pub(crate) fn touches_known(plan: &Arc<dyn ExecutionPlan>) -> HashSet<usize> {
     below.chain([place_of(plan)]).collect()
 }
 
-/// The touches of plans without those of nodes that are known.
-pub(crate) fn touches_beside(plans: &[Arc<dyn ExecutionPlan>], known: &HashSet<usize>) -> u64 {
-    plans.iter().fold(0, |sum, plan| {
-        let own = match known.contains(&place_of(plan)) {
-            true => 0,
-            false => own_touches(plan),
-        };
-        let inputs: Vec<_> = plan.children().into_iter().cloned().collect();
-        let below = touches_beside(&inputs, known);
-        sum.saturating_add(own).saturating_add(below)
+/// The same without those of nodes that are known.
+pub(crate) fn touches_beside(plan: &Arc<dyn ExecutionPlan>, known: &HashSet<usize>) -> u64 {
+    let own = match known.contains(&place_of(plan)) {
+        true => 0,
+        false => own_touches(plan),
+    };
+    let inputs = plan.children().into_iter();
+    inputs.fold(own, |sum, input| {
+        sum.saturating_add(touches_beside(input, known))
     })
 }
 

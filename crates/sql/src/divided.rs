@@ -156,36 +156,28 @@ fn gives_other_rows(plan: &LogicalPlan, from: Volatility) -> bool {
 }
 
 impl Session {
-    /// Whether there are processes to divide a query among, and it is one that can be divided.
-    pub(crate) fn may_be_divided(
-        &self,
-        planner: &Planner,
-        logical: &LogicalPlan,
-        text: &str,
-    ) -> Result<bool> {
-        let workers = self.processes.as_ref();
-        Ok(workers.is_some_and(|workers| workers.members().len() > 1)
-            && self.sight.is_none()
-            && !self.block().lock().holds_turn()
-            && !planner.reads_graphs()
-            && !matches!(logical, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
-            && !gives_other_rows(logical, Volatility::Volatile)
-            && parse(text)?.len() == 1)
-    }
-
-    /// The plan of a query over a commit, optimized, divided among processes, if it reads many rows.
+    /// The plan of a query over a commit divided among processes, if there are some, it reads many rows, and it can be divided. Its plans are the logical one, that as the
+    /// optimizer leaves it, and the physical one.
     pub(crate) async fn divided(
         &self,
         planner: &Planner,
-        optimized: &LogicalPlan,
-        physical: &Plan,
+        (logical, optimized, physical): (&LogicalPlan, &LogicalPlan, &Plan),
         (text, commit): (&str, u64),
     ) -> Result<Option<Plan>> {
         let Some(workers) = &self.processes else {
             return Ok(None);
         };
         let members = workers.members();
-        if !read_rows(physical).is_some_and(|rows| rows >= workers.least_rows()) {
+        let is_large = || read_rows(physical).is_some_and(|rows| rows >= workers.least_rows());
+        let may_be_divided = members.len() > 1
+            && is_large()
+            && self.sight.is_none()
+            && !self.block().lock().holds_turn()
+            && !planner.reads_graphs()
+            && !matches!(logical, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
+            && !gives_other_rows(logical, Volatility::Volatile)
+            && parse(text)?.len() == 1;
+        if !may_be_divided {
             return Ok(None);
         }
         let settings = self.settings.lock().all().into_iter();
@@ -211,7 +203,10 @@ impl Session {
             streams: threads,
             own: Some(OwnPart {
                 task: planner.task(),
-                touches: Arc::new(move |parts| touches_beside(parts, &known)),
+                touches: Arc::new(move |parts| {
+                    let parts = parts.iter().map(|part| touches_beside(part, &known));
+                    parts.fold(0, u64::saturating_add)
+                }),
             }),
             language: SQL,
             description: description.into(),
@@ -313,7 +308,7 @@ async fn plan(session: &Session, kept: &KeptPlans, bytes: Bytes) -> EngineResult
         None => {
             let statement = parse_one(text).map_err(of_sql)?;
             let logical = planner.logical(statement, text).await.map_err(of_sql)?;
-            let optimized = planner.numbered_anew().optimized(&logical, text);
+            let optimized = planner.optimized(&logical, text);
             let optimized = optimized.map_err(of_sql)?;
             if !gives_other_rows(&logical, Volatility::Stable) {
                 kept.keep(description.commit, bytes, optimized.clone());

@@ -399,14 +399,8 @@ impl Planner {
         self.with_state(state)
     }
 
-    /// One whose names of what several expressions have in common are numbered from the start, whatever was planned before: as in each process that makes the plan.
-    pub(crate) fn numbered_anew(&self) -> Self {
-        let mut state = self.state.clone();
-        state.mark_start_execution();
-        self.with_state(state)
-    }
-
-    /// The plan of a query as the optimizer leaves it, of which physical plans for different numbers of partitions can be made.
+    /// The plan of a query as the optimizer leaves it, of which physical plans for different numbers of partitions can be made. Names of what several expressions have in common are
+    /// numbered from the start in the first plan that a planner optimizes: two that optimize the same have the same ones.
     pub(crate) fn optimized(&self, plan: &LogicalPlan, text: &str) -> Result<LogicalPlan> {
         let optimized = self.state.optimize(plan);
         optimized.map_err(|error| of_planning(&error, text))

@@ -665,14 +665,10 @@ impl Session {
         (text, commit): (&str, u64),
     ) -> Result<SendableRecordBatchStream> {
         let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
-        if !self.may_be_divided(planner, plan, text)? {
-            return planner.started(planner.physical(plan, text).await?, is_analyzed);
-        }
-        let optimized = planner.numbered_anew().optimized(plan, text)?;
+        let optimized = planner.optimized(plan, text)?;
         let physical = planner.physical_of(&optimized, text).await?;
-        let divided = self
-            .divided(planner, &optimized, &physical, (text, commit))
-            .await?;
+        let plans = (plan, &optimized, &physical);
+        let divided = self.divided(planner, plans, (text, commit)).await?;
         planner.started(divided.unwrap_or(physical), is_analyzed)
     }
 

@@ -57,6 +57,8 @@ type Plan = Arc<dyn ExecutionPlan>;
 const REPEATED_ROWS_MAX: f64 = 100_000.0;
 /// A build side with fewer rows goes to each worker, whatever the probe side has.
 const BROADCAST_ROWS_MIN: f64 = 100_000.0;
+/// Partitions that a worker runs at once, at most, whatever it is told.
+const STREAMS_MAX: usize = 1_024;
 
 /// Who works on a query.
 #[derive(Clone, Copy, Debug)]
@@ -68,9 +70,13 @@ pub(crate) struct Among<'m> {
 }
 
 impl Among<'_> {
+    fn streams(&self) -> usize {
+        self.streams.clamp(1, STREAMS_MAX)
+    }
+
     /// Partitions into which rows are divided by hash: one for each that runs at once.
     fn hashed(&self) -> usize {
-        self.members.len() * self.streams.max(1)
+        self.members.len() * self.streams()
     }
 }
 
@@ -410,7 +416,7 @@ impl Cutting<'_> {
                 // Partitions of a union are those of its branches, which are run each by itself.
                 let streams = match has_branches(&piece.plan) {
                     true => partitions,
-                    false => self.among.streams.max(1),
+                    false => self.among.streams(),
                 };
                 grouped(&owners, streams)
             }
@@ -489,28 +495,32 @@ impl Cutting<'_> {
         let may_hash = self.may_divide_joins
             && !join.null_aware
             && join.null_equality() == NullEquality::NullEqualsNothing;
-        let rows = |side: &Plan| self.rows(side);
-        let workers = self.among.members.len() as f64;
-        let (build, probe) = (rows(join.left()), rows(join.right()));
+        let others = self.among.members.len().saturating_sub(1) as f64;
+        let (build, probe) = (self.rows(join.left()), self.rows(join.right()));
         let first = pieces.first();
         let is_whole = first.is_some_and(|piece| self.is_read_whole(join, &piece.plan));
-        // Built by each worker: `build * (workers - 1)` more rows in tables. Both divided: of each all but the own part goes elsewhere; where scans are told the keys, of the probe side what has a match.
+        // Built by each worker: `build * others` more rows in tables. Both divided: of each all but the own part goes elsewhere; where scans are told the keys, of the probe side what has a match.
         let moved = match is_whole {
-            true => probe.min(rows(plan)),
+            true => probe.min(self.rows(plan)),
             false => probe,
         };
-        let is_less = build > BROADCAST_ROWS_MIN && build * (workers - 1.0) > moved;
+        let is_less = build > BROADCAST_ROWS_MIN && build * others > moved;
         let pays = may_hash && is_less && first.is_some_and(|build| build.reads_stages);
         match (needs_all, may_hash) {
             (true, false) => self.all_in_one_place(plan, pieces),
-            (true, true) => self.by_keys(join, pieces),
-            (false, _) if pays => self.by_keys(join, pieces),
+            (true, true) => self.by_keys(join, pieces, is_whole),
+            (false, _) if pays => self.by_keys(join, pieces, is_whole),
             (false, _) => self.divided(plan, pieces),
         }
     }
 
-    /// A hash join both sides of which are divided by the hash of their keys.
-    fn by_keys(&mut self, join: &HashJoinExec, pieces: Vec<Piece>) -> Result<Piece> {
+    /// A hash join both sides of which are divided by the hash of their keys; of the build side, which is whole with each worker before, if that is to be.
+    fn by_keys(
+        &mut self,
+        join: &HashJoinExec,
+        pieces: Vec<Piece>,
+        is_whole: bool,
+    ) -> Result<Piece> {
         let [build, probe]: [Piece; 2] = match pieces.try_into() {
             Ok(both) => both,
             Err(_) => return datafusion_common::internal_err!("a join of two sides"),
@@ -518,7 +528,7 @@ impl Cutting<'_> {
         let partitions = self.among.hashed();
         let (left_keys, right_keys): (Vec<_>, Vec<_>) = join.on().iter().cloned().unzip();
         let division = Partitioning::Hash(left_keys, partitions);
-        let left = match self.is_read_whole(join, &build.plan) {
+        let left = match is_whole {
             true => self.divided_here(build, division)?,
             false => {
                 // The rows of the build side before they came together, if they did. The stage that was made for that has no readers then.

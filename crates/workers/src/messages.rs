@@ -300,6 +300,14 @@ mod tests {
             };
             assert_eq!(one.column(0).as_primitive::<Int64Type>().value(0), from);
         }
+        for cut in 0..messages[0].len() {
+            let mut receiver = Receiver::new(&schema, Box::new(AsTheyAre));
+            let found = receiver.take(messages[0].slice(..cut));
+            assert!(
+                found.is_err() || receiver.take(end.clone()).is_err(),
+                "{cut} bytes"
+            );
+        }
         assert!(!receiver.has_ended());
         receiver.take(end.clone()).unwrap();
         assert!(receiver.has_ended());
