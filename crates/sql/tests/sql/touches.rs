@@ -1,12 +1,8 @@
 //! The cost of a statement: the same however often it is asked, on however many threads, whatever is in memory by then.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot ask has failed.
-
-mod common;
-
 use std::sync::Arc;
 
-use common::House;
+use crate::common::House;
 use orrery_runtime::{Runtime, RuntimeOptions, Spending, Touched};
 use orrery_sql::{Session, SessionOptions};
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use orrery_sql::{Error, Session};
 
-use super::common::House;
 use super::{scope, scoped};
+use crate::common::House;
 
 const SEEDS: u64 = 12;
 const STATEMENTS: usize = 40;

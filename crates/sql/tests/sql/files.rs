@@ -1,14 +1,10 @@
 //! Files as tables: what they are read as, and what is told of those that are broken.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
-
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use common::House;
+use crate::common::House;
 use orrery_sql::{FileAccess, Session, SessionOptions};
 
 struct Files {

@@ -10,15 +10,11 @@
 //! Values are written as PostgreSQL writes them, NULL as NULL, a text without characters as (empty). A name of a connection is a session: `connection two`.
 //! Each file has a database of its own. `UPDATE_STATEMENTS=1` writes what is answered into the files.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
-
 use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use common::{Answer, House};
+use crate::common::{Answer, House};
 use datafusion::arrow::datatypes::DataType;
 use orrery_sql::{Session, Tag, ValueTexts};
 use sqllogictest::{

@@ -1,13 +1,9 @@
 //! Transactions of several sessions, and of a database that is closed in the middle of one.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
-
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::House;
+use crate::common::House;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use futures::TryStreamExt;
 use orrery_sql::{

@@ -1,10 +1,6 @@
 //! Aggregation in tables with a place for each group, and keys of joins that scans are told: the same answers as without.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot ask has failed.
-
-mod common;
-
-use common::House;
+use crate::common::House;
 use datafusion::physical_plan::displayable;
 use orrery_sql::Session;
 

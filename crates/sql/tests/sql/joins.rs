@@ -1,10 +1,6 @@
 //! Joins: in which order, over tables that are divided by their keys, and that answers are the same for all of it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot ask has failed.
-
-mod common;
-
-use common::House;
+use crate::common::House;
 use datafusion::physical_plan::displayable;
 use orrery_sql::Session;
 

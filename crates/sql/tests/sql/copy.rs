@@ -1,14 +1,10 @@
 //! `COPY`, from and to clients and files: what comes in, what goes out, and what is told of what is wrong.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::common::House;
 use bytes::Bytes;
-use common::House;
 use orrery_sql::{CopyIn, Error, FileAccess, Outcome, Session, SessionOptions, TransactionStatus};
 
 fn begin(house: &House, session: &Session, text: &str) -> Result<CopyIn, Error> {

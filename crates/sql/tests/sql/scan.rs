@@ -1,7 +1,5 @@
 //! Stored tables through DataFusion: the same answers as from the same rows in memory, whatever is filtered, joined and cut off; and that little is read.
 
-#![allow(clippy::unwrap_used)] // A test that cannot ask has failed.
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,10 +1,6 @@
 //! Statements with parameters.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
-
-use common::House;
+use crate::common::House;
 use futures::TryStreamExt;
 use orrery_sql::{DataType, Kept, Outcome, Prepared, ScalarValue, Session};
 

@@ -1,9 +1,5 @@
 //! SQL for who may read and change some tables only.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-#[path = "../common/mod.rs"]
-mod common;
 mod oracle;
 mod statements;
 
@@ -28,7 +24,7 @@ fn names(list: &[&str]) -> TableNames {
 }
 
 /// Who may change something may read it.
-fn scope(reads: &[&str], writes: &[&str]) -> Arc<SqlScope> {
+pub(crate) fn scope(reads: &[&str], writes: &[&str]) -> Arc<SqlScope> {
     let reads: Vec<&str> = reads.iter().chain(writes).copied().collect();
     Arc::new(SqlScope {
         reads: Some(names(&reads)),

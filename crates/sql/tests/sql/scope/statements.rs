@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use orrery_sql::Session;
 
-use super::common::House;
 use super::{scope, scoped};
+use crate::common::House;
 
 const TABLES: &str = "
     create table seen (a int primary key, b int);

@@ -1,10 +1,6 @@
 //! Texts through a session: answers, and what bad ones get.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
-
-use common::House;
+use crate::common::House;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use futures::TryStreamExt;

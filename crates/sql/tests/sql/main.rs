@@ -1,0 +1,16 @@
+//! Sessions and their statements over databases of their own. One program: each would take as long to link as all of them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot ask has failed.
+
+mod common;
+mod copy;
+mod dense;
+mod files;
+mod joins;
+mod prepared;
+mod scan;
+mod scope;
+mod session;
+mod statements;
+mod touches;
+mod transactions;
