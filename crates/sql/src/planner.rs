@@ -23,6 +23,7 @@ use datafusion::execution::{
 use datafusion::logical_expr::{LogicalPlan, TableType};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner as _};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast;
@@ -42,6 +43,7 @@ use crate::graph::{
     ClassFunction, ClassesFunction, PropertiesFunction, QUADS, SeenGraphs, SparqlFunction,
     TextSearchFunction, declare_columns, quads,
 };
+use crate::join_order::ordered;
 use crate::lookup::shown;
 use crate::mapped::is_mapped;
 use crate::names::{CATALOG, SCHEMA, WORK_SCHEMA};
@@ -399,11 +401,12 @@ impl Planner {
         self.with_state(state)
     }
 
-    /// The plan of a query as the optimizer leaves it, of which physical plans for different numbers of partitions can be made. Names of what several expressions have in common are
-    /// numbered from the start in the first plan that a planner optimizes: two that optimize the same have the same ones.
+    /// The plan of a query as the optimizer leaves it, with its joins in order, of which physical plans for different numbers of partitions can be made. Names of what several expressions have
+    /// in common are numbered from the start in the first plan that a planner optimizes: two that optimize the same have the same ones.
     pub(crate) fn optimized(&self, plan: &LogicalPlan, text: &str) -> Result<LogicalPlan> {
         let optimized = self.state.optimize(plan);
-        optimized.map_err(|error| of_planning(&error, text))
+        let ordered = optimized.and_then(|plan| ordered(plan, &self.state));
+        ordered.map_err(|error| of_planning(&error, text))
     }
 
     /// The physical plan of a query.
@@ -415,13 +418,13 @@ impl Planner {
         self.physical_of(&self.optimized(plan, text)?, text).await
     }
 
-    /// The physical plan of a query that is optimized.
+    /// The physical plan of a query that is optimized, or of a subquery in it.
     pub(crate) async fn physical_of(
         &self,
         optimized: &LogicalPlan,
         text: &str,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let planner = self.state.query_planner();
+        let planner = DefaultPhysicalPlanner::default();
         let physical = planner.create_physical_plan(optimized, &self.state).await;
         physical.map_err(|error| of_planning(&error, text))
     }

@@ -173,6 +173,11 @@ impl Prepared {
         with_types(plan, &self.told, &self.statement.text)
     }
 
+    /// Types of its parameters that were told.
+    pub(crate) fn told_types(&self) -> &[Option<DataType>] {
+        &self.told
+    }
+
     /// The plan over these tables, if that is kept.
     pub(crate) fn plan_over(&self, tables: &Arc<Tables>) -> Option<LogicalPlan> {
         let kept = self.kept.lock();
@@ -274,7 +279,11 @@ impl Kept {
 }
 
 /// A plan whose parameters have these types, as far as they are told.
-fn with_types(plan: LogicalPlan, told: &[Option<DataType>], text: &str) -> Result<LogicalPlan> {
+pub(crate) fn with_types(
+    plan: LogicalPlan,
+    told: &[Option<DataType>],
+    text: &str,
+) -> Result<LogicalPlan> {
     if told.iter().all(Option::is_none) {
         return Ok(plan);
     }

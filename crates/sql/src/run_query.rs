@@ -12,6 +12,7 @@ use datafusion::common::ScalarValue;
 
 use crate::column_names::shown_rows;
 use crate::counted::counted_stream;
+use crate::divided::Asked;
 use crate::outcome::Outcome;
 use crate::prepared::{Prepared, Readiness};
 use crate::ready::{ReadyQuery, task_without_functions};
@@ -56,17 +57,15 @@ impl Session {
                 return self.run_ready(&ready, &values, text).await;
             }
         }
-        let has_values = !values.is_empty();
         let plan = plan
-            .with_param_values(values)
+            .with_param_values(values.clone())
             .map_err(|error| Error::of_engine(&error, text))?;
-        let stream = match has_values {
-            false => {
-                let text = (&**text, snapshot.commit());
-                self.started(&planner, &plan, text).await?
-            }
-            true => planner.stream(&plan, text).await?,
+        let asked = Asked {
+            values: &values,
+            told: prepared.told_types(),
+            ..Asked::new(text, snapshot.commit())
         };
+        let stream = self.started(&planner, &plan, asked).await?;
         Ok(Outcome::Query(self.answer(stream)))
     }
 

@@ -30,6 +30,7 @@ use crate::answer_max::BoundedAnswer;
 use crate::column_names::{shown_columns, shown_rows};
 use crate::committing::Committing;
 use crate::counted::{CountedAnswer, counted_stream, touches_of};
+use crate::divided::Asked;
 use crate::engine_state::engine_state;
 use crate::facts::SessionFacts;
 use crate::files::FileAccess;
@@ -652,23 +653,23 @@ impl Session {
         let planner = self.planner(&snapshot);
         let plan = planner.logical(statement, text).await?;
         refuse_changes(&plan)?;
-        let text = (text, snapshot.commit());
-        let stream = self.started(&planner, &plan, text).await?;
+        let asked = Asked::new(text, snapshot.commit());
+        let stream = self.started(&planner, &plan, asked).await?;
         Ok(Outcome::Query(self.answer(stream)))
     }
 
-    /// Begins to run a query over a commit whose text has no parameters, divided among processes if that pays.
+    /// Begins to run a query, divided among processes if that pays.
     pub(crate) async fn started(
         &self,
         planner: &Planner,
         plan: &LogicalPlan,
-        (text, commit): (&str, u64),
+        asked: Asked<'_>,
     ) -> Result<SendableRecordBatchStream> {
         let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
-        let optimized = planner.optimized(plan, text)?;
-        let physical = planner.physical_of(&optimized, text).await?;
+        let optimized = planner.optimized(plan, asked.text)?;
+        let physical = planner.physical_of(&optimized, asked.text).await?;
         let plans = (plan, &optimized, &physical);
-        let divided = self.divided(planner, plans, (text, commit)).await?;
+        let divided = self.divided(planner, plans, asked).await?;
         planner.started(divided.unwrap_or(physical), is_analyzed)
     }
 

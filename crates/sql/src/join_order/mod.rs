@@ -58,7 +58,8 @@ impl QueryPlanner for OrderedJoins {
     }
 }
 
-fn ordered(plan: LogicalPlan, state: &dyn Session) -> Result<LogicalPlan> {
+/// An optimized plan with its joins in order.
+pub(crate) fn ordered(plan: LogicalPlan, state: &dyn Session) -> Result<LogicalPlan> {
     let done = differing::with_ends(plan, state)?;
     let done = done.transform_data(|plan| reordered(plan, state))?;
     if !done.transformed {

@@ -5,6 +5,7 @@
 mod common;
 mod copy;
 mod dense;
+mod divided;
 mod files;
 mod joins;
 mod prepared;
