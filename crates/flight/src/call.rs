@@ -86,10 +86,11 @@ impl Call {
         match &self.by {
             By::Anybody => sessions.another(),
             By::Caller(caller, admitted) => {
-                let mut session = match caller.name() {
+                let session = match caller.name() {
                     "" => sessions.another(),
                     name => sessions.another_of(name, format!("flight {name}")),
                 };
+                let mut session = session.with_caller(Some(Arc::clone(caller)));
                 session.set_scope(admitted.scope.clone());
                 session.set_ruled(admitted.ruled.clone());
                 session

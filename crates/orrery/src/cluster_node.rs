@@ -187,6 +187,7 @@ fn name_of(work: Work) -> &'static str {
     match work {
         Work::Queries => "work",
         Work::Loads => "load",
+        Work::Statements => "statements",
     }
 }
 
@@ -264,6 +265,10 @@ impl Cluster for Nodes {
 
     fn leads(&self) -> bool {
         self.0.leads()
+    }
+
+    fn leader(&self) -> Option<String> {
+        self.0.leader().map(|node| node.to_string())
     }
 
     fn current(&self) -> BoxFuture<'_, Result<(), String>> {

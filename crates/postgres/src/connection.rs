@@ -66,7 +66,8 @@ impl Connection {
         )
         .with_writer_of(context.writer.clone())
         .with_mappings(Arc::clone(&context.mappings))
-        .with_graphs(Arc::clone(&context.graphs));
+        .with_graphs(Arc::clone(&context.graphs))
+        .with_caller(client.caller.clone());
         if let Err(refusal) = settle(&session, &greeting, &user) {
             refusal.write(&mut wire.output);
             close(wire).await;

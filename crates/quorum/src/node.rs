@@ -218,8 +218,14 @@ impl Node {
 
     /// Whether this node leads, as far as it knows.
     pub fn leads(&self) -> bool {
-        let core = &self.running.core;
-        core.raft.metrics().borrow().current_leader == Some(core.id)
+        self.leader() == Some(self.id())
+    }
+
+    /// The node that leads, as far as this one knows. Nobody is asked.
+    pub fn leader(&self) -> Option<u64> {
+        let metrics = self.running.core.raft.metrics();
+        let leader = metrics.borrow().current_leader;
+        leader
     }
 
     /// Returns once this node has all that was acknowledged before the call, entries and files, so that it counts for a majority as the others do. Asks the

@@ -24,6 +24,7 @@ use orrery_sparql::WriteScope;
 use orrery_sql::{RuledScope, SqlScope};
 use orrery_storage::{Asker, Database, GraphNames, ReadScope, Snapshot};
 use orrery_tls::PeerNames;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use crate::errors::ServerError;
@@ -66,7 +67,7 @@ struct KeptCatalog {
 }
 
 /// A user, or nobody known, and the groups that only a token says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Who {
     pub(crate) user: Option<UserId>,
     groups: BTreeSet<GroupId>,

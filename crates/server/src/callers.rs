@@ -20,6 +20,7 @@ use orrery_sql::{
     ScramKeys, Spending, Users,
 };
 use ring::hmac;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::audit;
@@ -67,8 +68,15 @@ struct PortCaller {
     came: Came,
 }
 
+/// What nodes tell each other of a client: who it is, and by what it came in.
+#[derive(Debug, Serialize, Deserialize)]
+struct Passport {
+    who: Who,
+    came: Came,
+}
+
 /// By what it came in, which has to be there as long as it is.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 enum Came {
     Nothing,
     /// A password of which this is kept.
@@ -139,6 +147,20 @@ impl Users for PortUsers {
             let known = known.map_err(|error| self.0.denied(error, client))?;
             Ok(Arc::new(known) as Arc<dyn Caller>)
         })
+    }
+
+    fn of_passport(&self, passport: &str, client: IpAddr) -> Result<Arc<dyn Caller>, Denied> {
+        let port = &self.0;
+        let known = || {
+            let passport: Passport = serde_json::from_str(passport).map_err(|error| {
+                ServerError::unknown_asker(format!("another node does not say who asks: {error}"))
+            })?;
+            let catalog = port.authentication.catalog()?;
+            Ok(port.let_in(&catalog, passport.who, passport.came, client))
+        };
+        let known = known().map_err(|error| port.denied(error, client))?;
+        known.require()?;
+        Ok(Arc::new(known))
     }
 }
 
@@ -357,6 +379,15 @@ impl Caller for PortCaller {
                 Err(Denied::Gone)
             }
         }
+    }
+
+    fn passport(&self) -> String {
+        let passport = Passport {
+            who: self.who.clone(),
+            came: self.came.clone(),
+        };
+        // Texts and numbers alone; what is none is nobody there.
+        serde_json::to_string(&passport).unwrap_or_default()
     }
 
     fn token(&self) -> Option<String> {

@@ -58,6 +58,7 @@ mod output;
 mod parameters;
 mod paths;
 mod port_statements;
+mod port_writer;
 mod postgres;
 mod prefixes;
 mod protocol;

@@ -15,6 +15,8 @@ pub enum Work {
     Queries,
     /// Shares of loads (`orrery_loader`).
     Loads,
+    /// Statements that change something (`orrery_sql`).
+    Statements,
 }
 
 /// Answers what another node asks: messages, of which an error is the last one. It may not block.
@@ -24,6 +26,9 @@ pub type Answers = Arc<dyn Fn(Bytes) -> BoxStream<'static, Result<Bytes, String>
 pub trait Cluster: Debug + Send + Sync {
     /// Whether this node leads the others. Who leads writes the database.
     fn leads(&self) -> bool;
+
+    /// The node that leads, by its name among [`Network::members`], as far as this one knows.
+    fn leader(&self) -> Option<String>;
 
     /// How this node reaches the others for work that is divided.
     fn network(&self, work: Work) -> Arc<dyn Network>;

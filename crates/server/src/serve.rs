@@ -13,6 +13,7 @@ use crate::connections::{AddressRule, OpenConnections};
 use crate::documents::Documents;
 use crate::first_user;
 use crate::flight::Flight;
+use crate::hosting::guests;
 use crate::metrics::{Listens, Metrics};
 use crate::oidc::{OidcError, OidcProvider};
 use crate::options::{ClientTimes, ServerOptions, compaction_within};
@@ -39,7 +40,7 @@ use orrery_flight::FlightOptions;
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
 use orrery_postgres::{Listener, PostgresOptions};
 use orrery_sparql::{Engine, EngineOptions};
-use orrery_sql::Connections;
+use orrery_sql::{Connections, Guests};
 use orrery_storage::{ByteCount, Database, Writer, reason};
 use orrery_tls::Tls;
 use std::io;
@@ -160,6 +161,8 @@ pub struct Server {
     postgres: Option<Postgres>,
     /// None where clients of Arrow Flight SQL are not served.
     flight: Option<Flight>,
+    /// Clients of the other nodes who change something here; none where there are no other nodes.
+    guests: Option<Arc<Guests>>,
     /// Tells the router that the grace period is over.
     over: watch::Sender<bool>,
     /// Whether it asks who asks.
@@ -300,6 +303,10 @@ impl Server {
             admin.map(|(listener, address)| (listener, admin::routes(Arc::clone(&state), address)));
         let flight = flight.map(|listener| Flight::new(listener, Arc::clone(&state)));
         let postgres = postgres.map(|listener| Postgres::new(listener, Arc::clone(&state)));
+        let guests = match &state.options.cluster {
+            Some(cluster) => Some(guests(cluster.as_ref(), &state).map_err(io::Error::other)?),
+            None => None,
+        };
         if let Some(stand_by) = stand_by {
             tokio::spawn(stand_by.run(Arc::downgrade(&state)));
         }
@@ -323,6 +330,7 @@ impl Server {
             admin,
             postgres,
             flight,
+            guests,
             over,
             has_users,
             warming,
@@ -438,6 +446,9 @@ impl Server {
             if !ended_within(LAST_WORD_MAX, &mut connections).await {
                 connections.shutdown().await;
             }
+        }
+        if let Some(guests) = self.guests {
+            guests.stop();
         }
         for (clients, served) in [("PostgreSQL", postgres), ("Flight SQL", flight)] {
             if let Some(served) = served

@@ -28,8 +28,8 @@ use crate::{Error, Result, SqlState};
 
 impl Session {
     /// Does such a statement; `None` for any other.
-    pub(crate) async fn own(&self, statement: &Parsed, text: &str) -> Result<Option<Outcome>> {
-        let sql = match statement {
+    pub(crate) async fn own(&self, whole: &Statement) -> Result<Option<Outcome>> {
+        let sql = match &whole.parsed {
             Parsed::Statement(sql) => sql,
             Parsed::Reset(ResetStatement::Variable(name)) => {
                 self.noted()?;
@@ -90,8 +90,11 @@ impl Session {
                     .iter()
                     .map(|it| crate::types::column_type(it).map(|it| Some(it.arrow())));
                 let told: Vec<_> = told.collect::<Result<_>>()?;
-                let parsed = Parsed::Statement(statement.clone());
-                let prepared = self.prepare_parsed(parsed, text, &told).await?;
+                let statement = Statement {
+                    parsed: Parsed::Statement(statement.clone()),
+                    ..whole.clone()
+                };
+                let prepared = self.prepare_statement(statement, &told).await?;
                 let kept = Kept {
                     prepared: Some(Arc::new(prepared)),
                     types: None,

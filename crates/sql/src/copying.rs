@@ -161,14 +161,14 @@ impl Session {
 }
 
 /// A `COPY` that has not come to its end: if it does not, its block has failed.
-struct Unfinished {
+pub(crate) struct Unfinished {
     block: Arc<Mutex<Block>>,
     number: Option<BlockNumber>,
     is_done: bool,
 }
 
 impl Unfinished {
-    fn new(block: &Arc<Mutex<Block>>) -> Self {
+    pub(crate) fn new(block: &Arc<Mutex<Block>>) -> Self {
         Self {
             block: Arc::clone(block),
             number: block.lock().number(),
@@ -176,7 +176,7 @@ impl Unfinished {
         }
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         self.is_done = true;
     }
 }

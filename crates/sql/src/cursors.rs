@@ -21,7 +21,9 @@ use crate::{Error, Result, SqlState};
 impl Session {
     /// The columns of a cursor's rows, if there is one of that name.
     pub fn cursor_columns(&self, name: &str) -> Option<SchemaRef> {
-        self.block.lock().cursor(name).map(Cursor::columns)
+        let block = self.block.lock();
+        let here = block.cursor(name).map(Cursor::columns);
+        here.or_else(|| block.remote_cursor(name))
     }
 
     /// Runs a statement about a cursor.

@@ -28,7 +28,6 @@ use datafusion::common::{DataFusionError, ScalarValue, exec_datafusion_err};
 use datafusion::logical_expr::{LogicalPlan, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast;
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, try_join_all};
 use orrery_workers::{AsTheyAre, OwnPart, Query, Workers, WorkersExec, partitions_for};
@@ -38,7 +37,7 @@ use self::rules::{RULES, gives_other_rows, is_large, is_large_itself};
 use crate::counted::{counted_stream, touches_beside, touches_known};
 use crate::planner::Planner;
 use crate::session::Session;
-use crate::statement::parse;
+use crate::statement::{parse, prepared_in};
 use crate::{Error, Result};
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -75,13 +74,7 @@ fn only_query(text: &str) -> Result<Option<Parsed>> {
     let (Some(only), true) = (statements.pop_front(), statements.is_empty()) else {
         return Ok(None);
     };
-    Ok(Some(match only {
-        Parsed::Statement(parsed) => Parsed::Statement(match *parsed {
-            ast::Statement::Prepare { statement, .. } => statement,
-            other => Box::new(other),
-        }),
-        other => other,
-    }))
+    Ok(Some(prepared_in(only)))
 }
 
 impl Session {

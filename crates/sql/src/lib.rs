@@ -47,6 +47,7 @@ mod facts;
 mod files;
 mod floats;
 mod foreign;
+mod forward;
 mod graph;
 mod host;
 mod identifiers;
@@ -95,6 +96,7 @@ mod unknown_in;
 mod users;
 mod using;
 mod value_bytes;
+mod value_row;
 mod values;
 mod watch;
 mod words;
@@ -109,6 +111,7 @@ pub use datafusion::common::ScalarValue;
 pub use error::{Error, ErrorObjects, Result};
 pub use files::FileAccess;
 pub use foreign::{ForeignDefinition, foreign_definition, foreign_definitions};
+pub use forward::{ForwardAnswer, ForwardCalls, Guests};
 pub use graph::{
     GraphColumn, GraphCondition, GraphLimits, GraphQuery, GraphRows, GraphSource, GraphTest,
 };

@@ -128,6 +128,22 @@ impl Prepared {
         })
     }
 
+    /// One that was understood by another process.
+    pub(crate) fn elsewhere(
+        statement: Statement,
+        parameters: Vec<Option<DataType>>,
+        columns: Option<SchemaRef>,
+        told: &[Option<DataType>],
+    ) -> Self {
+        Self {
+            columns,
+            told: told.to_vec(),
+            kept: Mutex::new(None),
+            statement,
+            parameters,
+        }
+    }
+
     /// The types of its parameters, as far as they are known: a text is right for others.
     pub fn parameters(&self) -> &[Option<DataType>] {
         &self.parameters

@@ -34,6 +34,7 @@ use crate::divided::Asked;
 use crate::engine_state::engine_state;
 use crate::facts::SessionFacts;
 use crate::files::FileAccess;
+use crate::forward::ForwardCalls;
 use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
 use crate::kept::KeptStatements;
 use crate::mapped::GraphMappings;
@@ -47,7 +48,7 @@ use crate::settings::{Settings, columns_shown, setting_name};
 use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
 use crate::transaction::{Answer, AtWork, Block, TransactionStatus, watch};
-use crate::users::{AnswerMax, RuledScope};
+use crate::users::{AnswerMax, Caller, RuledScope};
 use crate::writer_source::WriterSource;
 use crate::{Error, Result, SqlState, changes, definitions, mapped};
 
@@ -104,6 +105,8 @@ pub struct Session {
     answer_max: Option<Arc<dyn AnswerMax>>,
     /// Those that large queries are divided among.
     pub(crate) processes: Option<Arc<Workers>>,
+    /// Whose it is, for processes that statements are forwarded to.
+    caller: Option<Arc<dyn Caller>>,
 }
 
 impl fmt::Debug for Session {
@@ -155,6 +158,7 @@ impl Session {
             ruled: None,
             answer_max: None,
             processes: runtime.processes().cloned(),
+            caller: None,
         }
     }
 
@@ -184,6 +188,13 @@ impl Session {
     #[must_use]
     pub fn with_graph_limits(mut self, limits: GraphLimits) -> Self {
         self.graph_limits = limits;
+        self
+    }
+
+    /// The same of somebody who was let in: changes that another process makes are made there for them.
+    #[must_use]
+    pub fn with_caller(mut self, caller: Option<Arc<dyn Caller>>) -> Self {
+        self.caller = caller;
         self
     }
 
@@ -227,6 +238,7 @@ impl Session {
             ruled: None,
             answer_max: None,
             processes: self.processes.clone(),
+            caller: None,
         };
         // Who pays here has no part in it.
         another.set_spending(None);
@@ -239,10 +251,11 @@ impl Session {
     /// When it is not SQL.
     pub fn statements(&self, text: &str) -> Result<Vec<Statement>> {
         let whole: Arc<str> = text.into();
-        let statements = parse(text)?.into_iter();
-        let with_text = statements.map(|parsed| Statement {
+        let statements = parse(text)?.into_iter().enumerate();
+        let with_text = statements.map(|(place, parsed)| Statement {
             parsed,
             text: Arc::clone(&whole),
+            place,
         });
         Ok(with_text.collect())
     }
@@ -285,7 +298,12 @@ impl Session {
     /// # Errors
     /// When it is not SQL, or is a query that cannot be planned.
     pub async fn prepare(&self, text: &str) -> Result<Prepared> {
-        self.prepare_parsed(parse_one(text)?, text, &[]).await
+        let statement = Statement {
+            parsed: parse_one(text)?,
+            text: text.into(),
+            place: 0,
+        };
+        self.prepare_statement(statement, &[]).await
     }
 
     /// The same, where some of the parameters' types are told. None of a text without a statement.
@@ -300,7 +318,14 @@ impl Session {
         let mut statements = parse(text)?;
         match (statements.pop_front(), statements.len()) {
             (None, _) => Ok(None),
-            (Some(parsed), 0) => Ok(Some(self.prepare_parsed(parsed, text, told).await?)),
+            (Some(parsed), 0) => {
+                let statement = Statement {
+                    parsed,
+                    text: text.into(),
+                    place: 0,
+                };
+                Ok(Some(self.prepare_statement(statement, told).await?))
+            }
             (Some(_), _) => Err(Error::new(
                 SqlState::SyntaxError,
                 "cannot insert multiple commands into a prepared statement",
@@ -308,21 +333,20 @@ impl Session {
         }
     }
 
-    pub(crate) async fn prepare_parsed(
+    pub(crate) async fn prepare_statement(
         &self,
-        parsed: Parsed,
-        text: &str,
+        statement: Statement,
         told: &[Option<DataType>],
     ) -> Result<Prepared> {
-        let statement = Statement {
-            parsed,
-            text: text.into(),
-        };
+        let text = &*Arc::clone(&statement.text);
         if ends_transaction(&statement.parsed) {
             // Needs no state, and is all that can be done where there is none.
             return Prepared::other(statement, self.database.snapshot().tables(), None, told);
         }
         self.block.lock().note_statement()?;
+        if let Some(prepared) = self.prepared_elsewhere(&statement, told).await? {
+            return Ok(prepared);
+        }
         let snapshot = self.looked_at()?;
         let tables = &self.tables_in(&snapshot);
         let planner = self.planner(&snapshot);
@@ -445,14 +469,27 @@ impl Session {
     /// # Errors
     /// As [`Self::execute`]; and when there are not as many values as parameters, or one is not of its parameter's type.
     pub async fn run(&self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
-        if !is_query(&prepared.statement.parsed) {
-            return self.execute(&prepared.with_values(values)?).await;
-        }
         let at_work = AtWork::new(&self.block);
-        let done = self.run_query(prepared, values).await;
+        let done = self.run_prepared(prepared, values).await;
         drop(at_work);
         self.note_end(done.is_err());
         done
+    }
+
+    async fn run_prepared(&self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
+        let statement = &prepared.statement;
+        if self.is_forwarded(statement) {
+            self.block.lock().note_statement()?;
+            let values = prepared.typed(values)?;
+            let done = self.forwarded(statement, Some((prepared, &values))).await?;
+            if let Some(outcome) = done {
+                return Ok(outcome);
+            }
+        }
+        match is_query(&statement.parsed) {
+            true => self.run_query(prepared, values).await,
+            false => self.run_statement(&prepared.with_values(values)?).await,
+        }
     }
 
     /// After a statement: a block that is open has failed with it, and is looked after if it holds the turn.
@@ -467,7 +504,7 @@ impl Session {
 
     pub(crate) async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {
         // PREPARE has parameters without values; what EXECUTE runs is counted there.
-        if let Some(done) = self.own(&statement.parsed, &statement.text).await? {
+        if let Some(done) = self.own(statement).await? {
             return Ok(done);
         }
         let outcome = self.run_uncounted(statement).await?;
@@ -482,12 +519,18 @@ impl Session {
                 "a parameter has no value: there is no parameter $1",
             ));
         }
-        if let Parsed::Statement(parsed) = &statement.parsed
-            && let Some(done) = self.control(parsed).await?
-        {
-            return Ok(Outcome::Done(done));
+        if let Parsed::Statement(parsed) = &statement.parsed {
+            self.forward_savepoint(statement).await?;
+            if let Some(done) = self.control(parsed).await? {
+                return Ok(Outcome::Done(done));
+            }
         }
         self.block.lock().note_statement()?;
+        if self.is_forwarded(statement)
+            && let Some(outcome) = self.forwarded(statement, None).await?
+        {
+            return Ok(outcome);
+        }
         match &statement.parsed {
             Parsed::Statement(parsed) => match parsed.as_ref() {
                 ast::Statement::Copy { .. } => self.copy(parsed).await,
@@ -585,6 +628,21 @@ impl Session {
 
     pub(crate) fn block(&self) -> &Mutex<Block> {
         &self.block
+    }
+
+    /// How whoever writes is asked, where that may be another process.
+    pub(crate) fn writer_calls(&self) -> Option<Arc<dyn ForwardCalls>> {
+        self.writer.calls()
+    }
+
+    /// Whether this process writes now.
+    pub(crate) fn has_writer(&self) -> bool {
+        self.writer.writer().is_some()
+    }
+
+    /// What another process knows the user by.
+    pub(crate) fn passport(&self) -> Option<String> {
+        self.caller.as_ref().map(|caller| caller.passport())
     }
 
     pub(crate) fn pool(&self) -> &Arc<dyn MemoryPool> {

@@ -347,6 +347,11 @@ struct OpenTransaction {
     is_read_only: bool,
 }
 
+/// Whether a setting says how this process stands, and not what a client wants.
+pub(crate) fn is_of_process(name: &str) -> bool {
+    matches!(name, IN_HOT_STANDBY | TRANSACTION_READ_ONLY)
+}
+
 impl Settings {
     /// Those of a new session.
     pub(crate) fn of(user: &str, standing: Standing) -> Self {

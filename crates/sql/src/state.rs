@@ -18,13 +18,19 @@ macro_rules! states {
                 }
             }
 
-            #[cfg(test)]
+            /// The state of a code, if there is one.
+            pub(crate) fn of_code(code: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|state| state.code() == code)
+            }
+
             const ALL: &[Self] = &[$(Self::$name),*];
         }
     };
 }
 
 states! {
+    /// Whether a transaction was committed is not known.
+    TransactionResolutionUnknown "08007"
     /// A feature that is not there.
     FeatureNotSupported "0A000"
     /// A row twice where once is allowed, or more rows than one.
@@ -65,6 +71,10 @@ states! {
     IdleInTransactionSessionTimeout "25P03"
     /// No statement is kept under that name.
     InvalidSqlStatementName "26000"
+    /// Somebody who is not let in.
+    InvalidAuthorization "28000"
+    /// A wrong password.
+    InvalidPassword "28P01"
     /// Something else needs what is to go.
     DependentObjectsStillExist "2BP01"
     /// No such cursor.
@@ -125,8 +135,12 @@ states! {
     InvalidColumnReference "42P10"
     /// A table that cannot be as it is defined.
     InvalidTableDefinition "42P16"
+    /// More is asked for than can be done now.
+    InsufficientResources "53000"
     /// No memory or place for spills left.
     OutOfMemory "53200"
+    /// As many statements are running as may.
+    TooManyConnections "53300"
     /// A limit of who asks.
     ConfigurationLimitExceeded "53400"
     /// A text longer than any that is taken.
@@ -139,6 +153,10 @@ states! {
     CantChangeRuntimeParam "55P02"
     /// Nobody waits for the answer any more, or time is up.
     QueryCanceled "57014"
+    /// Who has to do it cannot be reached now.
+    CannotConnectNow "57P03"
+    /// Something of the machine fails that is no file.
+    SystemError "58000"
     /// A file cannot be read or written.
     IoError "58030"
     /// No such file.

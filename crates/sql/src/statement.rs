@@ -48,6 +48,19 @@ pub struct Statement {
     pub(crate) parsed: Parsed,
     /// All of the text in which it is: places are of this.
     pub(crate) text: Arc<str>,
+    /// Which of the text's statements it is, or is within, counted from 0.
+    pub(crate) place: usize,
+}
+
+/// What a statement prepares, if it is PREPARE; else the statement.
+pub(crate) fn prepared_in(statement: Parsed) -> Parsed {
+    match statement {
+        Parsed::Statement(parsed) => Parsed::Statement(match *parsed {
+            ast::Statement::Prepare { statement, .. } => statement,
+            other => Box::new(other),
+        }),
+        other => other,
+    }
 }
 
 /// All statements of a text.

@@ -30,6 +30,7 @@ use orrery_storage::{Snapshot, TableSavepoint, Transaction};
 use parking_lot::Mutex;
 
 use crate::cursor::Cursor;
+use crate::forward::Remote;
 use crate::{Error, Result, SqlState};
 
 /// Savepoints that a block may have.
@@ -76,6 +77,10 @@ struct Open {
     /// What reads see before the first change.
     snapshot: Option<Arc<Snapshot>>,
     transaction: Option<Transaction>,
+    /// The transaction, where another process has it.
+    remote: Option<Arc<Remote>>,
+    /// The columns of cursors that are there.
+    remote_cursors: HashMap<String, SchemaRef>,
     /// The commit that the transaction began after, also when it was given back.
     after: Option<u64>,
     /// In their order; without a state those from before the first change.
@@ -216,7 +221,7 @@ impl Block {
     fn open_before_queries(&mut self) -> Result<&mut Open> {
         let what = "SET TRANSACTION SNAPSHOT";
         let open = self.open.as_mut().ok_or_else(|| outside(what))?;
-        let has_begun = open.snapshot.is_some() || open.after.is_some();
+        let has_begun = open.snapshot.is_some() || open.after.is_some() || open.remote.is_some();
         match has_begun || open.transaction.is_some() {
             true => Err(Error::new(
                 SqlState::ActiveSqlTransaction,
@@ -293,9 +298,12 @@ impl Block {
             return;
         }
         self.is_failed = true;
-        if let (Some(open), Some(transaction)) = (&mut self.open, transaction)
-            && !open.savepoints.is_empty()
-        {
+        let Some(open) = &mut self.open else {
+            return;
+        };
+        if open.savepoints.is_empty() {
+            open.remote = None;
+        } else if let Some(transaction) = transaction {
             open.after = Some(transaction.begins_after());
             open.transaction = Some(transaction);
         }
@@ -306,6 +314,69 @@ impl Block {
         if let (Some(number), true) = (number, self.number() == number) {
             let transaction = self.open.as_mut().and_then(|open| open.transaction.take());
             self.fail(number, transaction);
+        }
+    }
+
+    /// The transaction of the block, if another process has it.
+    pub(crate) fn remote(&self) -> Option<Arc<Remote>> {
+        self.open.as_ref()?.remote.clone()
+    }
+
+    /// The columns of a cursor that is there.
+    pub(crate) fn remote_cursor(&self, name: &str) -> Option<SchemaRef> {
+        self.open.as_ref()?.remote_cursors.get(name).cloned()
+    }
+
+    /// Notes them.
+    pub(crate) fn put_remote_cursor(&mut self, name: String, columns: SchemaRef) {
+        if let Some(open) = &mut self.open {
+            open.remote_cursors.insert(name, columns);
+        }
+    }
+
+    /// The transaction of the block, if another process has it and the block has not failed.
+    pub(crate) fn remote_to_commit(&self) -> Option<Arc<Remote>> {
+        self.remote().filter(|_| !self.is_failed)
+    }
+
+    /// What a transaction of the block in another process begins with: after which commit, if that matters, and with which savepoints.
+    pub(crate) fn before_remote(&self) -> Option<(BlockNumber, Option<u64>, Vec<String>)> {
+        let open = self.open.as_ref()?;
+        let read = open.snapshot.as_ref().map(|snapshot| snapshot.commit());
+        let savepoints = open.savepoints.iter().map(|(name, _)| name.clone());
+        Some((self.number, open.after.or(read), savepoints.collect()))
+    }
+
+    /// A statement of the block begins in another process, which has its transaction from now on. Until it has ended the block counts as failed.
+    pub(crate) fn begin_remote(&mut self, number: BlockNumber, remote: &Arc<Remote>) -> Result<()> {
+        match &mut self.open {
+            Some(open) if self.number == number => {
+                open.remote = Some(Arc::clone(remote));
+                self.is_failed = true;
+                Ok(())
+            }
+            _ => Err(Error::new(
+                SqlState::NoActiveSqlTransaction,
+                "the transaction of the statement is over",
+            )),
+        }
+    }
+
+    /// It was done.
+    pub(crate) fn end_remote(&mut self, number: BlockNumber) {
+        self.note_life();
+        if self.number() == Some(number) {
+            self.is_failed = false;
+        }
+    }
+
+    /// Begins a block whose transaction has to begin after this commit, if that matters, and which has these savepoints.
+    pub(crate) fn begin_after(&mut self, after: Option<u64>, savepoints: Vec<String>) {
+        self.begin();
+        if let Some(open) = &mut self.open {
+            open.after = after;
+            let savepoints = savepoints.into_iter().map(|name| (name, None));
+            open.savepoints = savepoints.collect();
         }
     }
 

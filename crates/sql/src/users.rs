@@ -44,6 +44,12 @@ pub trait Users: Send + Sync + 'static {
         certificate: Option<&'a [String]>,
         client: IpAddr,
     ) -> BoxFuture<'a, Result<Arc<dyn Caller>, Denied>>;
+
+    /// Whom another process that serves the database has let in ([`Caller::passport`]), which vouches for it.
+    ///
+    /// # Errors
+    /// When it is no such text, or there is no such user any more.
+    fn of_passport(&self, passport: &str, client: IpAddr) -> Result<Arc<dyn Caller>, Denied>;
 }
 
 /// An exchange of SCRAM that has begun.
@@ -87,6 +93,9 @@ pub trait Caller: fmt::Debug + Send + Sync + 'static {
 
     /// Fails when it is not let in any more: the user was locked or removed, or what it came in by.
     fn require(&self) -> Result<(), Denied>;
+
+    /// A text by which another process that serves the database knows it ([`Users::of_passport`]). It is not for clients.
+    fn passport(&self) -> String;
 
     /// A text by which it is known from now on ([`Users::of_header`]), if it has none already; with the word before it.
     fn token(&self) -> Option<String>;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use orrery_storage::Writer;
 
+use crate::forward::ForwardCalls;
+
 /// The writer's place, which is taken and left while sessions are open.
 pub trait WriterPlace: Send + Sync {
     /// The writer, if it is here now. Nobody keeps it for longer than a statement or a transaction.
@@ -15,6 +17,11 @@ pub trait WriterPlace: Send + Sync {
 
     /// The server that writes, if that is another one whose address is known.
     fn address(&self) -> Option<String>;
+
+    /// How the process that writes is asked, if changes are forwarded to it.
+    fn calls(&self) -> Option<Arc<dyn ForwardCalls>> {
+        None
+    }
 }
 
 /// What gives the writer, if there is one now. Clones are the same.
@@ -55,6 +62,14 @@ impl WriterSource {
         match self {
             Self::Fixed(_) => None,
             Self::Changing(place) => place.address(),
+        }
+    }
+
+    /// How the process that writes is asked, if changes are forwarded to it.
+    pub(crate) fn calls(&self) -> Option<Arc<dyn ForwardCalls>> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Changing(place) => place.calls(),
         }
     }
 

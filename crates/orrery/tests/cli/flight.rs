@@ -40,7 +40,7 @@ impl FlightServer {
     }
 }
 
-fn has_adbc(python: &str) -> bool {
+pub(crate) fn has_adbc(python: &str) -> bool {
     has(
         python,
         &["-c", "import adbc_driver_flightsql.dbapi, pyarrow"],

@@ -16,6 +16,7 @@ mod divided;
 mod edge_weights;
 mod first_contact;
 mod flight;
+mod forwarded;
 mod history;
 mod killed_load;
 mod killed_server;

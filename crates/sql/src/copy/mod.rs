@@ -19,6 +19,6 @@ pub use batches::BatchesIn;
 pub(crate) use from::{CopyFrom, Source};
 pub(crate) use parse::parse;
 pub(crate) use spool::Spool;
-pub(crate) use stream::Pieces;
 pub use stream::{CopyIn, CopyOut, CopyRows};
+pub(crate) use stream::{Piece, Pieces, canceled};
 pub(crate) use to::{CopyTo, write_file};

@@ -2,24 +2,22 @@
 //!
 //! ```text
 //! length, 4 bytes    the statement: JSON of `Stated`
-//! length, 4 bytes    values of its parameters, and types that were told of them: a row (below)
+//! length, 4 bytes    values of its parameters, and types that were told of them (`value_row`)
 //! length, 4 bytes    which part of it: JSON of `Part`
-//! the rest           values of the scalar subqueries of that part: a row
+//! the rest           values of the scalar subqueries of that part (`value_row`)
 //! ```
 //!
-//! Lengths are little-endian. A row is nothing if it has no columns, else an Arrow IPC stream of one batch of one row, so that each value has its type: columns `v0`, `v1`, ... are values,
-//! and `t0`, `t3`, ... say by their types what was told of parameters. The first two parts are the same for all parts of a statement, and by them its plan is kept.
+//! Lengths are little-endian. The first two parts are the same for all parts of a statement, and by them its plan is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use datafusion::arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::arrow::ipc::reader::StreamReader;
-use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use crate::value_row::{ToldValues, row_from_bytes, row_to_bytes};
 
 /// Schemas whose tables may all be read, and tables by their schemas.
 pub(super) type Reads = (BTreeSet<String>, BTreeMap<String, BTreeSet<String>>);
@@ -63,7 +61,7 @@ pub(super) fn statement_bytes(
 ) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     push(&mut bytes, &json(stated)?)?;
-    push(&mut bytes, &row(parameters, told)?)?;
+    push(&mut bytes, &row_to_bytes(told, parameters)?)?;
     Ok(bytes)
 }
 
@@ -71,7 +69,7 @@ pub(super) fn statement_bytes(
 pub(super) fn part_bytes(statement: &[u8], part: &Part, values: &[ScalarValue]) -> Result<Bytes> {
     let mut bytes = statement.to_vec();
     push(&mut bytes, &json(part)?)?;
-    bytes.extend(row(values, &[])?);
+    bytes.extend(row_to_bytes(&[], values)?);
     Ok(bytes.into())
 }
 
@@ -79,10 +77,10 @@ impl Description {
     pub(super) fn of_bytes(bytes: &Bytes) -> Result<Self> {
         let mut rest = bytes.clone();
         let stated = of_json(&take(&mut rest)?)?;
-        let (parameters, told) = of_row(&take(&mut rest)?)?;
+        let (told, parameters) = of_row(&take(&mut rest)?)?;
         let key = bytes.slice(..bytes.len() - rest.len());
         let part = of_json(&take(&mut rest)?)?;
-        let (values, _) = of_row(&rest)?;
+        let (_, values) = of_row(&rest)?;
         Ok(Self {
             stated,
             parameters,
@@ -125,51 +123,8 @@ fn damaged(what: &str) -> DataFusionError {
     orrery_workers::Error::Damaged(message).into()
 }
 
-fn row(values: &[ScalarValue], told: &[Option<DataType>]) -> Result<Vec<u8>> {
-    let of_value = |(place, value): (usize, &ScalarValue)| -> Result<_> {
-        Ok((format!("v{place}"), value.to_array()?))
-    };
-    let of_type = |(place, told): (usize, &Option<DataType>)| {
-        let told = told.as_ref()?;
-        Some((format!("t{place}"), new_null_array(told, 1)))
-    };
-    let mut columns: Vec<(String, ArrayRef)> = values
-        .iter()
-        .enumerate()
-        .map(of_value)
-        .collect::<Result<_>>()?;
-    columns.extend(told.iter().enumerate().filter_map(of_type));
-    if columns.is_empty() {
-        return Ok(Vec::new());
-    }
-    let columns = columns.into_iter().map(|(name, array)| (name, array, true));
-    let batch = RecordBatch::try_from_iter_with_nullable(columns)?;
-    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
-    writer.write(&batch)?;
-    Ok(writer.into_inner()?)
-}
-
-fn of_row(bytes: &[u8]) -> Result<(Vec<ScalarValue>, Vec<Option<DataType>>)> {
-    let (mut values, mut told) = (Vec::new(), Vec::new());
-    if bytes.is_empty() {
-        return Ok((values, told));
-    }
-    let batch = StreamReader::try_new(bytes, None)?.next();
-    let batch = batch.ok_or_else(|| damaged("has no row"))??;
-    if batch.num_rows() != 1 {
-        return Err(damaged("has more than a row"));
-    }
-    for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-        if let Some(place) = field.name().strip_prefix('t') {
-            let place: u16 = place.parse().map_err(|_| damaged("has other columns"))?;
-            let place = usize::from(place);
-            told.resize(told.len().max(place + 1), None);
-            told[place] = Some(field.data_type().clone());
-        } else {
-            values.push(ScalarValue::try_from_array(column, 0)?);
-        }
-    }
-    Ok((values, told))
+fn of_row(bytes: &[u8]) -> Result<ToldValues> {
+    row_from_bytes(bytes)?.ok_or_else(|| damaged("has no row of values"))
 }
 
 #[cfg(test)]

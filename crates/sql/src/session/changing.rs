@@ -84,6 +84,10 @@ impl Session {
 
     async fn take_batches(&self, batches: BatchesIn) -> Result<u64> {
         self.block.lock().note_statement()?;
+        let batches = match self.forward_batches(batches).await? {
+            Ok(count) => return Ok(count),
+            Err(batches) => batches,
+        };
         let mut change = self.begin_change(|| "INSERT".to_owned()).await?;
         let savepoint = change.savepoint()?;
         let done = batches.run(&mut change).await;
@@ -204,6 +208,7 @@ impl Session {
 
     /// Commits what the open transaction has changed, and says how it stood.
     pub(super) async fn commit(&self) -> Result<TransactionStatus> {
+        let remote = self.block.lock().remote_to_commit();
         let ended = self.block.lock().end_for_commit();
         let mut ending = EndingSettings {
             settings: &self.settings,
@@ -212,6 +217,10 @@ impl Session {
         let (transaction, status) = ended?;
         if let Some(transaction) = transaction {
             self.commit_transaction(transaction).await?;
+        }
+        if let Some(remote) = remote {
+            let _begun = self.committing.begin();
+            remote.commit().await?;
         }
         ending.is_committed = status == TransactionStatus::Open;
         Ok(status)

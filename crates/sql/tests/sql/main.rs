@@ -7,6 +7,7 @@ mod copy;
 mod dense;
 mod divided;
 mod files;
+mod forward;
 mod joins;
 mod prepared;
 mod scan;

@@ -1,0 +1,343 @@
+//! What processes say to each other about forwarded statements.
+//!
+//! ```text
+//! message   4 bytes: how long the JSON is (little-endian)   JSON (Ask, Told)   bytes: Arrow IPC, or what a client sends and is sent
+//! ```
+
+use std::collections::BTreeSet;
+use std::io::Cursor;
+use std::sync::Arc;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::ipc::reader::StreamReader;
+use datafusion::arrow::ipc::writer::StreamWriter;
+use datafusion::common::{DataFusionError, ScalarValue};
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::ErrorObjects;
+use crate::tag::Tag;
+use crate::value_row::{ToldValues, row_from_bytes, row_to_bytes};
+use crate::{Error, Result, SqlState};
+
+/// What the process that was asked by a client asks the one that writes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Ask {
+    /// Begin a transaction of a session. [`Told::Opened`] is all that is told; the transaction lasts no longer than that answer.
+    Open(Opening),
+    /// Run a statement of a text. Behind it: the values of its parameters, if it was prepared.
+    Run(Asked),
+    /// Tell the parameters and columns of a statement.
+    Prepare(Asked),
+    /// Insert batches, which come as pieces.
+    Insert {
+        session: u64,
+        settings: Option<SettingValues>,
+        schema: Option<String>,
+        table: String,
+        columns: Vec<String>,
+    },
+    /// Some of what a client sends. Behind it: bytes.
+    Piece { session: u64 },
+    /// The client has sent everything, or gives up for this reason.
+    Finish {
+        session: u64,
+        failed: Option<String>,
+    },
+    /// Commit.
+    Commit { session: u64 },
+}
+
+/// Settings and their values.
+pub(super) type SettingValues = Vec<(String, String)>;
+
+/// Whose transaction, and where it begins.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Opening {
+    /// What the user is known by; none where the database has no users.
+    pub(super) passport: Option<String>,
+    /// The user that `current_user` says.
+    pub(super) user: String,
+    /// By whom commits are.
+    pub(super) who: String,
+    /// The commit that was read; anything else in between is a serialization failure.
+    pub(super) after: Option<u64>,
+    /// Savepoints that were set before anything was changed, in their order.
+    pub(super) savepoints: Vec<String>,
+}
+
+/// A statement.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) session: u64,
+    /// Where they are others than with the statement before.
+    pub(super) settings: Option<SettingValues>,
+    pub(super) text: String,
+    /// Which of the text's statements.
+    pub(super) place: usize,
+    /// Whether it was prepared: the types of its parameters, and their values, are behind the message.
+    pub(super) is_prepared: bool,
+}
+
+/// What is answered.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Told {
+    /// The number of the session.
+    Opened(u64),
+    /// This process does not write: another one may.
+    NotHere,
+    /// What was done.
+    Done(TagTold),
+    /// Rows of a query follow. Behind it: their schema.
+    Query,
+    /// Rows of a change follow. Behind it: their schema.
+    Returned(TagTold),
+    /// Behind it: rows.
+    Rows,
+    /// Bytes of rows follow.
+    CopyOut { columns: usize },
+    /// Behind it: bytes of rows, and where each ends.
+    Copied { ends: Vec<usize>, count: u64 },
+    /// Pieces are taken.
+    CopyIn { columns: usize },
+    /// A piece was taken.
+    Taken,
+    /// Behind it: the types of parameters.
+    Parameters,
+    /// Behind it: columns.
+    Columns,
+    /// The number of a commit that is at least that of the transaction.
+    Committed(u64),
+    /// It failed; nothing comes behind it.
+    Failed(ErrorTold),
+}
+
+/// A [`Tag`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum TagTold {
+    Select(u64),
+    Insert(u64),
+    Update(u64),
+    Delete(u64),
+    Copy(u64),
+    Materialize(u64),
+    Fetch(u64),
+    Words(String),
+}
+
+impl From<Tag> for TagTold {
+    fn from(tag: Tag) -> Self {
+        match tag {
+            Tag::Select(rows) => Self::Select(rows),
+            Tag::Insert(rows) => Self::Insert(rows),
+            Tag::Update(rows) => Self::Update(rows),
+            Tag::Delete(rows) => Self::Delete(rows),
+            Tag::Copy(rows) => Self::Copy(rows),
+            Tag::Materialize(quads) => Self::Materialize(quads),
+            Tag::Fetch(rows) => Self::Fetch(rows),
+            Tag::Words(words) => Self::Words(words.to_owned()),
+        }
+    }
+}
+
+impl From<TagTold> for Tag {
+    fn from(told: TagTold) -> Self {
+        match told {
+            TagTold::Select(rows) => Self::Select(rows),
+            TagTold::Insert(rows) => Self::Insert(rows),
+            TagTold::Update(rows) => Self::Update(rows),
+            TagTold::Delete(rows) => Self::Delete(rows),
+            TagTold::Copy(rows) => Self::Copy(rows),
+            TagTold::Materialize(quads) => Self::Materialize(quads),
+            TagTold::Fetch(rows) => Self::Fetch(rows),
+            TagTold::Words(words) => Self::Words(known_words(words)),
+        }
+    }
+}
+
+/// Words of a tag for as long as the process lives: there are a few dozen.
+fn known_words(words: String) -> &'static str {
+    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock();
+    match known.get(words.as_str()) {
+        Some(words) => words,
+        None => {
+            let words: &'static str = words.leak();
+            known.insert(words);
+            words
+        }
+    }
+}
+
+/// An [`Error`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ErrorTold {
+    code: String,
+    message: String,
+    position: Option<usize>,
+    detail: Option<String>,
+    hint: Option<String>,
+    context: Option<String>,
+    objects: Option<ObjectsTold>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct ObjectsTold {
+    schema: String,
+    table: String,
+    column: Option<String>,
+    constraint: Option<String>,
+}
+
+impl From<Error> for ErrorTold {
+    fn from(error: Error) -> Self {
+        Self {
+            code: error.state.code().to_owned(),
+            message: error.message,
+            position: error.position,
+            detail: error.detail,
+            hint: error.hint,
+            context: error.context.map(String::from),
+            objects: error.objects.map(|objects| ObjectsTold {
+                schema: objects.schema,
+                table: objects.table,
+                column: objects.column,
+                constraint: objects.constraint,
+            }),
+        }
+    }
+}
+
+impl From<ErrorTold> for Error {
+    fn from(told: ErrorTold) -> Self {
+        let state = SqlState::of_code(&told.code).unwrap_or(SqlState::InternalError);
+        Self {
+            state,
+            message: told.message,
+            position: told.position,
+            detail: told.detail,
+            hint: told.hint,
+            context: told.context.map(String::into_boxed_str),
+            objects: told.objects.map(|objects| {
+                Box::new(ErrorObjects {
+                    schema: objects.schema,
+                    table: objects.table,
+                    column: objects.column,
+                    constraint: objects.constraint,
+                })
+            }),
+        }
+    }
+}
+
+/// A message with what is behind it.
+pub(super) fn to_bytes<T: Serialize>(said: &T, behind: &[u8]) -> Result<Bytes> {
+    let json = serde_json::to_vec(said).map_err(|error| damaged(&error))?;
+    let length = u32::try_from(json.len()).map_err(|error| damaged(&error))?;
+    let mut bytes = BytesMut::with_capacity(4 + json.len() + behind.len());
+    bytes.put_u32_le(length);
+    bytes.put_slice(&json);
+    bytes.put_slice(behind);
+    Ok(bytes.freeze())
+}
+
+/// A message, and what is behind it.
+pub(super) fn from_bytes<T: DeserializeOwned>(mut bytes: Bytes) -> Result<(T, Bytes)> {
+    let length = bytes.split_first_chunk::<4>();
+    let length = length.map(|(length, _)| 4 + u32::from_le_bytes(*length) as usize);
+    let length = length.filter(|length| *length <= bytes.len());
+    let length = length.ok_or_else(|| damaged(&"it is cut off"))?;
+    let json = bytes.split_to(length);
+    let said = serde_json::from_slice(&json[4..]).map_err(|error| damaged(&error))?;
+    Ok((said, bytes))
+}
+
+/// What came is no such message.
+pub(super) fn damaged(what: &dyn std::fmt::Display) -> Error {
+    let words = format!("a message about a forwarded statement is damaged: {what}");
+    Error::new(SqlState::InternalError, words)
+}
+
+fn of_arrow(error: ArrowError) -> Error {
+    Error::of_run(&DataFusionError::from(error))
+}
+
+/// Rows as Arrow IPC, with their schema.
+pub(super) fn rows_to_bytes(batch: &RecordBatch) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).map_err(of_arrow)?;
+    writer.write(batch).map_err(of_arrow)?;
+    writer.finish().map_err(of_arrow)?;
+    drop(writer);
+    Ok(bytes)
+}
+
+/// The schema alone.
+pub(super) fn schema_to_bytes(schema: &SchemaRef) -> Result<Vec<u8>> {
+    rows_to_bytes(&RecordBatch::new_empty(Arc::clone(schema)))
+}
+
+/// The rows of [`rows_to_bytes`].
+pub(super) fn rows_from_bytes(bytes: &Bytes) -> Result<RecordBatch> {
+    let mut reader = StreamReader::try_new(Cursor::new(bytes), None).map_err(of_arrow)?;
+    let batch = reader.next().ok_or_else(|| damaged(&"there are no rows"))?;
+    batch.map_err(of_arrow)
+}
+
+/// The schema of [`schema_to_bytes`].
+pub(super) fn schema_from_bytes(bytes: &Bytes) -> Result<SchemaRef> {
+    Ok(rows_from_bytes(bytes)?.schema())
+}
+
+/// Types of parameters, as far as they are known, and their values, if there are some already.
+pub(super) fn values_to_bytes(
+    types: &[Option<DataType>],
+    values: &[ScalarValue],
+) -> Result<Vec<u8>> {
+    row_to_bytes(types, values).map_err(|error| Error::of_run(&error))
+}
+
+/// What [`values_to_bytes`] was given.
+pub(super) fn values_from_bytes(bytes: &Bytes) -> Result<ToldValues> {
+    let row = row_from_bytes(bytes).map_err(|error| Error::of_run(&error))?;
+    row.ok_or_else(|| damaged(&"there are no values"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_comes_back() {
+        let said = to_bytes(&Told::Done(Tag::Words("CREATE TABLE").into()), b"behind").unwrap();
+        let (told, behind): (Told, Bytes) = from_bytes(said.clone()).unwrap();
+        assert_eq!(&behind[..], b"behind");
+        let Told::Done(tag) = told else {
+            panic!("{told:?}");
+        };
+        assert_eq!(Tag::from(tag), Tag::Words("CREATE TABLE"));
+        for length in 0..said.len() - b"behind".len() {
+            let cut = said.slice(..length);
+            assert!(from_bytes::<Told>(cut).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn errors_keep_what_programs_look_at() {
+        let error = Error::new(SqlState::UniqueViolation, "a")
+            .with_detail("b")
+            .with_hint("c")
+            .with_context("d")
+            .of_table("s", "t")
+            .of_column("e")
+            .of_constraint("f");
+        let told: ErrorTold = error.clone().into();
+        let json = serde_json::to_string(&told).unwrap();
+        let back: Error = serde_json::from_str::<ErrorTold>(&json).unwrap().into();
+        assert_eq!(back, error);
+    }
+}

@@ -1,0 +1,508 @@
+//! Sessions of a process that does not write: what they change is changed by the one that does.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use orrery_sql::{
+    Admitted, BatchesIn, Caller, Denied, ForwardAnswer, ForwardCalls, Guests, Outcome, ScalarValue,
+    ScramAttempt, Session, SqlScope, Tag, TransactionStatus, Turn, Turns, Users, WriterPlace,
+    WriterSource,
+};
+use orrery_storage::Writer;
+
+use crate::common::House;
+use crate::scope::scope;
+
+/// Everybody comes in at once.
+struct OpenDoor;
+
+impl Turns for OpenDoor {
+    fn turn(&self) -> BoxFuture<'_, Result<Turn, String>> {
+        async { Ok(Box::new(()) as Turn) }.boxed()
+    }
+}
+
+/// The way to the process that writes, which may be cut.
+struct Way {
+    guests: Mutex<Option<Arc<Guests>>>,
+    is_cut: AtomicBool,
+    calls: AtomicU64,
+    here: Mutex<Option<Writer>>,
+}
+
+/// As a session asks it.
+struct Place(Arc<Way>);
+
+impl ForwardCalls for Way {
+    fn writer(&self) -> Option<String> {
+        Some("1".to_owned())
+    }
+
+    fn call(&self, _: &str, request: Bytes) -> BoxFuture<'static, Result<ForwardAnswer, String>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let guests = self.guests.lock().unwrap().clone();
+        let answer = match (guests, self.is_cut.load(Ordering::Relaxed)) {
+            (Some(guests), false) => Ok(guests.answer(request)),
+            _ => Err("the way is cut".to_owned()),
+        };
+        async { answer }.boxed()
+    }
+
+    fn wait_for(&self, _: u64) -> BoxFuture<'_, ()> {
+        async {}.boxed()
+    }
+}
+
+impl WriterPlace for Place {
+    fn writer(&self) -> Option<Writer> {
+        self.0.here.lock().unwrap().clone()
+    }
+
+    fn is_here(&self) -> bool {
+        self.writer().is_some()
+    }
+
+    fn address(&self) -> Option<String> {
+        Some("http://10.0.0.7:7878".to_owned())
+    }
+
+    fn calls(&self) -> Option<Arc<dyn ForwardCalls>> {
+        Some(Arc::clone(&self.0) as Arc<dyn ForwardCalls>)
+    }
+}
+
+fn way_with(house: &House, users: Option<Arc<dyn Users>>) -> Arc<Way> {
+    let threads = house.threads.handle().clone();
+    let guests = Guests::new(house.session(), users, Arc::new(OpenDoor), threads);
+    Arc::new(Way {
+        guests: Mutex::new(Some(guests)),
+        is_cut: AtomicBool::default(),
+        calls: AtomicU64::default(),
+        here: Mutex::default(),
+    })
+}
+
+/// A session that does not write, and its way to who does.
+fn follower(house: &House) -> (Session, Arc<Way>) {
+    let way = way_with(house, None);
+    (over(house, &way), way)
+}
+
+fn over(house: &House, way: &Arc<Way>) -> Session {
+    let place = Arc::new(Place(Arc::clone(way)));
+    house
+        .read_only()
+        .with_writer_of(WriterSource::Changing(place))
+}
+
+#[test]
+fn changes_are_made_by_who_writes_and_reads_stay_here() {
+    let house = House::new();
+    let (session, way) = follower(&house);
+    let created = house.done(&session, "create table t (a int primary key, b text)");
+    assert_eq!(created.tag, Tag::Words("CREATE TABLE"));
+    let inserted = house.done(&session, "insert into t values (1, 'x'), (2, 'y')");
+    assert_eq!(inserted.tag, Tag::Insert(2));
+    let before = way.calls.load(Ordering::Relaxed);
+    assert_eq!(
+        house.rows(&session, "select * from t order by a"),
+        ["1 x", "2 y"]
+    );
+    house.done(&session, "begin; select count(*) from t; commit");
+    assert_eq!(way.calls.load(Ordering::Relaxed), before);
+    let changed = "update t set b = b || '!' where a > 1 returning a, b";
+    assert_eq!(house.rows(&session, changed), ["2 y!"]);
+    assert_eq!(
+        house.rows(&house.session(), "select b from t where a = 2"),
+        ["y!"]
+    );
+
+    // What fails says the same as there, and where in the text.
+    let texts = [
+        "insert into t values (1, 'again')",
+        "select 1; insert into t values (3, 'x', 4)",
+        "insert into nowhere values (1)",
+        "drop table nowhere",
+    ];
+    for text in texts {
+        let here = house.run(&session, text).unwrap_err();
+        let there = house.run(&house.session(), text).unwrap_err();
+        assert_eq!(here, there, "{text}");
+    }
+    assert_eq!(session.transaction_status(), TransactionStatus::Idle);
+    // Who wants no changes gets none.
+    house.done(&session, "set default_transaction_read_only = on");
+    assert_eq!(house.refused(&session, "delete from t").0, "25006");
+}
+
+#[test]
+fn a_transaction_is_one_there_and_sees_what_it_has_changed() {
+    let house = House::new();
+    let (session, _way) = follower(&house);
+    house.done(&session, "create table t (a int primary key, b int)");
+    house.done(
+        &session,
+        "begin; create table u (c text); insert into t values (1, 1)",
+    );
+    assert_eq!(session.transaction_status(), TransactionStatus::Open);
+    assert_eq!(house.rows(&session, "select a, b from t"), ["1 1"]);
+    house.done(&session, "insert into u select 'n' || a from t");
+    assert_eq!(house.rows(&session, "select c from u"), ["n1"]);
+    assert_eq!(
+        house.rows(&house.session(), "select count(*) from t"),
+        ["0"]
+    );
+    // Prepared over what only the transaction has.
+    let prepared = session.prepare("select c from u where c = $1");
+    let prepared = house.threads.block_on(prepared).unwrap();
+    assert_eq!(prepared.columns().unwrap().field(0).name(), "c");
+    let values = [ScalarValue::from("n1")];
+    let ran = session.run(&prepared, &values);
+    let Outcome::Query(rows) = house.threads.block_on(ran).unwrap() else {
+        panic!("it is a query");
+    };
+    let rows: Vec<_> = house.threads.block_on(rows.try_collect()).unwrap();
+    assert_eq!(rows.iter().map(|batch| batch.num_rows()).sum::<usize>(), 1);
+    house.done(
+        &session,
+        "declare c cursor for select a from t; savepoint s; insert into t values (2, 2)",
+    );
+    let columns = session.cursor_columns("c").unwrap();
+    assert_eq!(columns.field(0).name(), "a");
+    assert_eq!(house.rows(&session, "fetch all from c"), ["1"]);
+    assert_eq!(
+        house.refused(&session, "insert into t values (1, 3)").0,
+        "23505"
+    );
+    assert_eq!(session.transaction_status(), TransactionStatus::Failed);
+    assert_eq!(house.refused(&session, "select 1").0, "25P02");
+    house.done(
+        &session,
+        "rollback to s; insert into t values (3, 3); release s",
+    );
+    assert_eq!(house.done(&session, "commit").tag, Tag::Words("COMMIT"));
+    assert_eq!(
+        house.rows(&session, "select a from t order by a"),
+        ["1", "3"]
+    );
+    // The same prepared statement is run here now.
+    let ran = session.run(&prepared, &values);
+    assert!(matches!(
+        house.threads.block_on(ran).unwrap(),
+        Outcome::Query(_)
+    ));
+
+    house.done(&session, "begin; delete from t; rollback");
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["2"]);
+    house.done(
+        &session,
+        "begin; savepoint early; delete from t; rollback to early; commit",
+    );
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["2"]);
+    assert_eq!(
+        house
+            .refused(&session, "begin; delete from t; select 1/0")
+            .0,
+        "22012"
+    );
+    assert_eq!(house.done(&session, "commit").tag, Tag::Words("ROLLBACK"));
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["2"]);
+    // Nobody has the turn any more.
+    house.done(&house.session(), "delete from t");
+}
+
+#[test]
+fn what_was_read_before_the_first_change_must_not_have_changed() {
+    let house = House::new();
+    let (session, _way) = follower(&house);
+    house.done(&session, "create table t (a int)");
+    house.done(
+        &session,
+        "begin; select count(*) from t; insert into t values (1); commit",
+    );
+    house.done(&session, "begin; select count(*) from t");
+    house.done(&house.session(), "insert into t values (2)");
+    assert_eq!(
+        house.refused(&session, "insert into t values (3)").0,
+        "40001"
+    );
+    house.done(
+        &session,
+        "rollback; begin; insert into t values (3); commit",
+    );
+    assert_eq!(
+        house.rows(&session, "select a from t order by a"),
+        ["1", "2", "3"]
+    );
+}
+
+#[test]
+fn values_settings_and_kept_statements_go_along() {
+    let house = House::new();
+    let (session, _way) = follower(&house);
+    house.done(
+        &session,
+        "create table t (a numeric(6, 2), b timestamptz, c text)",
+    );
+    let prepared = house
+        .threads
+        .block_on(session.prepare("insert into t values ($1, $2, $3)"))
+        .unwrap();
+    let values = [
+        ScalarValue::from("1.25"),
+        ScalarValue::from("2026-01-02 03:04:05"),
+        ScalarValue::from("it's"),
+    ];
+    house.done(&session, "set application_name = 'there'");
+    let ran = house.threads.block_on(session.run(&prepared, &values));
+    assert!(matches!(ran.unwrap(), Outcome::Done(Tag::Insert(1))));
+    let asked = "select a, b = '2026-01-02 03:04:05+00' as same, c from t";
+    assert_eq!(house.rows(&session, asked), ["1.25 true it's"]);
+    let named = "update t set c = c || current_setting('application_name') returning c";
+    assert_eq!(house.rows(&session, named), ["it'sthere"]);
+    house.done(
+        &session,
+        "select 1; prepare p (text) as insert into t (c) values ($1); execute p ('one')",
+    );
+    house.done(&session, "execute p ('two')");
+    assert_eq!(
+        house.rows(&session, "select c from t order by c"),
+        ["it'sthere", "one", "two"]
+    );
+}
+
+#[test]
+fn what_clients_send_goes_along_as_a_whole_or_not_at_all() {
+    let house = House::new();
+    let (session, _way) = follower(&house);
+    house.done(&session, "create table t (a int primary key, b text)");
+    let copy = |lines: &[&str], fails: Option<&str>| {
+        house.threads.block_on(async {
+            let statement = session.statements("copy t from stdin").unwrap().remove(0);
+            let Outcome::CopyIn(mut copy) = session.execute(&statement).await? else {
+                panic!("it takes bytes");
+            };
+            assert_eq!(copy.columns(), 2);
+            for line in lines {
+                copy.send(Bytes::from(format!("{line}\n"))).await?;
+            }
+            match fails {
+                None => copy.finish().await,
+                Some(reason) => Err(copy.fail(reason).await),
+            }
+        })
+    };
+    assert_eq!(copy(&["1\tx", "2\ty"], None).unwrap(), Tag::Copy(2));
+    assert_eq!(
+        copy(&["3\tz", "1\tx"], None).unwrap_err().state.code(),
+        "23505"
+    );
+    assert_eq!(
+        copy(&["3\tz"], Some("enough")).unwrap_err().state.code(),
+        "57014"
+    );
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["2"]);
+    house.done(&session, "begin");
+    assert_eq!(copy(&["4\tz"], None).unwrap(), Tag::Copy(1));
+    // And back, from within the transaction.
+    let sent = house.threads.block_on(async {
+        let statement = session.statements("copy (select a from t order by a) to stdout");
+        let Outcome::CopyOut(mut copy) = session.execute(&statement.unwrap()[0]).await.unwrap()
+        else {
+            panic!("it gives bytes");
+        };
+        let mut sent = Vec::new();
+        while let Some(rows) = copy.next().await {
+            sent.extend_from_slice(rows.unwrap().bytes());
+        }
+        sent
+    });
+    assert_eq!(sent, b"1\n2\n4\n");
+    house.done(&session, "rollback");
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["2"]);
+    assert_eq!(copy(&["5\tz"], None).unwrap(), Tag::Copy(1));
+
+    // One that is left in the middle is none, and keeps nobody from the turn.
+    house.threads.block_on(async {
+        let statement = session.statements("copy t from stdin").unwrap().remove(0);
+        let Outcome::CopyIn(mut copy) = session.execute(&statement).await.unwrap() else {
+            panic!("it takes bytes");
+        };
+        copy.send(Bytes::from_static(b"6\tz\n")).await.unwrap();
+    });
+    let rows = house
+        .done(&house.session(), "select a, b from t order by a")
+        .batches;
+    house.done(&house.session(), "delete from t");
+    let batches = |rows| BatchesIn {
+        schema: None,
+        table: "t".to_owned(),
+        columns: vec!["a".to_owned(), "b".to_owned()],
+        batches: futures::stream::iter(rows).map(Ok).boxed(),
+    };
+    let insert = |rows| {
+        house
+            .threads
+            .block_on(session.insert_batches(batches(rows)))
+    };
+    assert_eq!(insert(rows.clone()).unwrap(), 3);
+    assert_eq!(insert(rows).unwrap_err().state.code(), "23505");
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["3"]);
+}
+
+#[test]
+fn a_way_that_is_cut_is_told_and_leaves_nothing() {
+    let house = House::new();
+    let (session, way) = follower(&house);
+    house.done(&session, "create table t (a int)");
+    house.done(&session, "begin; insert into t values (1)");
+    way.is_cut.store(true, Ordering::Relaxed);
+    assert_eq!(
+        house.refused(&session, "insert into t values (2)").0,
+        "40001"
+    );
+    house.done(&session, "rollback");
+    assert_eq!(
+        house.refused(&session, "insert into t values (2)").0,
+        "57P03"
+    );
+    way.is_cut.store(false, Ordering::Relaxed);
+    // Whether a commit was made whose answer was lost is not known.
+    house.done(&session, "begin; insert into t values (3)");
+    way.is_cut.store(true, Ordering::Relaxed);
+    assert_eq!(house.refused(&session, "commit").0, "08007");
+    assert_eq!(session.transaction_status(), TransactionStatus::Idle);
+    way.is_cut.store(false, Ordering::Relaxed);
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["0"]);
+
+    // One that is stopped leaves nothing there, and a block that has failed here.
+    house.done(&session, "begin; insert into t values (4)");
+    house.threads.block_on(async {
+        let text = "insert into t select count(*) from generate_series(1, 100000000) a";
+        let statement = session.statements(text).unwrap().remove(0);
+        let ran = tokio::time::timeout(Duration::from_millis(50), session.execute(&statement));
+        assert!(ran.await.is_err());
+    });
+    assert_eq!(session.transaction_status(), TransactionStatus::Failed);
+    assert_eq!(house.done(&session, "commit").tag, Tag::Words("ROLLBACK"));
+    house.done(&house.session(), "insert into t values (5)");
+    assert_eq!(house.rows(&session, "select a from t"), ["5"]);
+
+    // The process that writes stops; and this one takes its place.
+    house.done(&session, "begin; insert into t values (6)");
+    way.guests.lock().unwrap().as_ref().unwrap().stop();
+    assert_eq!(
+        house.refused(&session, "insert into t values (6)").0,
+        "40001"
+    );
+    house.done(&session, "rollback");
+    way.here.lock().unwrap().clone_from(&house.writer);
+    house.done(&session, "insert into t values (7)");
+    assert_eq!(
+        house.rows(&session, "select a from t order by a"),
+        ["5", "7"]
+    );
+}
+
+/// Who came in elsewhere as `ann`, who changes `rows` and reads it.
+#[derive(Debug)]
+struct Ann(Arc<SqlScope>);
+
+impl Caller for Ann {
+    fn id(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn name(&self) -> &str {
+        "ann"
+    }
+
+    fn admitted(&self) -> BoxFuture<'_, Result<Admitted, Denied>> {
+        let admitted = Admitted {
+            scope: Some(Arc::clone(&self.0)),
+            ruled: None,
+            limits: None,
+        };
+        async { Ok(admitted) }.boxed()
+    }
+
+    fn require(&self) -> Result<(), Denied> {
+        Ok(())
+    }
+
+    fn passport(&self) -> String {
+        "of ann".to_owned()
+    }
+
+    fn token(&self) -> Option<String> {
+        None
+    }
+}
+
+struct Known(Arc<SqlScope>);
+
+impl Users for Known {
+    fn scram(&self, _: &str, _: IpAddr) -> Result<Box<dyn ScramAttempt>, Denied> {
+        Err(Denied::Gone)
+    }
+
+    fn of_certificate(&self, _: &str, _: &[String], _: IpAddr) -> Option<Arc<dyn Caller>> {
+        None
+    }
+
+    fn of_header<'a>(
+        &'a self,
+        _: &'a [String],
+        _: Option<&'a [String]>,
+        _: IpAddr,
+    ) -> BoxFuture<'a, Result<Arc<dyn Caller>, Denied>> {
+        async { Err(Denied::Gone) }.boxed()
+    }
+
+    fn of_passport(&self, passport: &str, _: IpAddr) -> Result<Arc<dyn Caller>, Denied> {
+        match passport {
+            "of ann" => Ok(Arc::new(Ann(Arc::clone(&self.0)))),
+            _ => Err(Denied::Gone),
+        }
+    }
+}
+
+#[test]
+fn who_asks_there_is_who_came_in_here() {
+    let house = House::new();
+    house.done(
+        &house.session(),
+        "create table rows (a int); create table other (a int)",
+    );
+    let rights = scope(&[], &["public.rows"]);
+    let way = way_with(&house, Some(Arc::new(Known(Arc::clone(&rights)))));
+    // Here everything may be done, as far as this process knows: what counts is what is known there.
+    let ann = over(&house, &way).with_caller(Some(Arc::new(Ann(rights))));
+    house.done(&ann, "insert into rows values (1)");
+    assert_eq!(
+        house.refused(&ann, "insert into other values (1)").0,
+        "42P01"
+    );
+    assert_eq!(
+        house
+            .refused(
+                &ann,
+                "begin; insert into rows values (2); select * from other"
+            )
+            .0,
+        "42P01"
+    );
+    house.done(&ann, "rollback");
+    // Nobody who was let in is not somebody who may do everything.
+    let nobody = over(&house, &way);
+    assert_eq!(
+        house.refused(&nobody, "insert into rows values (3)").0,
+        "28000"
+    );
+    assert_eq!(house.rows(&nobody, "select a from rows"), ["1"]);
+}
