@@ -223,9 +223,7 @@ impl Node {
 
     /// The node that leads, as far as this one knows. Nobody is asked.
     pub fn leader(&self) -> Option<u64> {
-        let metrics = self.running.core.raft.metrics();
-        let leader = metrics.borrow().current_leader;
-        leader
+        self.running.core.raft.metrics().borrow().current_leader
     }
 
     /// Returns once this node has all that was acknowledged before the call, entries and files, so that it counts for a majority as the others do. Asks the

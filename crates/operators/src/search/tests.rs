@@ -1,4 +1,4 @@
-//! All simple paths against naive enumeration, with room for many beginnings and for few. Whole queries are in `sparql/tests/paths.rs`.
+//! All simple paths against naive enumeration, with room for many beginnings and for few. Whole queries are in `sparql/tests/sparql/paths.rs`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
