@@ -14,7 +14,8 @@
 use crate::edge;
 use crate::errors::ServerError;
 use crate::metrics::{
-    Listens, Metrics, ObjectFigures, Page, ProcessFigures, Refusal, SpentLimit, Type, write_divided,
+    Listens, Metrics, ObjectFigures, Page, ProcessFigures, Refusal, SpentLimit, Type,
+    write_divided, write_guests,
 };
 use crate::state::ServerState;
 use crate::traces::Tracer;
@@ -77,6 +78,7 @@ fn page(state: &ServerState) -> String {
     let divided = processes.map(|processes| processes.figures());
     let load_shares = state.load_help.answered();
     write_divided(&divided.unwrap_or_default(), load_shares, &mut page);
+    write_guests(state.metrics.guests().as_deref(), &mut page);
     ProcessFigures::read().write(&mut page);
     page.into_text()
 }

@@ -307,6 +307,9 @@ impl Server {
             Some(cluster) => Some(guests(cluster.as_ref(), &state).map_err(io::Error::other)?),
             None => None,
         };
+        if let Some(guests) = &guests {
+            state.metrics.set_guests(guests);
+        }
         if let Some(stand_by) = stand_by {
             tokio::spawn(stand_by.run(Arc::downgrade(&state)));
         }

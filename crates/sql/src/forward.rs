@@ -28,6 +28,11 @@ pub(crate) use self::remote::Remote;
 
 use bytes::Bytes;
 
+/// The largest message. Rows are cut into smaller ones where they can be.
+const MESSAGE_BYTES_MAX: usize = 60 << 20;
+/// Rows, and what a client sends, are cut into pieces of so many bytes.
+const PIECE_BYTES_MAX: usize = 4 << 20;
+
 /// The messages of an answer; an error is the last one.
 pub type ForwardAnswer = BoxStream<'static, Result<Bytes, String>>;
 

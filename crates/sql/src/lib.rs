@@ -66,6 +66,7 @@ mod number_texts;
 mod old_states;
 mod outcome;
 mod outer_types;
+mod own_bytes;
 mod pg_catalog;
 mod place;
 mod plan_size;

@@ -317,6 +317,11 @@ impl Block {
         }
     }
 
+    /// Whether another process has the transaction of the block.
+    pub(crate) fn has_remote(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.remote.is_some())
+    }
+
     /// The transaction of the block, if another process has it.
     pub(crate) fn remote(&self) -> Option<Arc<Remote>> {
         self.open.as_ref()?.remote.clone()

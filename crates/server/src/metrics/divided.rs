@@ -1,5 +1,6 @@
-//! Queries and loads that the nodes of a cluster divide among them. Zeros, where the server is no node.
+//! Queries and loads that the nodes of a cluster divide among them, and transactions that one has for another. Zeros, where the server is no node.
 
+use orrery_sql::Guests;
 use orrery_workers::Figures;
 
 use super::text::{Page, Type};
@@ -44,6 +45,22 @@ const FAMILIES: [Family; 6] = [
         |figures| figures.open,
     ),
 ];
+
+/// Writes the transactions of clients of other nodes.
+pub(crate) fn write_guests(guests: Option<&Guests>, page: &mut Page) {
+    page.family(
+        "orrery_forwarded_transactions_total",
+        Type::Counter,
+        "Transactions that were begun here for clients of PostgreSQL and Flight SQL at other nodes.",
+    )
+    .value(guests.map_or(0, Guests::begun));
+    page.family(
+        "orrery_forwarded_transactions_open",
+        Type::Gauge,
+        "Those of them that are open now.",
+    )
+    .value(guests.map_or(0, Guests::open));
+}
 
 /// Writes the figures of now.
 pub(crate) fn write_divided(figures: &Figures, load_shares: u64, page: &mut Page) {

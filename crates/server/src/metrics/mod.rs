@@ -21,7 +21,7 @@ mod token;
 
 pub use token::MetricsToken;
 
-pub(crate) use divided::write_divided;
+pub(crate) use divided::{write_divided, write_guests};
 pub(crate) use objects::ObjectFigures;
 pub(crate) use process::ProcessFigures;
 pub(crate) use refusals::{Refusal, SpentLimit};
@@ -30,10 +30,11 @@ pub(crate) use text::{Page, Type};
 use axum::http::StatusCode;
 use orrery_objects::ObjectFileSystem;
 use orrery_sql::Connections;
+use orrery_sql::Guests;
 use orrery_storage::Durations;
 use orrery_usage::{Kind, Outcome};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use crate::stages::{STAGES, Stages};
@@ -103,6 +104,7 @@ pub(crate) struct Metrics {
     connections_max: AtomicU64,
     /// Counts for itself; not there where the database is in a directory.
     objects: OnceLock<Arc<ObjectFileSystem>>,
+    guests: OnceLock<Weak<Guests>>,
 }
 
 /// Of one kind of query.
@@ -244,6 +246,16 @@ impl Metrics {
 
     pub(crate) fn objects(&self) -> Option<&ObjectFileSystem> {
         self.objects.get().map(|objects| &**objects)
+    }
+
+    /// Notes who answers for clients of other nodes.
+    pub(crate) fn set_guests(&self, guests: &Arc<Guests>) {
+        // Called once, too.
+        let _ = self.guests.set(Arc::downgrade(guests));
+    }
+
+    pub(crate) fn guests(&self) -> Option<Arc<Guests>> {
+        self.guests.get()?.upgrade()
     }
 
     pub(crate) fn of_kind(&self, kind: Kind) -> &OfKind {

@@ -5,8 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, AsArray, GenericByteViewArray, RecordBatch};
-use datafusion::arrow::datatypes::ByteViewType;
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -24,6 +23,7 @@ use crate::change::Change;
 use crate::counted::watched;
 use crate::key_sets::KeySets;
 use crate::load::load;
+use crate::own_bytes::without_others;
 use crate::planner::Planner;
 use crate::references;
 use crate::{Error, Result};
@@ -157,29 +157,6 @@ fn made(batch: &RecordBatch, making: &Making, schema: &SchemaRef) -> Result<Reco
     references::require_within(&making.tables, &maker.definition, &rows, Some(&making.keys))?;
     let rows = rows.iter().map(without_others).collect();
     RecordBatch::try_new(Arc::clone(schema), rows).map_err(|error| Error::of_run(&error.into()))
-}
-
-/// A column that keeps no more bytes than it shows. Batches that are read from a file share its buffers, and a sort counts these with each of them.
-fn without_others(column: &ArrayRef) -> ArrayRef {
-    if let Some(texts) = column.as_string_view_opt() {
-        if keeps_too_much(texts) {
-            return Arc::new(texts.gc());
-        }
-    } else if let Some(bytes) = column.as_binary_view_opt()
-        && keeps_too_much(bytes)
-    {
-        return Arc::new(bytes.gc());
-    }
-    Arc::clone(column)
-}
-
-fn keeps_too_much<T: ByteViewType>(column: &GenericByteViewArray<T>) -> bool {
-    let kept: usize = column
-        .data_buffers()
-        .iter()
-        .map(|buffer| buffer.capacity())
-        .sum();
-    kept > 2 * column.total_buffer_bytes_used()
 }
 
 impl PartitionStream for MadeRows {

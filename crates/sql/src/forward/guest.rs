@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::incoming::{Batches, Incoming};
 use super::messages::{
-    Asked, Opening, SettingValues, Told, damaged, rows_to_bytes, schema_to_bytes, to_bytes,
+    Asked, Opening, SettingValues, Told, damaged, pieces_of, schema_to_bytes, to_bytes,
     values_from_bytes, values_to_bytes,
 };
 use crate::outcome::{Outcome, Rows};
@@ -264,7 +264,9 @@ async fn give_rows(told: &Told, mut rows: Rows, answers: &Answers) -> Result<()>
     tell(answers, told, &schema_to_bytes(&rows.schema())?).await?;
     while let Some(batch) = rows.next().await {
         let batch = batch.map_err(|error| Error::of_run(&error))?;
-        tell(answers, &Told::Rows, &rows_to_bytes(&batch)?).await?;
+        for piece in pieces_of(batch)? {
+            tell(answers, &Told::Rows, &piece).await?;
+        }
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ pub struct Guests {
 impl fmt::Debug for Guests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guests")
-            .field("open", &self.open.lock().len())
+            .field("open", &self.open())
             .finish_non_exhaustive()
     }
 }
@@ -86,6 +86,16 @@ impl Guests {
             next: AtomicU64::default(),
             stopped: watch::Sender::new(false),
         })
+    }
+
+    /// Transactions that were begun.
+    pub fn begun(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// Those that are open.
+    pub fn open(&self) -> u64 {
+        self.open.lock().len() as u64
     }
 
     /// Ends what is open, but for commits that have begun, and begins nothing more.

@@ -9,7 +9,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::reader::StreamReader;
@@ -19,7 +19,9 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::PIECE_BYTES_MAX;
 use crate::error::ErrorObjects;
+use crate::own_bytes::without_others;
 use crate::tag::Tag;
 use crate::value_row::{ToldValues, row_from_bytes, row_to_bytes};
 use crate::{Error, Result, SqlState};
@@ -268,12 +270,29 @@ fn of_arrow(error: ArrowError) -> Error {
 
 /// Rows as Arrow IPC, with their schema.
 pub(super) fn rows_to_bytes(batch: &RecordBatch) -> Result<Vec<u8>> {
+    // Columns of a query may share the buffers of a file, which would all go.
+    let columns = batch.columns().iter().map(without_others).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let batch = RecordBatch::try_new_with_options(batch.schema(), columns, &options);
+    let batch = &batch.map_err(of_arrow)?;
     let mut bytes = Vec::new();
     let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).map_err(of_arrow)?;
     writer.write(batch).map_err(of_arrow)?;
     writer.finish().map_err(of_arrow)?;
     drop(writer);
     Ok(bytes)
+}
+
+/// The same in pieces, as far as rows can be told apart: for messages have a bound.
+pub(super) fn pieces_of(batch: RecordBatch) -> Result<Vec<Vec<u8>>> {
+    let bytes = rows_to_bytes(&batch)?;
+    if bytes.len() <= PIECE_BYTES_MAX || batch.num_rows() < 2 {
+        return Ok(vec![bytes]);
+    }
+    let half = batch.num_rows() / 2;
+    let mut pieces = pieces_of(batch.slice(0, half))?;
+    pieces.extend(pieces_of(batch.slice(half, batch.num_rows() - half))?);
+    Ok(pieces)
 }
 
 /// The schema alone.
@@ -309,6 +328,8 @@ pub(super) fn values_from_bytes(bytes: &Bytes) -> Result<ToldValues> {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::arrow::array::{ArrayRef, StringViewArray};
+
     use super::*;
 
     #[test]
@@ -323,6 +344,24 @@ mod tests {
         for length in 0..said.len() - b"behind".len() {
             let cut = said.slice(..length);
             assert!(from_bytes::<Told>(cut).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn rows_are_cut_into_pieces_and_a_row_is_not() {
+        let texts = |rows: usize, bytes: usize| -> RecordBatch {
+            let text = "x".repeat(bytes);
+            let column = StringViewArray::from_iter_values((0..rows).map(|_| text.as_str()));
+            RecordBatch::try_from_iter([("a", Arc::new(column) as ArrayRef)]).unwrap()
+        };
+        for (rows, bytes) in [(1, 10), (5, PIECE_BYTES_MAX / 2), (2, PIECE_BYTES_MAX * 2)] {
+            let pieces = pieces_of(texts(rows, bytes)).unwrap();
+            let most = PIECE_BYTES_MAX.max(bytes + 4_096);
+            assert!(pieces.iter().all(|piece| piece.len() <= most));
+            let back = pieces
+                .into_iter()
+                .map(|piece| rows_from_bytes(&piece.into()).unwrap());
+            assert_eq!(back.map(|batch| batch.num_rows()).sum::<usize>(), rows);
         }
     }
 

@@ -14,7 +14,7 @@ use super::messages::{
     Ask, ErrorTold, Opening, SettingValues, Told, damaged, from_bytes, rows_from_bytes,
     schema_from_bytes, to_bytes,
 };
-use super::{ForwardAnswer, ForwardCalls};
+use super::{ForwardAnswer, ForwardCalls, MESSAGE_BYTES_MAX};
 use crate::copy::CopyRows;
 use crate::{Error, Result, SqlState};
 
@@ -104,6 +104,14 @@ impl Remote {
     /// Asks something within the transaction.
     pub(super) async fn ask(&self, ask: &Ask, behind: &[u8]) -> Result<Answer> {
         let request = to_bytes(ask, behind)?;
+        if request.len() > MESSAGE_BYTES_MAX {
+            let words = format!(
+                "a statement and its values have {} bytes, and go to another process in {MESSAGE_BYTES_MAX} at most",
+                request.len()
+            );
+            let error = Error::new(SqlState::ProgramLimitExceeded, words);
+            return Err(error.with_hint("Ask the process that writes, or use COPY."));
+        }
         let messages = self.calls.call(&self.process, request).await;
         let messages = messages.map_err(|reason| lost(&reason))?;
         Ok(Answer { messages })

@@ -12,8 +12,9 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{CloseCursor, CopyTarget, Statement as Sql};
 use futures::{StreamExt as _, TryStreamExt as _};
 
+use super::PIECE_BYTES_MAX;
 use super::messages::{
-    Ask, Asked, Opening, SettingValues, Told, damaged, rows_to_bytes, schema_from_bytes,
+    Ask, Asked, Opening, SettingValues, Told, damaged, pieces_of, schema_from_bytes,
     values_from_bytes, values_to_bytes,
 };
 use super::remote::{Answer, Remote};
@@ -30,9 +31,6 @@ use crate::tag::Tag;
 use crate::transaction::BlockNumber;
 use crate::{Error, Result, SqlState};
 
-/// What a client sends at a time is cut into pieces of so many bytes.
-const PIECE_BYTES_MAX: usize = 4 << 20;
-
 /// A transaction elsewhere that a statement is part of.
 struct Forwarded {
     remote: Arc<Remote>,
@@ -43,13 +41,18 @@ struct Forwarded {
 impl Session {
     /// Whether a statement is to be run where the database is written: because the open transaction is there, or because it changes something and that is another process.
     pub(crate) fn is_forwarded(&self, statement: &Statement) -> bool {
+        // First what is so nearly always: statements of a server by itself pay nothing.
+        let has_remote = self.block().lock().has_remote();
+        if !has_remote && self.writer_calls().is_none() {
+            return false;
+        }
         let is_own = statement.is_of_session()
             || statement.kind() == StatementKind::Transaction
             || matches!(&statement.parsed, Parsed::Statement(parsed) if matches!(**parsed, Sql::ShowVariable { .. }));
         if is_own {
             return false;
         }
-        if self.block().lock().remote().is_some() {
+        if has_remote {
             return !self.is_about_own_cursor(statement);
         }
         statement.kind() == StatementKind::Change
@@ -159,7 +162,7 @@ impl Session {
         &self,
         batches: BatchesIn,
     ) -> Result<std::result::Result<u64, BatchesIn>> {
-        let is_open = self.block().lock().remote().is_some();
+        let is_open = self.block().lock().has_remote();
         if !is_open && !self.may_forward_change() {
             return Ok(Err(batches));
         }
@@ -389,14 +392,10 @@ async fn send(remote: &Remote, bytes: &[u8]) -> Result<()> {
 }
 
 async fn send_batch(remote: &Remote, batch: RecordBatch) -> Result<()> {
-    let bytes = rows_to_bytes(&batch)?;
-    if bytes.len() > PIECE_BYTES_MAX && batch.num_rows() > 1 {
-        let half = batch.num_rows() / 2;
-        let rest = batch.slice(half, batch.num_rows() - half);
-        Box::pin(send_batch(remote, batch.slice(0, half))).await?;
-        return Box::pin(send_batch(remote, rest)).await;
+    for piece in pieces_of(batch)? {
+        send(remote, &piece).await?;
     }
-    send(remote, &bytes).await
+    Ok(())
 }
 
 async fn finish(remote: &Remote, failed: Option<String>) -> Result<Tag> {
