@@ -62,6 +62,7 @@ mod mapped;
 mod mended;
 mod named_in;
 mod names;
+mod no_row;
 mod number_texts;
 mod old_states;
 mod outcome;

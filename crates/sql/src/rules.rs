@@ -3,7 +3,7 @@
 //! ```text
 //! BeforeTypes   before types are settled:   sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`, `truncated`);
 //!                                           decimals beside doubles as doubles (`floats`); arguments in the types that functions have
-//!                                           (`arguments`); windows in the order of bytes
+//!                                           (`arguments`); windows in the order of bytes; subqueries without a row (`no_row`)
 //! AfterTypes    after they are settled:     integers and sums that fail where they run over (`arithmetic`);
 //!                                           bytes as texts and back (`bytes`); one zero and one NaN in comparisons (`floats`);
 //!                                           IN that is unknown, within conditions (`unknown_in`)
@@ -32,6 +32,7 @@ use crate::arithmetic::{checked, wide_sum};
 use crate::bytes::written_as_bytes;
 use crate::bytes_length::length_of_bytes;
 use crate::floats::{beside_doubles, with_one_zero};
+use crate::no_row::null_without_row;
 use crate::outer_types::with_outer_types;
 use crate::times::in_microseconds;
 use crate::truncated::truncated;
@@ -123,7 +124,8 @@ fn named_in_sets(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 fn before_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| {
-        let expr = wide_sum(expr, schema)?;
+        let expr = null_without_row(expr)?;
+        let expr = expr.transform_data(|expr| wide_sum(expr, schema))?;
         let expr = expr.transform_data(|expr| in_microseconds(expr, schema))?;
         let expr = expr.transform_data(|expr| truncated(expr, schema))?;
         let expr = expr.transform_data(|expr| beside_doubles(expr, schema))?;
