@@ -1,7 +1,7 @@
 //! Values of parameters, and what was told of their types, as bytes: for other processes.
 //!
-//! Nothing where there are none; else an Arrow IPC stream of one row. For each place it has two columns: `type`, which is of the type that was told and NULL (its
-//! metadata say so where none was told), and `value`.
+//! Nothing where there are none; else an Arrow IPC stream of one row. It has a column `type` for each place of which something may be told, which is of that type and NULL (its metadata say so
+//! where nothing was told), and a column `value` for each value.
 
 use std::sync::Arc;
 
@@ -13,26 +13,27 @@ use datafusion::common::{Result, ScalarValue};
 
 /// Marks the field of a parameter of whose type nothing was told.
 const UNTOLD: &str = "untold";
+const TYPE: &str = "type";
+const VALUE: &str = "value";
 
-/// Types as far as they were told, and values: as many as there are places.
+/// Types as far as they were told, and values.
 pub(crate) type ToldValues = (Vec<Option<DataType>>, Vec<ScalarValue>);
 
-/// Types of places, as far as they were told, and their values, as far as there are any.
+/// Types of places, as far as they were told, and values of places.
 pub(crate) fn row_to_bytes(told: &[Option<DataType>], values: &[ScalarValue]) -> Result<Vec<u8>> {
-    let places = told.len().max(values.len());
-    if places == 0 {
+    if told.is_empty() && values.is_empty() {
         return Ok(Vec::new());
     }
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
-    for place in 0..places {
-        let told = told.get(place).cloned().flatten();
+    for told in told {
         let untold = told.is_none().then(|| (UNTOLD.to_owned(), String::new()));
-        let told = told.unwrap_or(DataType::Null);
+        let told = told.clone().unwrap_or(DataType::Null);
         columns.push(new_null_array(&told, 1));
-        let told = Field::new("type", told, true);
-        fields.push(told.with_metadata(untold.into_iter().collect()));
-        let value = values.get(place).unwrap_or(&ScalarValue::Null);
-        fields.push(Field::new("value", value.data_type(), true));
+        let field = Field::new(TYPE, told, true);
+        fields.push(field.with_metadata(untold.into_iter().collect()));
+    }
+    for value in values {
+        fields.push(Field::new(VALUE, value.data_type(), true));
         columns.push(value.to_array()?);
     }
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
@@ -41,7 +42,7 @@ pub(crate) fn row_to_bytes(told: &[Option<DataType>], values: &[ScalarValue]) ->
     Ok(writer.into_inner()?)
 }
 
-/// What [`row_to_bytes`] was given, NULL where that was no value. None where it is no such row.
+/// What [`row_to_bytes`] was given. None where it is no such row.
 ///
 /// # Errors
 /// When it is no Arrow IPC.
@@ -58,15 +59,15 @@ pub(crate) fn row_from_bytes(bytes: &[u8]) -> Result<Option<ToldValues>> {
     }
     for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
         match field.name().as_str() {
-            "type" => {
+            TYPE => {
                 let is_untold = field.metadata().contains_key(UNTOLD);
                 told.push((!is_untold).then(|| field.data_type().clone()));
             }
-            "value" => values.push(ScalarValue::try_from_array(column, 0)?),
+            VALUE => values.push(ScalarValue::try_from_array(column, 0)?),
             _ => return Ok(None),
         }
     }
-    Ok((told.len() == values.len()).then_some((told, values)))
+    Ok(Some((told, values)))
 }
 
 #[cfg(test)]
@@ -75,26 +76,23 @@ mod tests {
 
     #[test]
     fn values_keep_their_types_and_those_that_were_told() {
-        let told = vec![
-            Some(DataType::Int64),
-            None,
-            Some(DataType::Decimal128(9, 2)),
-        ];
+        let told = vec![Some(DataType::Int64), None, Some(DataType::Null)];
         let values = vec![
             ScalarValue::Int64(None),
             ScalarValue::from("text"),
             ScalarValue::Decimal128(Some(5), 3, 1),
+            ScalarValue::Null,
         ];
-        let bytes = row_to_bytes(&told, &values).unwrap();
-        assert_eq!(
-            row_from_bytes(&bytes).unwrap(),
-            Some((told.clone(), values))
-        );
-        let none = row_to_bytes(&[], &[]).unwrap();
-        assert_eq!(row_from_bytes(&none).unwrap(), Some((vec![], vec![])));
-        let untold = row_to_bytes(&told, &[]).unwrap();
-        let (back, values) = row_from_bytes(&untold).unwrap().unwrap();
-        assert_eq!((back, values), (told, vec![ScalarValue::Null; 3]));
-        assert!(row_from_bytes(&bytes[..bytes.len() / 2]).is_err());
+        for (told, values) in [
+            (told.clone(), values.clone()),
+            (told, vec![]),
+            (vec![], values),
+            (vec![None], vec![]),
+            (vec![], vec![]),
+        ] {
+            let bytes = row_to_bytes(&told, &values).unwrap();
+            assert_eq!(row_from_bytes(&bytes).unwrap(), Some((told, values)));
+            assert!(bytes.is_empty() || row_from_bytes(&bytes[..bytes.len() / 2]).is_err());
+        }
     }
 }

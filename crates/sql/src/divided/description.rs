@@ -190,7 +190,7 @@ mod tests {
             partitions: 4,
             path: Vec::new(),
         };
-        let statement = statement_bytes(&stated(), &[], &[None]).unwrap();
+        let statement = statement_bytes(&stated(), &[], &[]).unwrap();
         let bytes = part_bytes(&statement, &part, &[]).unwrap();
         let description = Description::of_bytes(&bytes).unwrap();
         assert!(description.parameters.is_empty() && description.values.is_empty());
