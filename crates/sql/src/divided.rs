@@ -23,50 +23,24 @@ mod subqueries;
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DataFusionError, ScalarValue, exec_datafusion_err};
 use datafusion::logical_expr::{LogicalPlan, Volatility};
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, try_join_all};
 use orrery_workers::{AsTheyAre, OwnPart, Query, Workers, WorkersExec, partitions_for};
 
 use self::description::{Part, Stated, part_bytes, statement_bytes};
-use self::rules::{RULES, gives_other_rows, is_large, is_large_itself};
+use self::rules::{Plan, RULES, gives_other_rows, is_large, is_large_itself};
+use crate::asked::Asked;
 use crate::counted::{counted_stream, touches_beside, touches_known};
 use crate::planner::Planner;
 use crate::session::Session;
 use crate::statement::{parse, prepared_in};
 use crate::{Error, Result};
 
-type Plan = Arc<dyn ExecutionPlan>;
-
 /// The name of the language between processes.
 const SQL: &str = "sql";
-
-/// A query as it was asked.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) commit: u64,
-    /// Values of its parameters, in their types.
-    pub(crate) values: &'a [ScalarValue],
-    /// Types of parameters that were told.
-    pub(crate) told: &'a [Option<DataType>],
-}
-
-impl<'a> Asked<'a> {
-    /// One without parameters.
-    pub(crate) fn new(text: &'a str, commit: u64) -> Self {
-        Self {
-            text,
-            commit,
-            values: &[],
-            told: &[],
-        }
-    }
-}
 
 /// The query of a text that has no other statement; that of PREPARE is the one that it keeps.
 fn only_query(text: &str) -> Result<Option<Parsed>> {

@@ -19,6 +19,7 @@
 mod answer_max;
 mod arguments;
 mod arithmetic;
+mod asked;
 mod bytes;
 mod bytes_length;
 mod casts;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 
+use crate::asked::Asked;
 use crate::column_names::shown_rows;
 use crate::counted::counted_stream;
-use crate::divided::Asked;
 use crate::outcome::Outcome;
 use crate::prepared::{Prepared, Readiness};
 use crate::ready::{ReadyQuery, task_without_functions};

@@ -27,10 +27,10 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::answer_max::BoundedAnswer;
+use crate::asked::Asked;
 use crate::column_names::{shown_columns, shown_rows};
 use crate::committing::Committing;
 use crate::counted::{CountedAnswer, counted_stream, touches_of};
-use crate::divided::Asked;
 use crate::engine_state::engine_state;
 use crate::facts::SessionFacts;
 use crate::files::FileAccess;

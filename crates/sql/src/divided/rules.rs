@@ -1,9 +1,10 @@
 //! What the nodes of plans of SQL are, and which plans may be divided.
 
+use std::sync::Arc;
+
 use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::displayable;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode, SortMergeJoinExec};
 use datafusion::physical_plan::limit::LocalLimitExec;
@@ -15,9 +16,10 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::work_table::WorkTableExec;
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use orrery_workers::Rules;
 
-use super::Plan;
+pub(super) type Plan = Arc<dyn ExecutionPlan>;
 
 pub(super) const RULES: Rules = Rules {
     is_leaf: orrery_tables::reads_by_itself,

@@ -12,7 +12,7 @@ use datafusion::logical_expr::physical_planning_context::SubqueryIndex;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::scalar_subquery::{ScalarSubqueryExec, ScalarSubqueryLink};
 
-use super::Plan;
+use super::rules::Plan;
 
 /// A subquery as the optimizer leaves it, and its physical plan.
 type Pair = (Arc<LogicalPlan>, Plan);
