@@ -166,7 +166,7 @@ impl Guest {
         let parameters = values_to_bytes(prepared.parameters(), &[])?;
         tell(answers, &Told::Parameters, &parameters).await?;
         match prepared.columns() {
-            None => Ok(()),
+            None => tell(answers, &Told::End, &[]).await,
             Some(columns) => tell(answers, &Told::Columns, &schema_to_bytes(columns)?).await,
         }
     }
@@ -254,7 +254,7 @@ async fn give(outcome: Outcome, answers: &Answers) -> Result<()> {
                 };
                 tell(answers, &told, &rows.bytes).await?;
             }
-            Ok(())
+            tell(answers, &Told::End, &[]).await
         }
         Outcome::CopyIn(_) => Err(nothing_is_taken()),
     }
@@ -268,5 +268,5 @@ async fn give_rows(told: &Told, mut rows: Rows, answers: &Answers) -> Result<()>
             tell(answers, &Told::Rows, &piece).await?;
         }
     }
-    Ok(())
+    tell(answers, &Told::End, &[]).await
 }

@@ -112,6 +112,8 @@ pub(super) enum Told {
     Parameters,
     /// Behind it: columns.
     Columns,
+    /// There are no more rows or bytes, or no columns: an answer that ends without it is cut off, by a panic there or the end of its threads.
+    End,
     /// The number of a commit that is at least that of the transaction.
     Committed(u64),
     /// It failed; nothing comes behind it.

@@ -181,30 +181,23 @@ fn lost(reason: &str) -> Error {
 }
 
 impl Answer {
-    /// The next message; none at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<(Told, Bytes)>> {
-        let Some(message) = self.messages.next().await else {
-            return Ok(None);
-        };
+    /// The next message, which has to be there: answers say where they end.
+    pub(super) async fn expected(&mut self) -> Result<(Told, Bytes)> {
+        let message = self.messages.next().await;
+        let message = message.ok_or_else(|| damaged(&"the answer is cut off"))?;
         match from_bytes(message.map_err(|reason| lost(&reason))?)? {
             (Told::Failed(told), _) => Err(ErrorTold::into(told)),
-            told => Ok(Some(told)),
+            told => Ok(told),
         }
-    }
-
-    /// The next message, which has to be there.
-    pub(super) async fn expected(&mut self) -> Result<(Told, Bytes)> {
-        let next = self.next().await?;
-        next.ok_or_else(|| damaged(&"the answer ends too early"))
     }
 
     /// The rows that follow.
     pub(super) fn rows(self) -> impl Stream<Item = Result<RecordBatch>> + Send + 'static {
         futures::stream::try_unfold(self, |mut answer| async move {
-            Ok(match answer.next().await? {
-                None => None,
-                Some((Told::Rows, behind)) => Some((rows_from_bytes(&behind)?, answer)),
-                Some((other, _)) => return Err(damaged(&format!("{other:?}"))),
+            Ok(match answer.expected().await? {
+                (Told::End, _) => None,
+                (Told::Rows, behind) => Some((rows_from_bytes(&behind)?, answer)),
+                (other, _) => return Err(damaged(&format!("{other:?}"))),
             })
         })
     }
@@ -212,13 +205,13 @@ impl Answer {
     /// The bytes of rows that follow.
     pub(super) fn copied(self) -> impl Stream<Item = Result<CopyRows>> + Send + 'static {
         futures::stream::try_unfold(self, |mut answer| async move {
-            Ok(match answer.next().await? {
-                None => None,
-                Some((Told::Copied { ends, count }, bytes)) => {
+            Ok(match answer.expected().await? {
+                (Told::End, _) => None,
+                (Told::Copied { ends, count }, bytes) => {
                     let rows = CopyRows { bytes, ends, count };
                     Some((rows, answer))
                 }
-                Some((other, _)) => return Err(damaged(&format!("{other:?}"))),
+                (other, _) => return Err(damaged(&format!("{other:?}"))),
             })
         })
     }

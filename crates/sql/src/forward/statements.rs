@@ -147,9 +147,10 @@ impl Session {
             return Err(damaged(&"no parameters"));
         };
         let (parameters, _) = values_from_bytes(&types)?;
-        let columns = match answer.next().await? {
-            Some((Told::Columns, columns)) => Some(schema_from_bytes(&columns)?),
-            _ => None,
+        let columns = match answer.expected().await? {
+            (Told::Columns, columns) => Some(schema_from_bytes(&columns)?),
+            (Told::End, _) => None,
+            (other, _) => return Err(damaged(&format!("{other:?}"))),
         };
         let statement = statement.clone();
         Ok(Some(Prepared::elsewhere(

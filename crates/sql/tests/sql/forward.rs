@@ -1,7 +1,7 @@
 //! Sessions of a process that does not write: what they change is changed by the one that does.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ impl Turns for OpenDoor {
 struct Way {
     guests: Mutex<Option<Arc<Guests>>>,
     is_cut: AtomicBool,
+    /// Answers end after so many messages, as where a panic ends them.
+    messages_max: AtomicUsize,
     calls: AtomicU64,
     here: Mutex<Option<Writer>>,
 }
@@ -47,7 +49,10 @@ impl ForwardCalls for Way {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let guests = self.guests.lock().unwrap().clone();
         let answer = match (guests, self.is_cut.load(Ordering::Relaxed)) {
-            (Some(guests), false) => Ok(guests.answer(request)),
+            (Some(guests), false) => {
+                let messages_max = self.messages_max.load(Ordering::Relaxed);
+                Ok(guests.answer(request).take(messages_max).boxed())
+            }
             _ => Err("the way is cut".to_owned()),
         };
         async { answer }.boxed()
@@ -82,6 +87,7 @@ fn way_with(house: &House, users: Option<Arc<dyn Users>>) -> Arc<Way> {
     Arc::new(Way {
         guests: Mutex::new(Some(guests)),
         is_cut: AtomicBool::default(),
+        messages_max: AtomicUsize::new(usize::MAX),
         calls: AtomicU64::default(),
         here: Mutex::default(),
     })
@@ -407,6 +413,38 @@ fn a_way_that_is_cut_is_told_and_leaves_nothing() {
         house.rows(&session, "select a from t order by a"),
         ["5", "7"]
     );
+}
+
+#[test]
+fn an_answer_that_is_cut_off_is_no_shorter_answer() {
+    let house = House::new();
+    let (session, way) = follower(&house);
+    house.done(
+        &session,
+        "create table t (a int); begin; insert into t select * from generate_series(1, 5000)",
+    );
+    let asked = ["select a from t", "update t set a = a + 1 returning a"];
+    for asked in asked {
+        assert_eq!(house.rows(&session, asked).len(), 5_000);
+    }
+    // The head, and some rows of several messages.
+    way.messages_max.store(2, Ordering::Relaxed);
+    for asked in asked {
+        let failed = house.run(&session, &format!("savepoint s; {asked}"));
+        assert_eq!(failed.unwrap_err().state.code(), "XX000", "{asked}");
+        house.done(&session, "rollback to s");
+    }
+    let statement = session.statements("copy t to stdout").unwrap().remove(0);
+    house.threads.block_on(async {
+        let Outcome::CopyOut(mut copy) = session.execute(&statement).await.unwrap() else {
+            panic!("it gives bytes");
+        };
+        let mut is_failed = false;
+        while let Some(rows) = copy.next().await {
+            is_failed |= rows.is_err();
+        }
+        assert!(is_failed);
+    });
 }
 
 /// Who came in elsewhere as `ann`, who changes `rows` and reads it.
