@@ -9,6 +9,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::sqlparser::parser::ParserError;
 use orrery_runtime::{is_refused_by_account, words_of_refusal};
+use serde::{Deserialize, Serialize};
 
 use crate::SqlState;
 use crate::names::DEFAULT_PREFIX;
@@ -17,7 +18,7 @@ use crate::names::DEFAULT_PREFIX;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, where, and what might help.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Error {
     /// The code.
     pub state: SqlState,
@@ -36,7 +37,7 @@ pub struct Error {
 }
 
 /// What of the database an error is about, for programs: a driver's names of a constraint, a table and a column.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ErrorObjects {
     /// The schema of the table.
     pub schema: String,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 macro_rules! states {
     ($($(#[$doc:meta])* $name:ident $code:literal)*) => {
         /// What went wrong, as programs are told: clients decide by it whether to mend the text, to try again, or to give up.
@@ -169,6 +171,20 @@ states! {
     ForeignConnectionError "HV00N"
     /// A mistake of ours.
     InternalError "XX000"
+}
+
+impl Serialize for SqlState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code())
+    }
+}
+
+impl<'de> Deserialize<'de> for SqlState {
+    /// What a newer process knows is a mistake of ours.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let code = String::deserialize(deserializer)?;
+        Ok(Self::of_code(&code).unwrap_or(Self::InternalError))
+    }
 }
 
 impl fmt::Display for SqlState {

@@ -52,6 +52,17 @@ pub struct Statement {
     pub(crate) place: usize,
 }
 
+impl Statement {
+    /// The only one of a text.
+    pub(crate) fn alone(parsed: Parsed, text: &str) -> Self {
+        Self {
+            parsed,
+            text: text.into(),
+            place: 0,
+        }
+    }
+}
+
 /// What a statement prepares, if it is PREPARE; else the statement.
 pub(crate) fn prepared_in(statement: Parsed) -> Parsed {
     match statement {

@@ -1,9 +1,16 @@
 //! What was done by a statement, in the words of the protocol.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use parking_lot::Mutex;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Words of the program, or of another process that has the same.
+type KnownWords = &'static str;
+
 /// What was done, as PostgreSQL's clients are told: `INSERT 0 5`, `CREATE TABLE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tag {
     /// So many rows were read.
     Select(u64),
@@ -20,7 +27,7 @@ pub enum Tag {
     /// So many rows were taken from a cursor.
     Fetch(u64),
     /// Something that is not counted.
-    Words(&'static str),
+    Words(#[serde(deserialize_with = "known_words")] KnownWords),
 }
 
 impl fmt::Display for Tag {
@@ -36,4 +43,17 @@ impl fmt::Display for Tag {
             Self::Words(words) => f.write_str(words),
         }
     }
+}
+
+/// As they are for as long as the process lives: there are a few dozen.
+fn known_words<'de, D: Deserializer<'de>>(words: D) -> Result<KnownWords, D::Error> {
+    static KNOWN: Mutex<BTreeSet<KnownWords>> = Mutex::new(BTreeSet::new());
+    let words = String::deserialize(words)?;
+    let mut known = KNOWN.lock();
+    if let Some(words) = known.get(words.as_str()) {
+        return Ok(words);
+    }
+    let words: KnownWords = words.leak();
+    known.insert(words);
+    Ok(words)
 }

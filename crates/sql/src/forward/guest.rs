@@ -197,7 +197,7 @@ impl Guest {
         let incoming = self.incoming.lock().await.take();
         let (taking, held) = incoming.ok_or_else(nothing_is_taken)?;
         let tag = within(held.spent.as_ref(), taking.finish(failed)).await?;
-        tell(answers, &Told::Done(tag.into()), &[]).await
+        tell(answers, &Told::Done(tag), &[]).await
     }
 
     /// Commits.
@@ -240,9 +240,9 @@ async fn within<T>(said: Option<&Spent>, work: impl Future<Output = Result<T>>) 
 /// Gives what became of a statement to who asked.
 async fn give(outcome: Outcome, answers: &Answers) -> Result<()> {
     match outcome {
-        Outcome::Done(tag) => tell(answers, &Told::Done(tag.into()), &[]).await,
+        Outcome::Done(tag) => tell(answers, &Told::Done(tag), &[]).await,
         Outcome::Query(rows) => give_rows(&Told::Query, rows, answers).await,
-        Outcome::Returned(rows, tag) => give_rows(&Told::Returned(tag.into()), rows, answers).await,
+        Outcome::Returned(rows, tag) => give_rows(&Told::Returned(tag), rows, answers).await,
         Outcome::CopyOut(mut copy) => {
             let columns = copy.columns();
             tell(answers, &Told::CopyOut { columns }, &[]).await?;

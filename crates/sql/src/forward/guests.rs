@@ -112,7 +112,7 @@ impl Guests {
             let Err(error) = guests.answered(request, &answers).await else {
                 return;
             };
-            let failed = to_bytes(&Told::Failed(error.into()), &[]);
+            let failed = to_bytes(&Told::Failed(error), &[]);
             // Who has gone does not want to know.
             _ = answers
                 .send(failed.map_err(|error| error.to_string()))

@@ -4,7 +4,6 @@
 //! message   4 bytes: how long the JSON is (little-endian)   JSON (Ask, Told)   bytes: Arrow IPC, or what a client sends and is sent
 //! ```
 
-use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::sync::Arc;
 
@@ -15,12 +14,10 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::common::{DataFusionError, ScalarValue};
-use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::PIECE_BYTES_MAX;
-use crate::error::ErrorObjects;
 use crate::own_bytes::without_others;
 use crate::tag::Tag;
 use crate::value_row::{ToldValues, row_from_bytes, row_to_bytes};
@@ -93,11 +90,11 @@ pub(super) enum Told {
     /// This process does not write: another one may.
     NotHere,
     /// What was done.
-    Done(TagTold),
+    Done(Tag),
     /// Rows of a query follow. Behind it: their schema.
     Query,
     /// Rows of a change follow. Behind it: their schema.
-    Returned(TagTold),
+    Returned(Tag),
     /// Behind it: rows.
     Rows,
     /// Bytes of rows follow.
@@ -117,125 +114,7 @@ pub(super) enum Told {
     /// The number of a commit that is at least that of the transaction.
     Committed(u64),
     /// It failed; nothing comes behind it.
-    Failed(ErrorTold),
-}
-
-/// A [`Tag`].
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum TagTold {
-    Select(u64),
-    Insert(u64),
-    Update(u64),
-    Delete(u64),
-    Copy(u64),
-    Materialize(u64),
-    Fetch(u64),
-    Words(String),
-}
-
-impl From<Tag> for TagTold {
-    fn from(tag: Tag) -> Self {
-        match tag {
-            Tag::Select(rows) => Self::Select(rows),
-            Tag::Insert(rows) => Self::Insert(rows),
-            Tag::Update(rows) => Self::Update(rows),
-            Tag::Delete(rows) => Self::Delete(rows),
-            Tag::Copy(rows) => Self::Copy(rows),
-            Tag::Materialize(quads) => Self::Materialize(quads),
-            Tag::Fetch(rows) => Self::Fetch(rows),
-            Tag::Words(words) => Self::Words(words.to_owned()),
-        }
-    }
-}
-
-impl From<TagTold> for Tag {
-    fn from(told: TagTold) -> Self {
-        match told {
-            TagTold::Select(rows) => Self::Select(rows),
-            TagTold::Insert(rows) => Self::Insert(rows),
-            TagTold::Update(rows) => Self::Update(rows),
-            TagTold::Delete(rows) => Self::Delete(rows),
-            TagTold::Copy(rows) => Self::Copy(rows),
-            TagTold::Materialize(quads) => Self::Materialize(quads),
-            TagTold::Fetch(rows) => Self::Fetch(rows),
-            TagTold::Words(words) => Self::Words(known_words(words)),
-        }
-    }
-}
-
-/// Words of a tag for as long as the process lives: there are a few dozen.
-fn known_words(words: String) -> &'static str {
-    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut known = KNOWN.lock();
-    match known.get(words.as_str()) {
-        Some(words) => words,
-        None => {
-            let words: &'static str = words.leak();
-            known.insert(words);
-            words
-        }
-    }
-}
-
-/// An [`Error`].
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ErrorTold {
-    code: String,
-    message: String,
-    position: Option<usize>,
-    detail: Option<String>,
-    hint: Option<String>,
-    context: Option<String>,
-    objects: Option<ObjectsTold>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct ObjectsTold {
-    schema: String,
-    table: String,
-    column: Option<String>,
-    constraint: Option<String>,
-}
-
-impl From<Error> for ErrorTold {
-    fn from(error: Error) -> Self {
-        Self {
-            code: error.state.code().to_owned(),
-            message: error.message,
-            position: error.position,
-            detail: error.detail,
-            hint: error.hint,
-            context: error.context.map(String::from),
-            objects: error.objects.map(|objects| ObjectsTold {
-                schema: objects.schema,
-                table: objects.table,
-                column: objects.column,
-                constraint: objects.constraint,
-            }),
-        }
-    }
-}
-
-impl From<ErrorTold> for Error {
-    fn from(told: ErrorTold) -> Self {
-        let state = SqlState::of_code(&told.code).unwrap_or(SqlState::InternalError);
-        Self {
-            state,
-            message: told.message,
-            position: told.position,
-            detail: told.detail,
-            hint: told.hint,
-            context: told.context.map(String::into_boxed_str),
-            objects: told.objects.map(|objects| {
-                Box::new(ErrorObjects {
-                    schema: objects.schema,
-                    table: objects.table,
-                    column: objects.column,
-                    constraint: objects.constraint,
-                })
-            }),
-        }
-    }
+    Failed(Error),
 }
 
 /// A message with what is behind it.
@@ -336,13 +215,13 @@ mod tests {
 
     #[test]
     fn what_is_said_comes_back() {
-        let said = to_bytes(&Told::Done(Tag::Words("CREATE TABLE").into()), b"behind").unwrap();
+        let said = to_bytes(&Told::Done(Tag::Words("CREATE TABLE")), b"behind").unwrap();
         let (told, behind): (Told, Bytes) = from_bytes(said.clone()).unwrap();
         assert_eq!(&behind[..], b"behind");
         let Told::Done(tag) = told else {
             panic!("{told:?}");
         };
-        assert_eq!(Tag::from(tag), Tag::Words("CREATE TABLE"));
+        assert_eq!(tag, Tag::Words("CREATE TABLE"));
         for length in 0..said.len() - b"behind".len() {
             let cut = said.slice(..length);
             assert!(from_bytes::<Told>(cut).is_err(), "{length}");
@@ -377,9 +256,8 @@ mod tests {
             .of_table("s", "t")
             .of_column("e")
             .of_constraint("f");
-        let told: ErrorTold = error.clone().into();
-        let json = serde_json::to_string(&told).unwrap();
-        let back: Error = serde_json::from_str::<ErrorTold>(&json).unwrap().into();
+        let json = serde_json::to_string(&error).unwrap();
+        let back: Error = serde_json::from_str(&json).unwrap();
         assert_eq!(back, error);
     }
 }

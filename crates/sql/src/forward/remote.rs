@@ -11,8 +11,8 @@ use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
 
 use super::messages::{
-    Ask, ErrorTold, Opening, SettingValues, Told, damaged, from_bytes, rows_from_bytes,
-    schema_from_bytes, to_bytes,
+    Ask, Opening, SettingValues, Told, damaged, from_bytes, rows_from_bytes, schema_from_bytes,
+    to_bytes,
 };
 use super::{ForwardAnswer, ForwardCalls, MESSAGE_BYTES_MAX};
 use crate::copy::CopyRows;
@@ -150,7 +150,7 @@ impl Remote {
                 self.calls.wait_for(commit).await;
                 Ok(())
             }
-            Told::Failed(told) => Err(told.into()),
+            Told::Failed(error) => Err(error),
             other => Err(damaged(&format!("{other:?}"))),
         }
     }
@@ -165,7 +165,7 @@ async fn opened(calls: &dyn ForwardCalls, process: &str, request: Bytes) -> Open
     let (told, _) = from_bytes(message).map_err(|error| error.to_string())?;
     match told {
         Told::Opened(session) => Ok(Ok((session, open))),
-        Told::Failed(told) => Ok(Err(told.into())),
+        Told::Failed(error) => Ok(Err(error)),
         _ => Err(format!("{process} does not write")),
     }
 }
@@ -186,7 +186,7 @@ impl Answer {
         let message = self.messages.next().await;
         let message = message.ok_or_else(|| damaged(&"the answer is cut off"))?;
         match from_bytes(message.map_err(|reason| lost(&reason))?)? {
-            (Told::Failed(told), _) => Err(ErrorTold::into(told)),
+            (Told::Failed(error), _) => Err(error),
             told => Ok(told),
         }
     }

@@ -280,7 +280,7 @@ impl Session {
     async fn outcome(&self, forwarded: Forwarded, mut answer: Answer) -> Result<Outcome> {
         let (told, behind) = answer.expected().await?;
         let outcome = match told {
-            Told::Done(tag) => Outcome::Done(tag.into()),
+            Told::Done(tag) => Outcome::Done(tag),
             Told::Query => {
                 let schema = schema_from_bytes(&behind)?;
                 let rows = answer.rows().map_err(Into::into);
@@ -297,7 +297,7 @@ impl Session {
                 let rows = futures::stream::iter(rows.into_iter().map(Ok));
                 let rows = rows.inspect(move |_| _ = &memory);
                 let rows = RecordBatchStreamAdapter::new(schema, rows);
-                Outcome::Returned(Box::pin(rows) as SendableRecordBatchStream, tag.into())
+                Outcome::Returned(Box::pin(rows) as SendableRecordBatchStream, tag)
             }
             Told::CopyOut { columns } => {
                 Outcome::CopyOut(CopyOut::new(columns, answer.copied().boxed()))
@@ -403,7 +403,7 @@ async fn finish(remote: &Remote, failed: Option<String>) -> Result<Tag> {
     let session = remote.session();
     let ask = Ask::Finish { session, failed };
     match remote.ask_one(&ask, &[]).await?.0 {
-        Told::Done(tag) => Ok(tag.into()),
+        Told::Done(tag) => Ok(tag),
         other => Err(Error::new(
             SqlState::InternalError,
             format!("what was sent is not done, but {other:?}"),
