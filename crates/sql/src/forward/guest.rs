@@ -27,6 +27,8 @@ pub(super) type Answers = mpsc::Sender<Result<Bytes, String>>;
 pub(super) struct Guest {
     session: Session,
     caller: Option<Arc<dyn Caller>>,
+    /// What the user of the opening is known by, where all messages have to say so.
+    passport: Option<Option<String>>,
     turns: Arc<dyn Turns>,
     /// The statement that takes pieces, and what it holds.
     incoming: Mutex<Option<(Incoming, Held)>>,
@@ -84,9 +86,16 @@ impl Guest {
         Ok(Self {
             session,
             caller,
+            passport: opening.names_user.then_some(opening.passport),
             turns: Arc::clone(turns),
             incoming: Mutex::default(),
         })
+    }
+
+    /// Whether who asks is who opened it.
+    pub(super) fn is_of(&self, passport: Option<&str>) -> bool {
+        let of = self.passport.as_ref();
+        of.is_none_or(|of| of.as_deref() == passport)
     }
 
     /// A statement begins: what who asks may do now, and its turn.

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::ForwardAnswer;
 use super::guest::{Answers, Guest, tell};
-use super::messages::{Ask, Told, from_bytes, to_bytes};
+use super::messages::{Ask, Told, Within, from_bytes, to_bytes};
 use crate::session::Session;
 use crate::turns::Turns;
 use crate::users::Users;
@@ -34,7 +34,7 @@ pub struct Guests {
     turns: Arc<dyn Turns>,
     threads: Handle,
     open: Mutex<HashMap<u64, Arc<Guest>>>,
-    next: AtomicU64,
+    begun: AtomicU64,
     stopped: watch::Sender<bool>,
 }
 
@@ -83,14 +83,14 @@ impl Guests {
             turns,
             threads,
             open: Mutex::default(),
-            next: AtomicU64::default(),
+            begun: AtomicU64::default(),
             stopped: watch::Sender::new(false),
         })
     }
 
     /// Transactions that were begun.
     pub fn begun(&self) -> u64 {
-        self.next.load(Ordering::Relaxed)
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// Those that are open.
@@ -146,37 +146,42 @@ impl Guests {
                 Ok(())
             }
             Ask::Run(asked) => {
-                let guest = self.guest(asked.session)?;
+                let guest = self.guest(&asked.within)?;
                 guest.run(asked, &behind, answers).await
             }
             Ask::Prepare(asked) => {
-                let guest = self.guest(asked.session)?;
+                let guest = self.guest(&asked.within)?;
                 guest.prepare(asked, &behind, answers).await
             }
             Ask::Insert {
-                session,
+                within,
                 settings,
                 schema,
                 table,
                 columns,
             } => {
                 let into = (schema, table, columns);
-                self.guest(session)?.insert(settings, into, answers).await
+                self.guest(&within)?.insert(settings, into, answers).await
             }
-            Ask::Piece { session } => self.guest(session)?.take(behind, answers).await,
-            Ask::Finish { session, failed } => self.guest(session)?.finish(failed, answers).await,
-            Ask::Commit { session } => self.guest(session)?.commit(answers).await,
+            Ask::Piece(within) => self.guest(&within)?.take(behind, answers).await,
+            Ask::Finish { within, failed } => self.guest(&within)?.finish(failed, answers).await,
+            Ask::Commit(within) => self.guest(&within)?.commit(answers).await,
         }
     }
 
     fn keep(self: &Arc<Self>, guest: Guest) -> Result<Wanted> {
-        let session = self.next.fetch_add(1, Ordering::Relaxed);
+        self.begun.fetch_add(1, Ordering::Relaxed);
         let mut open = self.open.lock();
         if open.len() >= OPEN_MAX {
             return Err(Error::new(
                 SqlState::TooManyConnections,
                 format!("{OPEN_MAX} transactions of clients of other processes are open"),
             ));
+        }
+        // Not counted: a process that has begun anew would give a number a second time, and who had it first would ask in another's transaction.
+        let mut session = rand::random();
+        while open.contains_key(&session) {
+            session = rand::random();
         }
         open.insert(session, Arc::new(guest));
         Ok(Wanted {
@@ -185,9 +190,12 @@ impl Guests {
         })
     }
 
-    fn guest(&self, session: u64) -> Result<Arc<Guest>> {
+    fn guest(&self, within: &Within) -> Result<Arc<Guest>> {
         let open = self.open.lock();
-        let guest = open.get(&session).cloned();
+        let guest = open.get(&within.session).cloned();
+        drop(open);
+        // Of somebody else's it is not told that it is there.
+        let guest = guest.filter(|guest| guest.is_of(within.passport.as_deref()));
         guest.ok_or_else(|| {
             Error::new(
                 SqlState::SerializationFailure,

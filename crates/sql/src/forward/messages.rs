@@ -34,21 +34,33 @@ pub(super) enum Ask {
     Prepare(Asked),
     /// Insert batches, which come as pieces.
     Insert {
-        session: u64,
+        #[serde(flatten)]
+        within: Within,
         settings: Option<SettingValues>,
         schema: Option<String>,
         table: String,
         columns: Vec<String>,
     },
     /// Some of what a client sends. Behind it: bytes.
-    Piece { session: u64 },
+    Piece(Within),
     /// The client has sent everything, or gives up for this reason.
     Finish {
-        session: u64,
+        #[serde(flatten)]
+        within: Within,
         failed: Option<String>,
     },
     /// Commit.
-    Commit { session: u64 },
+    Commit(Within),
+}
+
+/// The transaction that a message is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Within {
+    /// A random number: nobody has had it before, in this process or in one that ran here earlier, and nobody guesses it.
+    pub(super) session: u64,
+    /// What the user of the opening is known by. A number by itself opens nobody's transaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) passport: Option<String>,
 }
 
 /// Settings and their values.
@@ -67,12 +79,16 @@ pub(super) struct Opening {
     pub(super) after: Option<u64>,
     /// Savepoints that were set before anything was changed, in their order.
     pub(super) savepoints: Vec<String>,
+    /// Whether all further messages name the passport, too. Those of programs before 2026-11-29 do not, while nodes are upgraded one after the other.
+    #[serde(default)]
+    pub(super) names_user: bool,
 }
 
 /// A statement.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Asked {
-    pub(super) session: u64,
+    #[serde(flatten)]
+    pub(super) within: Within,
     /// Where they are others than with the statement before.
     pub(super) settings: Option<SettingValues>,
     pub(super) text: String,

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use futures::{FutureExt as _, Stream, StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
 
 use super::messages::{
-    Ask, Opening, SettingValues, Told, damaged, from_bytes, rows_from_bytes, schema_from_bytes,
-    to_bytes,
+    Ask, Opening, SettingValues, Told, Within, damaged, from_bytes, rows_from_bytes,
+    schema_from_bytes, to_bytes,
 };
 use super::{ForwardAnswer, ForwardCalls, MESSAGE_BYTES_MAX};
 use crate::copy::CopyRows;
@@ -26,18 +26,17 @@ const TRY_EVERY: Duration = Duration::from_millis(50);
 pub(crate) struct Remote {
     calls: Arc<dyn ForwardCalls>,
     process: String,
-    session: u64,
+    within: Within,
     /// As they were told last.
     settings: Mutex<SettingValues>,
-    /// The answer to [`Ask::Open`], for as long as the transaction is wanted.
-    _open: Mutex<ForwardAnswer>,
+    /// The answer to [`Ask::Open`], for as long as the transaction is wanted. Where it ends first, so has the transaction.
+    open: Mutex<ForwardAnswer>,
 }
 
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Remote")
             .field("process", &self.process)
-            .field("session", &self.session)
             .finish_non_exhaustive()
     }
 }
@@ -57,6 +56,7 @@ impl Remote {
         opening: Opening,
         is_here: impl Fn() -> bool,
     ) -> Result<Option<Self>> {
+        let passport = opening.passport.clone();
         let request = to_bytes(&Ask::Open(opening), &[])?;
         let began = Instant::now();
         let mut last = "it is not known who does".to_owned();
@@ -67,9 +67,9 @@ impl Remote {
                         return Ok(Some(Self {
                             calls,
                             process,
-                            session,
+                            within: Within { session, passport },
                             settings: Mutex::default(),
-                            _open: Mutex::new(open),
+                            open: Mutex::new(open),
                         }));
                     }
                     Ok(Err(refused)) => return Err(refused),
@@ -86,9 +86,18 @@ impl Remote {
         Ok(None)
     }
 
-    /// The number of the transaction's session there.
-    pub(super) fn session(&self) -> u64 {
-        self.session
+    /// What messages about the transaction name it by.
+    pub(super) fn within(&self) -> Within {
+        self.within.clone()
+    }
+
+    /// Fails where the call that opened the transaction has ended: nothing more is asked in it, whoever answers under the same name by now.
+    fn require_open(&self) -> Result<()> {
+        match self.open.lock().next().now_or_never() {
+            None => Ok(()),
+            Some(Some(Err(reason))) => Err(lost(&reason)),
+            Some(Some(Ok(_)) | None) => Err(lost("The call that opened it has ended.")),
+        }
     }
 
     /// The settings, if they are others than those that were told last.
@@ -112,6 +121,7 @@ impl Remote {
             let error = Error::new(SqlState::ProgramLimitExceeded, words);
             return Err(error.with_hint("Ask the process that writes, or use COPY."));
         }
+        self.require_open()?;
         let messages = self.calls.call(&self.process, request).await;
         let messages = messages.map_err(|reason| lost(&reason))?;
         Ok(Answer { messages })
@@ -127,12 +137,8 @@ impl Remote {
     /// # Errors
     /// When nothing was committed; and when it is not known whether it was (08007).
     pub(crate) async fn commit(&self) -> Result<()> {
-        let request = to_bytes(
-            &Ask::Commit {
-                session: self.session,
-            },
-            &[],
-        )?;
+        self.require_open()?;
+        let request = to_bytes(&Ask::Commit(self.within()), &[])?;
         let unknown = |reason: String| {
             let words = "the process that writes was lost while it committed";
             Error::new(SqlState::TransactionResolutionUnknown, words)

@@ -171,9 +171,8 @@ impl Session {
             return Ok(Err(batches));
         };
         let remote = &forwarded.remote;
-        let session = remote.session();
         let begun = Ask::Insert {
-            session,
+            within: remote.within(),
             settings: remote.changed(self.setting_values()),
             schema: batches.schema,
             table: batches.table,
@@ -205,7 +204,7 @@ impl Session {
 
     fn asked(&self, remote: &Remote, statement: &Statement, is_prepared: bool) -> Asked {
         Asked {
-            session: remote.session(),
+            within: remote.within(),
             settings: remote.changed(self.setting_values()),
             text: statement.text.to_string(),
             place: statement.place,
@@ -261,6 +260,7 @@ impl Session {
             who: self.options.who.clone(),
             after,
             savepoints,
+            names_user: true,
         };
         Remote::open(calls, opening, || self.has_writer()).await
     }
@@ -340,7 +340,7 @@ fn declared(statement: &Statement) -> Result<Option<String>> {
 /// What a client may ask of a cursor before it fetches from it.
 async fn columns_of_cursor(remote: &Remote, name: &str) -> Result<SchemaRef> {
     let ask = Ask::Prepare(Asked {
-        session: remote.session(),
+        within: remote.within(),
         settings: None,
         text: format!("fetch next from \"{}\"", name.replace('"', "\"\"")),
         place: 0,
@@ -384,8 +384,7 @@ async fn sent(remote: &Remote, mut pieces: Pieces) -> Result<Tag> {
 }
 
 async fn send(remote: &Remote, bytes: &[u8]) -> Result<()> {
-    let session = remote.session();
-    let answered = remote.ask_one(&Ask::Piece { session }, bytes).await?;
+    let answered = remote.ask_one(&Ask::Piece(remote.within()), bytes).await?;
     match answered.0 {
         Told::Taken => Ok(()),
         other => Err(damaged(&format!("{other:?}"))),
@@ -400,8 +399,8 @@ async fn send_batch(remote: &Remote, batch: RecordBatch) -> Result<()> {
 }
 
 async fn finish(remote: &Remote, failed: Option<String>) -> Result<Tag> {
-    let session = remote.session();
-    let ask = Ask::Finish { session, failed };
+    let within = remote.within();
+    let ask = Ask::Finish { within, failed };
     match remote.ask_one(&ask, &[]).await?.0 {
         Told::Done(tag) => Ok(tag),
         other => Err(Error::new(

@@ -33,8 +33,12 @@ struct Way {
     is_cut: AtomicBool,
     /// Answers end after so many messages, as where a panic ends them.
     messages_max: AtomicUsize,
+    /// Whether answers that open transactions have ended, though all else comes through.
+    openings_end: tokio::sync::watch::Sender<bool>,
     calls: AtomicU64,
     here: Mutex<Option<Writer>>,
+    /// What was asked last.
+    asked: Mutex<Bytes>,
 }
 
 /// As a session asks it.
@@ -47,11 +51,21 @@ impl ForwardCalls for Way {
 
     fn call(&self, _: &str, request: Bytes) -> BoxFuture<'static, Result<ForwardAnswer, String>> {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        self.asked.lock().unwrap().clone_from(&request);
         let guests = self.guests.lock().unwrap().clone();
         let answer = match (guests, self.is_cut.load(Ordering::Relaxed)) {
             (Some(guests), false) => {
+                let is_opening = request.windows(7).any(|part| part == b"{\"Open\"");
                 let messages_max = self.messages_max.load(Ordering::Relaxed);
-                Ok(guests.answer(request).take(messages_max).boxed())
+                let mut end = self.openings_end.subscribe();
+                let ended = async move {
+                    match is_opening {
+                        true => drop(end.wait_for(|ended| *ended).await),
+                        false => std::future::pending().await,
+                    }
+                };
+                let answer = guests.answer(request).take(messages_max);
+                Ok(answer.take_until(ended.boxed()).boxed())
             }
             _ => Err("the way is cut".to_owned()),
         };
@@ -88,8 +102,10 @@ fn way_with(house: &House, users: Option<Arc<dyn Users>>) -> Arc<Way> {
         guests: Mutex::new(Some(guests)),
         is_cut: AtomicBool::default(),
         messages_max: AtomicUsize::new(usize::MAX),
+        openings_end: tokio::sync::watch::Sender::new(false),
         calls: AtomicU64::default(),
         here: Mutex::default(),
+        asked: Mutex::default(),
     })
 }
 
@@ -447,6 +463,68 @@ fn an_answer_that_is_cut_off_is_no_shorter_answer() {
     });
 }
 
+/// As many transactions as there are texts are opened at a process, which then has another one's place taken under the same name; there another client's is open, and each text is asked in one of
+/// the first. Returns what the other client sees at the end.
+fn asked_after_another_process_took_over(texts: &[&str], is_end_known: bool) -> Vec<String> {
+    let house = House::new();
+    let (setup, way) = follower(&house);
+    house.done(&setup, "create table t (a int)");
+    let sessions: Vec<Session> = texts.iter().map(|_| over(&house, &way)).collect();
+    for session in &sessions {
+        // Open there, without the turn.
+        let begun = "begin; savepoint s; insert into t values (1); rollback to s";
+        house.done(session, begun);
+    }
+    let before = way.guests.lock().unwrap().take().unwrap();
+    if is_end_known {
+        before.stop();
+    }
+    let other = way_with(&house, None);
+    let guests = other.guests.lock().unwrap().clone();
+    *way.guests.lock().unwrap() = guests;
+    let others: Vec<Session> = texts.iter().map(|_| over(&house, &other)).collect();
+    for session in &others {
+        house.done(
+            session,
+            "begin; savepoint s; insert into t values (2); rollback to s",
+        );
+    }
+    let last = others.last().unwrap();
+    house.done(last, "insert into t values (2)");
+    for (session, text) in sessions.iter().zip(texts) {
+        assert_eq!(house.refused(session, text).0, "40001", "{text}");
+    }
+    house.done(last, "commit");
+    house.rows(&house.session(), "select a from t")
+}
+
+#[test]
+fn a_transaction_of_a_process_that_is_gone_is_nobody_elses() {
+    let texts = [
+        "commit",
+        "insert into t values (3)",
+        "select a from t",
+        "select 1",
+    ];
+    for is_end_known in [false, true] {
+        let seen = asked_after_another_process_took_over(&texts, is_end_known);
+        assert_eq!(seen, ["2"], "{is_end_known}");
+    }
+}
+
+#[test]
+fn a_transaction_ends_with_the_answer_that_opened_it() {
+    let house = House::new();
+    let (session, way) = follower(&house);
+    house.done(&session, "create table t (a int)");
+    house.done(&session, "begin; insert into t values (1)");
+    way.openings_end.send_replace(true);
+    assert_eq!(house.refused(&session, "commit").0, "40001");
+    way.openings_end.send_replace(false);
+    house.done(&session, "insert into t values (2)");
+    assert_eq!(house.rows(&session, "select a from t"), ["2"]);
+}
+
 /// Who came in elsewhere as `ann`, who changes `rows` and reads it.
 #[derive(Debug)]
 struct Ann(Arc<SqlScope>);
@@ -535,6 +613,19 @@ fn who_asks_there_is_who_came_in_here() {
             .0,
         "42P01"
     );
+    house.done(&ann, "rollback");
+    // A number that is known opens nothing to somebody else.
+    house.done(&ann, "begin; insert into rows values (4)");
+    let mut asked = way.asked.lock().unwrap().to_vec();
+    let name = asked.windows(6).position(|part| part == b"of ann");
+    asked[name.unwrap()..][..6].copy_from_slice(b"of bob");
+    let guests = way.guests.lock().unwrap().clone().unwrap();
+    let answered = house.threads.block_on(async {
+        let answer = guests.answer(Bytes::from(asked));
+        answer.try_collect::<Vec<Bytes>>().await.unwrap().concat()
+    });
+    let answered = String::from_utf8_lossy(&answered);
+    assert!(answered.contains("40001"), "{answered}");
     house.done(&ann, "rollback");
     // Nobody who was let in is not somebody who may do everything.
     let nobody = over(&house, &way);
