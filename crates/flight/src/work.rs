@@ -145,8 +145,13 @@ impl Call {
 
     /// Waits for a turn of a statement that is counted.
     pub(crate) async fn turn(&self, session: &Session, terms: &Terms) -> Result<Time, Status> {
-        let turn = self.host.turns.turn().await;
+        let turns = &self.host.turns;
+        let turn = match session.is_waited_for() {
+            true => turns.turn_of_writer().await,
+            false => turns.turn().await,
+        };
         let turn = turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why))?;
+        let turn = session.hold(turn);
         let asked = session.statement_timeout();
         let time = asked.unwrap_or(self.options.statement_time_default);
         let time = time.min(self.options.statement_time_max);

@@ -272,11 +272,16 @@ impl Connection {
         let answer_max = entered.as_ref().and_then(|it| it.answer_max.clone());
         self.session.set_answer_max(answer_max);
         let turns = Arc::clone(&self.shared.context.turns);
-        let turn = self
-            .guard
-            .run(&mut self.wire, async { Ok(turns.turn().await) });
-        let turn = turn.await?;
+        let is_waited_for = self.session.is_waited_for();
+        let turn = async {
+            Ok(match is_waited_for {
+                true => turns.turn_of_writer().await,
+                false => turns.turn().await,
+            })
+        };
+        let turn = self.guard.run(&mut self.wire, turn).await?;
         let turn = turn.map_err(|why| Refusal::new("53000", why))?;
+        let turn = self.session.hold(turn);
         Ok(match entered {
             None => turn,
             Some(entered) => entered.within(turn, self.guard.watched.clone()),

@@ -4,6 +4,9 @@
 //! a moment; beyond that a client is better told at once to come back than kept
 //! in a growing line.
 //!
+//! What waits for another's work holds no turn. A transaction that has the writers' turn is waited for by all who change something, so it
+//! has one more place than there are ([`Admission::turn_of_writer`]).
+//!
 //! A query that ran out of memory beside others may do well with fewer of its kind: such queries have their
 //! second try one after the other, in the *narrow lane*.
 
@@ -23,6 +26,8 @@ pub(crate) struct Admission {
     waiting: Semaphore,
     waiting_max: usize,
     narrow: Arc<Semaphore>,
+    /// The place of who has the writers' turn.
+    writer: Arc<Semaphore>,
 }
 
 /// Held while a query runs.
@@ -48,6 +53,7 @@ impl Admission {
             waiting: Semaphore::new(waiting_max),
             waiting_max,
             narrow: Arc::new(Semaphore::new(1)),
+            writer: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -66,6 +72,14 @@ impl Admission {
             Ok(Ok(permit)) => Ok(self.of(permit)),
             Ok(Err(_closed)) => Err(ServerError::Stopping),
             Err(_elapsed) => Err(busy()),
+        }
+    }
+
+    /// A turn for who has the writers' turn, whoever else waits.
+    pub(crate) async fn turn_of_writer(&self) -> Result<AdmissionPermit, ServerError> {
+        match Arc::clone(&self.writer).try_acquire_owned() {
+            Ok(permit) => Ok(self.of(permit)),
+            Err(_) => self.turn().await,
         }
     }
 

@@ -25,6 +25,14 @@ impl Turns for Door {
                 .map_err(|error| error.to_string())
         })
     }
+
+    fn turn_of_writer(&self) -> BoxFuture<'_, Result<Turn, String>> {
+        Box::pin(async {
+            let turn = self.0.admission.turn_of_writer().await;
+            turn.map(|turn| Box::new(turn) as Turn)
+                .map_err(|error| error.to_string())
+        })
+    }
 }
 
 /// What a listener works with.

@@ -26,8 +26,8 @@ impl QueryThreads {
     /// Threads for this many queries at a time.
     pub(crate) fn start(queries_running_max: usize) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
-            // One more than can be busy: somebody must watch the clock for the timeouts.
-            .worker_threads(queries_running_max + 1)
+            // One for who has the writers' turn, and one more than can be busy: somebody must watch the clock for the timeouts.
+            .worker_threads(queries_running_max + 2)
             .thread_name("orrery-query")
             .thread_stack_size(STACK_BYTES)
             // SERVICE talks to other machines from here.

@@ -49,6 +49,7 @@ use crate::settings::Settings;
 use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
 use crate::transaction::{Answer, AtWork, Block, TransactionStatus, watch};
+use crate::turns::Place;
 use crate::users::{AnswerMax, Caller, RuledScope};
 use crate::writer_source::WriterSource;
 use crate::{Error, Result, SqlState, changes, definitions, mapped};
@@ -108,6 +109,8 @@ pub struct Session {
     pub(crate) processes: Option<Arc<Workers>>,
     /// Whose it is, for processes that statements are forwarded to.
     caller: Option<Arc<dyn Caller>>,
+    /// Where the statement that runs computes.
+    place: Arc<Mutex<Place>>,
 }
 
 impl fmt::Debug for Session {
@@ -160,6 +163,7 @@ impl Session {
             answer_max: None,
             processes: runtime.processes().cloned(),
             caller: None,
+            place: Arc::default(),
         }
     }
 
@@ -240,6 +244,7 @@ impl Session {
             answer_max: None,
             processes: self.processes.clone(),
             caller: None,
+            place: Arc::default(),
         };
         // Who pays here has no part in it.
         another.set_spending(None);

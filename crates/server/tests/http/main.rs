@@ -45,3 +45,4 @@ mod texts;
 mod tls;
 mod traces;
 mod updates;
+mod writers_turn;

@@ -116,7 +116,11 @@ impl Guest {
         session.set_spending(entered.as_ref().map(|it| Arc::clone(&it.spending)));
         session.set_answer_max(entered.as_ref().and_then(|it| it.answer_max.clone()));
         let busy = |why: String| Error::new(SqlState::InsufficientResources, why);
-        let turn = self.turns.turn().await.map_err(busy)?;
+        let turn = match session.is_waited_for() {
+            true => self.turns.turn_of_writer().await,
+            false => self.turns.turn().await,
+        };
+        let turn = session.hold(turn.map_err(busy)?);
         let spent = entered.as_ref().map(|it| it.spent.clone());
         let turn = match entered {
             None => turn,

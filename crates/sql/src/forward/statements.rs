@@ -223,6 +223,8 @@ impl Session {
     /// The transaction elsewhere for a change: the block's, which is begun there if it was not yet, or one of its own. Until the statement has ended, the block counts as failed: one that
     /// is stopped leaves the transaction in a state that nobody knows. None if this process writes.
     async fn forwarding(&self) -> Result<Option<Forwarded>> {
+        // From now on it waits for another process.
+        self.leave_place();
         let (begun, before) = {
             let block = self.block().lock();
             (block.remote(), block.before_remote())

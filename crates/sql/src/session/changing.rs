@@ -194,6 +194,7 @@ impl Session {
         let writer = writer.ok_or_else(|| {
             Error::new(SqlState::ReadOnlySqlTransaction, "there is no writer here")
         })?;
+        self.leave_place();
         let turns = Arc::clone(&self.turns);
         let waits = turns.acquire_owned().await;
         let waits =
@@ -219,6 +220,7 @@ impl Session {
             self.commit_transaction(transaction).await?;
         }
         if let Some(remote) = remote {
+            self.leave_place();
             let _begun = self.committing.begin();
             remote.commit().await?;
         }
@@ -228,6 +230,7 @@ impl Session {
 
     /// Commits, which goes on also where nobody waits for it any more.
     async fn commit_transaction(&self, transaction: Transaction) -> Result<()> {
+        self.leave_place();
         let options = self.commit_options();
         let _begun = self.committing.begin();
         on_own_thread(move || Ok(transaction.commit(options)?.wait()?))

@@ -8,6 +8,7 @@ use orrery_storage::Snapshot;
 use super::Session;
 use crate::files::FileAccess;
 use crate::scope::{Sight, SqlScope};
+use crate::turns::{Held, Place, Turn};
 use crate::users::{AnswerMax, RuledScope};
 use crate::{Error, Result, SqlState};
 
@@ -111,6 +112,27 @@ impl Session {
     /// What counts the costs of statements, if anything does.
     pub(crate) fn spending(&self) -> Option<Arc<Spending>> {
         self.state.config().get_extension::<Spending>()
+    }
+
+    /// Has the statement that begins compute in a place behind the door, until what is returned is dropped, or it begins to wait for the writers' turn, another process or the disk: then it
+    /// gives the place up for good. Who has the writers' turn goes on without one, and nobody but that one does.
+    #[must_use]
+    pub fn hold(&self, turn: Turn) -> Turn {
+        let place = Place::of(turn);
+        *self.place.lock() = place.clone();
+        Box::new(Held(place))
+    }
+
+    /// Gives the place up, for the statement waits from now on.
+    pub(crate) fn leave_place(&self) {
+        let place = std::mem::take(&mut *self.place.lock());
+        place.leave();
+    }
+
+    /// Whether others wait for the end of its transaction, as it has the writers' turn, here or in another process: its statements come in by [`Turns::turn_of_writer`](crate::Turns).
+    pub fn is_waited_for(&self) -> bool {
+        let block = self.block.lock();
+        block.holds_turn() || block.has_remote()
     }
 
     /// Notes how far the statement is whose rows are taken later, if anybody pays for it.
