@@ -41,8 +41,9 @@ use orrery_loader::{BackgroundCompaction, BackgroundOptions};
 use orrery_postgres::{Listener, PostgresOptions};
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_sql::{Connections, Guests};
-use orrery_storage::{ByteCount, Database, Writer, reason};
+use orrery_storage::{ByteCount, Database, Error as StorageError, Writer, reason};
 use orrery_tls::Tls;
+use parking_lot::Mutex;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -261,13 +262,16 @@ impl Server {
             None => None,
         };
         let listener = listen(options.listen, "--listen").await?;
-        let stand_by = options.stands_by.then(|| StandBy {
+        // Also without being asked to: who found the place taken, or whose store was away, does not stay without it.
+        let stand_by = (!options.is_read_only).then(|| StandBy {
             database: Arc::clone(&database),
             writer: options.writer.clone(),
             compaction: background.clone(),
             objects: options.objects.clone(),
             cluster: options.http.cluster.clone(),
             own_address,
+            leaves_when_failed: options.stands_by || options.objects.is_some(),
+            trouble: Mutex::default(),
         });
         let compaction = writer
             .as_ref()
@@ -617,7 +621,12 @@ fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, S
     writer.map_err(|error| {
         match options.stands_by {
             true => tracing::info!("standing by: {error}"),
-            false => tracing::warn!("serving read-only: {error}"),
+            false if matches!(error, StorageError::Locked { .. }) => tracing::warn!(
+                "another process writes this database: serving what it commits, and taking over when it has ended ({error})"
+            ),
+            false => {
+                tracing::warn!("serving read-only until this database can be written: {error}");
+            }
         }
         error.to_string()
     })

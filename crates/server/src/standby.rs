@@ -1,4 +1,5 @@
-//! Standing by: a server that follows takes the writer's place when that is free.
+//! Standing by: a server that follows takes the writer's place when that is free. Every server does that but one that was told not to write: a second one at a
+//! directory takes over when the first has ended, and one whose store was away writes again when that is back.
 //!
 //! ```text
 //! every second:    is the place ours?  yes: can the writer still write?  no: leave it
@@ -15,6 +16,8 @@ use std::time::Duration;
 
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
 use orrery_objects::ObjectFileSystem;
+use parking_lot::Mutex;
+
 use orrery_storage::{Database, Error, Writer, WriterOptions};
 
 use crate::nodes::Cluster;
@@ -39,6 +42,11 @@ pub(crate) struct StandBy {
     pub(crate) cluster: Option<Arc<dyn Cluster>>,
     /// Where others reach this server.
     pub(crate) own_address: Option<String>,
+    /// Whether a writer that failed is given up, and taken anew. A local disk that failed is looked at by a person first: what it has of the last commits is known
+    /// after it was read anew, from the disk and not from memory.
+    pub(crate) leaves_when_failed: bool,
+    /// Why the place could not be taken, the last time: it is told once.
+    pub(crate) trouble: Mutex<String>,
 }
 
 impl StandBy {
@@ -70,6 +78,9 @@ impl StandBy {
         }
         if let Some(writer) = state.seat.writer() {
             let Err(error) = writer.check() else { return };
+            if !self.leaves_when_failed && self.cluster.is_none() {
+                return;
+            }
             // Before anything is dropped: the last clone of it ends the writing.
             drop(writer);
             tracing::warn!("this server writes no more, and follows: {error}");
@@ -79,6 +90,7 @@ impl StandBy {
         match self.database.open_writer(self.writer.clone()) {
             Ok(writer) => match self.begin(writer, state) {
                 Ok(here) => {
+                    self.trouble.lock().clear();
                     state.seat.take(here);
                     tracing::info!("this server writes from now on");
                 }
@@ -89,10 +101,14 @@ impl StandBy {
             },
             Err(error) => {
                 let is_held = matches!(error, Error::Locked { .. });
-                let elsewhere = self.elsewhere(error.to_string());
-                if !is_held {
+                let reason = error.to_string();
+                let elsewhere = self.elsewhere(reason.clone());
+                let mut told = self.trouble.lock();
+                if !is_held && *told != reason {
                     tracing::warn!("the writer's place cannot be taken: {error}");
                 }
+                *told = reason;
+                drop(told);
                 state.seat.leave(elsewhere);
             }
         }

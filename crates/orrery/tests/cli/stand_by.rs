@@ -184,6 +184,28 @@ fn another_takes_the_place_of_who_writes_in_s3() {
 }
 
 #[test]
+fn a_second_server_at_a_directory_takes_over_when_the_first_has_ended() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("db");
+    let data = home.path().join("data.nt");
+    std::fs::write(&data, "<http://e/s> <http://e/p> <http://e/0> .\n").unwrap();
+    succeed(&["load", "--db", text(&database), text(&data)]);
+    let first = Server::start_with(text(&database), &[]);
+    let second = Server::start_with(text(&database), &[]);
+    let reader = Server::start_with(text(&database), &["--read-only"]);
+    assert_eq!(insert(&first, 1).status, 200);
+    let refused = insert(&second, 2);
+    assert_eq!(refused.status, 503);
+    assert!(refused.body.contains("another process"), "{}", refused.body);
+    drop(first);
+    wait_until("the second writes", || insert(&second, 2).status == 200);
+    assert_eq!(count(&second), 3);
+    let refused = insert(&reader, 3);
+    assert_ne!(refused.status, 200);
+    assert!(refused.body.contains("--read-only"), "{}", refused.body);
+}
+
+#[test]
 fn who_stands_by_at_a_directory_says_so_and_writes_when_the_other_has_gone() {
     let home = tempfile::tempdir().unwrap();
     let database = home.path().join("db");
