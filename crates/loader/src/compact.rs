@@ -305,7 +305,7 @@ impl Drop for BackgroundCompaction {
 
 fn run(writer: &Writer, options: &BackgroundOptions, stop: &Stop) {
     let mut tables_after = Instant::now();
-    while !stop.is_set() {
+    while !stop.is_set() && !writer.is_over() {
         // Quads do not wait for a table that cannot be written.
         if Instant::now() >= tables_after {
             match compact_some_tables(writer, stop, &|table| options.is_table_due(table)) {
@@ -314,6 +314,7 @@ fn run(writer: &Writer, options: &BackgroundOptions, stop: &Stop) {
                     tracing::info!("brought the changes of {tables} tables into their files");
                 }
                 Err(LoadError::Cancelled) => return,
+                Err(_) if writer.is_over() => return,
                 Err(error) => {
                     tracing::error!(
                         "the changes of a table stay in memory, writing them failed: {error}"
@@ -337,6 +338,7 @@ fn run(writer: &Writer, options: &BackgroundOptions, stop: &Stop) {
                 report.seconds
             ),
             Err(LoadError::Cancelled) => return,
+            Err(_) if writer.is_over() => return,
             Err(error) => {
                 tracing::error!(
                     "the compaction failed, reading stays slower until it succeeds: {error}"

@@ -239,6 +239,7 @@ impl FileSystem for ObjectFileSystem {
             staged,
             writer,
             destination,
+            turn: inner.turn(),
             is_sent: false,
         }))
     }

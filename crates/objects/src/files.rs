@@ -10,6 +10,7 @@ use orrery_storage::{Error, Result};
 use crate::inner::Inner;
 use crate::lease::Lease;
 use crate::log::{LogImage, ObjectLog};
+use crate::turn::Turn;
 
 /// What is fetched at once for who reads a file from its start to its end.
 const READ_BYTES: usize = 8 << 20;
@@ -31,6 +32,8 @@ pub(crate) struct StagedWriter {
     pub(crate) staged: PathBuf,
     pub(crate) writer: Box<dyn FileWriter>,
     pub(crate) destination: Destination,
+    /// The turn in which it was begun, if one was: in no other does it become an object.
+    pub(crate) turn: Option<Arc<Turn>>,
     pub(crate) is_sent: bool,
 }
 
@@ -56,6 +59,14 @@ impl FileWriter for StagedWriter {
             && !self.is_sent
         {
             let bytes = self.writer.bytes_written();
+            if let Some(turn) = &self.turn
+                && !self.inner.is_turn(turn)
+            {
+                return Err(Error::TurnEnded {
+                    path: self.path.clone(),
+                    reason: "another turn has begun".to_owned(),
+                });
+            }
             self.inner
                 .upload(relative, &self.path, &self.staged, bytes)?;
             self.is_sent = true;

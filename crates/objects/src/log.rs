@@ -56,6 +56,8 @@ struct State {
     length: u64,
     /// The first byte that was written and not put.
     dirty_from: Option<u64>,
+    /// Whether something is on its way to the store, of which nobody knows yet whether it will be there.
+    is_putting: bool,
     /// The greatest turn of an object so far.
     epoch: u64,
     /// The turn in which this process writes it; zero where it does not.
@@ -78,6 +80,7 @@ impl LogImage {
                 is_listed: false,
                 length: 0,
                 dirty_from: None,
+                is_putting: false,
                 epoch: 0,
                 turn: 0,
                 failure: None,
@@ -95,6 +98,7 @@ impl LogImage {
             length: 0,
             // Also an empty file is there after a sync.
             dirty_from: Some(0),
+            is_putting: false,
             epoch,
             turn: epoch,
             failure: None,
@@ -110,7 +114,7 @@ impl LogImage {
     pub(crate) fn end_turn(&self) -> bool {
         let mut state = self.state.lock();
         (state.end, state.turn) = (None, 0);
-        state.dirty_from.is_none() && state.failure.is_none()
+        state.dirty_from.is_none() && !state.is_putting && state.failure.is_none()
     }
 
     /// Reads the objects that are there and not in the image.
@@ -355,6 +359,7 @@ impl ObjectLog {
         let read = self.image.file.read_exact_at(&mut bytes, from);
         read.map_err(|error| Error::from_io(&self.path, "read", error))?;
         state.dirty_from = None;
+        state.is_putting = true;
         Ok(Some((from, bytes)))
     }
 
@@ -417,10 +422,13 @@ impl LogFile for ObjectLog {
             return Ok(());
         };
         let put = self.put_dirty(from, bytes);
+        let mut state = self.image.state.lock();
+        state.is_putting = false;
         if let Err(error) = &put {
             let failure = error.to_string();
-            self.image.state.lock().failure.get_or_insert(failure);
+            state.failure.get_or_insert(failure);
         }
+        drop(state);
         put
     }
 

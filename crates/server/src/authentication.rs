@@ -58,7 +58,8 @@ pub(crate) struct Authentication {
 #[derive(Debug)]
 struct KeptCatalog {
     catalog: Arc<Catalog>,
-    commit: u64,
+    /// Of the state: its commit, and the history whose that is.
+    of: (u64, u64),
     read: Instant,
     /// Is read again as soon as there is another commit.
     is_stale: bool,
@@ -360,10 +361,10 @@ impl Authentication {
     pub(crate) fn catalog(&self) -> Result<Arc<Catalog>, ServerError> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = || kept.is_stale || kept.read.elapsed() > CATALOG_AGE_MAX;
-        if self.database.snapshot().commit() != kept.commit && is_old() {
+        if state_of(&self.database) != kept.of && is_old() {
             let read = KeptCatalog::read(&self.database).map_err(unreadable)?;
             if read.catalog == kept.catalog {
-                (kept.commit, kept.read, kept.is_stale) = (read.commit, read.read, false);
+                (kept.of, kept.read, kept.is_stale) = (read.of, read.read, false);
             } else {
                 *kept = read;
             }
@@ -480,15 +481,23 @@ impl Authentication {
 
 impl KeptCatalog {
     fn read(database: &Database) -> orrery_guard::Result<Self> {
-        let (snapshot, read) = (database.snapshot(), Instant::now());
+        // Before the state is taken: one that comes meanwhile is read again.
+        let (history, read) = (database.history_number(), Instant::now());
+        let snapshot = database.snapshot();
         Ok(Self {
             catalog: Arc::new(orrery_guard::read(snapshot.tables())?),
-            commit: snapshot.commit(),
+            of: (snapshot.commit(), history),
             read,
             is_stale: false,
             asked: HashMap::new(),
         })
     }
+}
+
+/// What tells a state from others: two commits of one number may be of two histories, of which one was lost.
+fn state_of(database: &Database) -> (u64, u64) {
+    let history = database.history_number();
+    (database.snapshot().commit(), history)
 }
 
 impl Asked {

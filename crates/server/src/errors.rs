@@ -555,6 +555,9 @@ impl From<StorageError> for ServerError {
                 "the server's disk is full; there must be room before it can go on",
                 &error,
             ),
+            StorageError::TurnEnded { reason, .. } => format!(
+                "this server does not write the database any more: {reason}; nothing was changed, try again in a moment"
+            ),
             StorageError::WritingStopped { .. } => told_to_the_log(
                 "this server has stopped writing, for its log could not be written; look at its disk, then restart it",
                 &error,
@@ -569,9 +572,9 @@ impl From<StorageError> for ServerError {
             StorageError::CommitConflict { .. } => Self::Precondition { message },
             StorageError::HiddenGraphs { .. } => Self::Forbidden { message },
             StorageError::NoSuchCommit { .. } => Self::Missing { message },
-            StorageError::WritingStopped { .. } | StorageError::TooManyTerms { .. } => {
-                Self::NotWritable { message }
-            }
+            StorageError::TurnEnded { .. }
+            | StorageError::WritingStopped { .. }
+            | StorageError::TooManyTerms { .. } => Self::NotWritable { message },
             _ => Self::Internal { message },
         }
     }

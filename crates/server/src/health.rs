@@ -5,6 +5,7 @@
 //! Answered on the HTTP threads from what is in memory, so it answers while every
 //! query thread is busy.
 
+use crate::nodes::Cluster;
 use crate::state::ServerState;
 use axum::Json;
 use axum::extract::State;
@@ -12,8 +13,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::sync::Arc;
+use std::time::Duration;
 
 const OK: &str = "ok";
+/// How long a node that is asked whether it is ready may look at its state.
+const STATE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// What `/health` says.
 #[derive(Debug, Serialize)]
@@ -61,11 +65,11 @@ pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Response {
     }
 }
 
-/// 503 while this node of a cluster does not have all that the others have; a server of its own is ready when it is up.
+/// 503 while this node of a cluster does not have all that the others have, or does not show it; a server of its own is ready when it is up.
 pub(crate) async fn ready(State(state): State<Arc<ServerState>>) -> Response {
     let look = async {
         match &state.options.cluster {
-            Some(cluster) => cluster.current().await,
+            Some(cluster) => is_current(&state, &**cluster).await,
             None => Ok(()),
         }
     };
@@ -78,6 +82,36 @@ pub(crate) async fn ready(State(state): State<Arc<ServerState>>) -> Response {
             };
             (StatusCode::SERVICE_UNAVAILABLE, Json(answer)).into_response()
         }
+    }
+}
+
+/// Whether a node has the log and the files of the others, and shows the state that they make.
+async fn is_current(state: &ServerState, cluster: &dyn Cluster) -> Result<(), String> {
+    cluster.current().await?;
+    let reason = match state.seat.writes() {
+        // What it shows is what it has written.
+        Ok(_) => return Ok(()),
+        Err(elsewhere) => elsewhere.reason,
+    };
+    if cluster.leads() {
+        return Err(format!("it leads the others, and does not write: {reason}"));
+    }
+    let database = Arc::clone(state.engine.database());
+    let looked = tokio::task::spawn_blocking(move || {
+        // A turn that is over would keep it from following.
+        match database.is_written_here() {
+            true => Err("its turn to write is over, and has not ended yet".to_owned()),
+            false => database.refresh().map_err(|error| error.to_string()),
+        }
+    });
+    let behind = |why: String| format!("it cannot follow the others: {why}");
+    match tokio::time::timeout(STATE_TIME_MAX, looked).await {
+        Ok(Ok(looked)) => looked.map(drop).map_err(behind),
+        Ok(Err(error)) => Err(behind(error.to_string())),
+        Err(_elapsed) => Err(behind(format!(
+            "its state could not be read within {} s",
+            STATE_TIME_MAX.as_secs()
+        ))),
     }
 }
 

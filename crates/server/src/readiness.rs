@@ -1,6 +1,6 @@
 //! Whether a server is to be asked, and may be counted on by others: `GET /health/ready`.
 //!
-//! A node of a cluster is, once it has all that the others have acknowledged. Until then none of the others may be stopped, for the majority could be without one that has
+//! A node of a cluster is, once it has all that the others have acknowledged, and shows it: a log that is whole does not help while the state stands still. Until then none of the others may be stopped, for the majority could be without one that has
 //! it. Nobody is asked who they are there, so it is found out once for all who ask within a moment.
 
 use std::future::Future;

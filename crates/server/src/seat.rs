@@ -6,9 +6,11 @@
 //! ```
 //!
 //! Requests that change something take what is there when they come: a change that waits in the queue of a writer whose turn is over
-//! fails, and says so.
+//! fails, and says so. The turn ends as soon as the place is left, whoever still works with the writer or holds a transaction of it: the server follows from then on, and may
+//! take the place anew, while what is left of that work ends by itself.
 
 use std::sync::Arc;
+use std::thread;
 
 use orrery_loader::BackgroundCompaction;
 use orrery_sql::WriterPlace;
@@ -107,29 +109,38 @@ impl Seat {
 
     /// Takes it; nothing comes of that once it is closed.
     pub(crate) fn take(&self, here: Here) {
-        self.set(Taken::Here(Arc::new(here)));
+        // Outside of the lock: where it is closed, this waits.
+        drop(self.set(Taken::Here(Arc::new(here))));
     }
 
-    /// Leaves it, or says anew who has it. Returns once changes that are under way have ended.
+    /// Leaves it, or says anew who has it. The turn to write is over then; what works with its writer is not waited for.
     pub(crate) fn leave(&self, elsewhere: Elsewhere) {
-        self.set(Taken::Elsewhere(elsewhere));
+        let reason = elsewhere.reason.clone();
+        let Taken::Here(here) = self.set(Taken::Elsewhere(elsewhere)) else {
+            return;
+        };
+        here.writes.writer().end_turn(&reason);
+        // A compaction looks now and then whether it is to end, and a change may hang in a request to the store.
+        let ending = thread::Builder::new().name("ending".to_owned());
+        if let Err(error) = ending.spawn(move || drop(here)) {
+            tracing::warn!("the work of the turn that is over was waited for: {error}");
+        }
     }
 
-    /// Leaves it for good.
+    /// Leaves it for good. Returns once changes that are under way have ended.
     pub(crate) fn close(&self) {
         self.0.write().is_closed = true;
-        self.set(Taken::Elsewhere(Elsewhere::because("it stops".to_owned())));
+        // Outside of the lock: it waits.
+        drop(self.set(Taken::Elsewhere(Elsewhere::because("it stops".to_owned()))));
     }
 
-    fn set(&self, taken: Taken) {
+    /// What it was before; or what it is not any more, as nobody takes it.
+    fn set(&self, taken: Taken) -> Taken {
         let mut state = self.0.write();
-        let before = match (&taken, state.is_closed) {
+        match (&taken, state.is_closed) {
             (Taken::Here(_), true) => taken,
             _ => std::mem::replace(&mut state.taken, taken),
-        };
-        drop(state);
-        // Outside of the lock: it waits.
-        drop(before);
+        }
     }
 }
 

@@ -116,18 +116,18 @@ impl StandBy {
 
     /// Leaves the place to the node that leads, and learns where that is.
     fn follow_leader(&self, state: &Arc<ServerState>) {
-        let has_left = state.seat.writer().is_some();
-        if has_left {
+        const REASON: &str = "another node leads";
+        if state.seat.writes().is_ok() {
             tracing::warn!("this node leads the others no more, and follows");
+            // Before anybody is asked for anything: until then the state stands still.
+            state.seat.leave(self.elsewhere(REASON.to_owned()));
         }
         if let Some(objects) = &self.objects
             && let Err(error) = objects.look_for_writer()
         {
             tracing::debug!("who writes is not known: {error}");
         }
-        state
-            .seat
-            .leave(self.elsewhere("another node leads".to_owned()));
+        state.seat.leave(self.elsewhere(REASON.to_owned()));
     }
 
     fn begin(&self, writer: Writer, state: &Arc<ServerState>) -> io::Result<Here> {

@@ -77,7 +77,7 @@ impl Session {
                     columns,
                     |pieces| async move {
                         let done = session.copy_sent(&copy, pieces, unfinished).await;
-                        watch(&session.block, session.options.idle_max);
+                        watch(&session.block, session.idle_max());
                         done.map(Tag::Copy)
                     },
                 )))

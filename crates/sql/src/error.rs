@@ -297,6 +297,14 @@ fn of_storage(error: &orrery_storage::Error) -> Error {
                 .of_table(&table.schema, &table.name)
                 .of_constraint(constraint);
         }
+        Stored::TurnEnded { reason, .. } => {
+            return Error::new(
+                SqlState::SerializationFailure,
+                format!("this server does not write the database any more: {reason}"),
+            )
+            .with_detail("Nothing of the transaction was committed.")
+            .with_hint("The transaction might succeed if retried.");
+        }
         Stored::CommitConflict { .. } => SqlState::SerializationFailure,
         Stored::NoSuchCommit { .. } => SqlState::SnapshotTooOld,
         Stored::TransactionMemory { .. } => SqlState::OutOfMemory,

@@ -48,7 +48,7 @@ use crate::scope::{Sight, seen_by};
 use crate::settings::Settings;
 use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
-use crate::transaction::{Answer, AtWork, Block, TransactionStatus, watch};
+use crate::transaction::{Answer, AtWork, Block, IdleMax, TransactionStatus, watch};
 use crate::turns::Place;
 use crate::users::{AnswerMax, Caller, RuledScope};
 use crate::writer_source::WriterSource;
@@ -379,14 +379,26 @@ impl Session {
         }
     }
 
-    /// After a statement: a block that is open has failed with it, and is looked after if it holds the turn.
+    /// After a statement: a block that is open has failed with it, and is looked after.
     fn note_end(&self, is_failed: bool) {
         if is_failed {
             let mut block = self.block.lock();
             let number = block.number();
             block.fail_statement(number);
         }
-        watch(&self.block, self.options.idle_max);
+        if self.block.lock().number().is_some() {
+            watch(&self.block, self.idle_max());
+        }
+    }
+
+    /// How long its block may be open without a word.
+    pub(crate) fn idle_max(&self) -> IdleMax {
+        let wanted = self.settings.lock().idle_timeout();
+        let max = self.options.idle_max;
+        IdleMax {
+            with_turn: wanted.map_or(max, |wanted| wanted.min(max)),
+            without: wanted,
+        }
     }
 
     pub(crate) async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {

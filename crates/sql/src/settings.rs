@@ -22,6 +22,7 @@ pub(crate) const SERVER_VERSION: &str = "15.0";
 const OWN_MAX: usize = 100;
 /// Is told anew when it changes, though nobody has set it.
 const IN_HOT_STANDBY: &str = "in_hot_standby";
+const IDLE_TIMEOUT: &str = "idle_in_transaction_session_timeout";
 const TRANSACTION_READ_ONLY: &str = "transaction_read_only";
 /// Longest value.
 const VALUE_BYTES_MAX: usize = 10_000;
@@ -145,11 +146,11 @@ const KNOWN: &[Known] = &[
         "Has no effect: floats have the digits that they need.",
     ),
     known(
-        "idle_in_transaction_session_timeout",
+        IDLE_TIMEOUT,
         "0",
         Kind::Time,
         false,
-        "Has no effect.",
+        "How long a transaction may be without a statement; 0 is the server's time.",
     ),
     known(
         IN_HOT_STANDBY,
@@ -541,7 +542,17 @@ impl Settings {
 
     /// How long a statement may take; none is as long as the server says.
     pub(crate) fn statement_timeout(&self) -> Option<Duration> {
-        let set = self.get("statement_timeout")?;
+        self.time("statement_timeout")
+    }
+
+    /// How long a transaction may be without a statement; none is as long as the server says.
+    pub(crate) fn idle_timeout(&self) -> Option<Duration> {
+        self.time(IDLE_TIMEOUT)
+    }
+
+    /// A time that is set, and not zero.
+    fn time(&self, name: &str) -> Option<Duration> {
+        let set = self.get(name)?;
         let time = milliseconds(&set)?;
         (time > 0).then(|| Duration::from_millis(time))
     }

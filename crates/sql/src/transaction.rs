@@ -10,7 +10,8 @@
 //!
 //! Writers of a database take turns, and [`Writer::begin`](orrery_storage::Writer::begin) waits for the one whose turn it is. So `BEGIN` takes no turn, the first change does: a block that has read what
 //! somebody changed meanwhile fails then. That is snapshot isolation with the first committer winning, and serializable at that, for what a block read is what its
-//! commit follows upon. A block that holds its turn and asks for nothing is ended after a while ([`SessionOptions::idle_max`](crate::SessionOptions)).
+//! commit follows upon. A block that holds its turn and asks for nothing is ended after a while ([`SessionOptions::idle_max`](crate::SessionOptions)), and
+//! any block after the time that its client sets (`idle_in_transaction_session_timeout`).
 //!
 //! A statement that runs, and rows that somebody waits for, are no pause, however long they take.
 //!
@@ -62,8 +63,18 @@ pub(crate) struct Block {
     asked: Option<Instant>,
     /// Statements that run, and streams whose next rows somebody waits for.
     at_work: usize,
-    /// Whether somebody looks after the pauses.
-    is_watched: bool,
+    /// The pause that somebody looks after, and which of those it is who did.
+    watched: Option<Duration>,
+    watch_number: u64,
+}
+
+/// How long a block may be open without a word.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IdleMax {
+    /// One that has the writers' turn, for which others wait.
+    pub(crate) with_turn: Duration,
+    /// Any other.
+    pub(crate) without: Option<Duration>,
 }
 
 /// Which of a session's blocks.
@@ -135,6 +146,7 @@ impl Block {
     /// Notes that a statement begins, which is none that ends the block or goes back in it; fails where such a one alone is taken.
     pub(crate) fn note_statement(&mut self) -> Result<()> {
         self.note_life();
+        self.require_turn()?;
         match (self.is_expired, self.status()) {
             (true, TransactionStatus::Failed) => {
                 Err(expired().with_hint("ROLLBACK, and begin again."))
@@ -145,6 +157,27 @@ impl Block {
             )),
             (_, TransactionStatus::Idle | TransactionStatus::Open) => Ok(()),
         }
+    }
+
+    /// A block whose server writes no more has failed: another server's changes come between.
+    fn require_turn(&mut self) -> Result<()> {
+        let transaction = self
+            .open
+            .as_ref()
+            .and_then(|open| open.transaction.as_ref());
+        if !transaction.is_some_and(|it| it.writer().is_over()) {
+            return Ok(());
+        }
+        if let Some(open) = &mut self.open {
+            open.transaction = None;
+        }
+        self.is_failed = true;
+        Err(Error::new(
+            SqlState::SerializationFailure,
+            "this server does not write the database any more, and the transaction is over",
+        )
+        .with_detail("Nothing of it was committed.")
+        .with_hint("ROLLBACK; the transaction might succeed if retried."))
     }
 
     /// The block that is open, if one is.
@@ -524,24 +557,31 @@ pub(crate) fn serialization_failure() -> Error {
     .with_hint("The transaction might succeed if retried.")
 }
 
-/// Ends a block that holds its turn if nothing is asked in it for so long.
-pub(crate) fn watch(block: &Arc<Mutex<Block>>, idle_max: Duration) {
-    {
+/// Ends a block if nothing is asked in it for so long.
+pub(crate) fn watch(block: &Arc<Mutex<Block>>, idle_max: IdleMax) {
+    let (mut pause, number) = {
         let mut block = block.lock();
-        if block.is_watched || !block.holds_turn() {
+        let pause = block.idle_limit(idle_max);
+        let Some(pause) = pause.filter(|_| block.watched != pause) else {
             return;
-        }
-        block.is_watched = true;
-    }
+        };
+        block.watched = Some(pause);
+        block.watch_number += 1;
+        (pause, block.watch_number)
+    };
     let watched = Arc::downgrade(block);
     tokio::spawn(async move {
-        let mut pause = idle_max;
         loop {
             tokio::time::sleep(pause).await;
             let Some(block) = watched.upgrade() else {
                 return;
             };
-            match block.lock().left_to_idle(idle_max) {
+            let mut block = block.lock();
+            // Another looks after it by now, for another time.
+            if block.watch_number != number {
+                return;
+            }
+            match block.left_to_idle(idle_max) {
                 Some(left) => pause = left,
                 None => return,
             }
@@ -556,12 +596,23 @@ impl Block {
         open.is_some_and(|open| open.transaction.is_some())
     }
 
-    /// How long the pause may last that is now; none where there is nothing to wait for, or the block was ended.
-    fn left_to_idle(&mut self, idle_max: Duration) -> Option<Duration> {
-        if !self.holds_turn() {
-            self.is_watched = false;
-            return None;
+    /// How long a pause of the block may be; none where it may be of any length.
+    fn idle_limit(&self, idle_max: IdleMax) -> Option<Duration> {
+        match (&self.open, self.holds_turn()) {
+            (None, _) => None,
+            // One that was ended has nothing more that could be taken from it.
+            (Some(_), false) if self.is_expired => None,
+            (Some(_), false) => idle_max.without,
+            (Some(_), true) => Some(idle_max.with_turn),
         }
+    }
+
+    /// How long the pause may last that is now; none where there is nothing to wait for, or the block was ended.
+    fn left_to_idle(&mut self, idle_max: IdleMax) -> Option<Duration> {
+        let Some(idle_max) = self.idle_limit(idle_max) else {
+            self.watched = None;
+            return None;
+        };
         if self.at_work > 0 {
             return Some(idle_max);
         }
@@ -570,11 +621,14 @@ impl Block {
         if !left.is_zero() {
             return Some(left);
         }
-        self.is_watched = false;
+        self.watched = None;
         self.is_failed = true;
         self.is_expired = true;
         if let Some(open) = &mut self.open {
             open.transaction = None;
+            open.remote = None;
+            open.snapshot = None;
+            open.cursors.clear();
         }
         tracing::warn!(
             "a transaction was ended: nothing was asked in it for {} s",

@@ -52,6 +52,8 @@ pub(crate) struct BaseFiles {
     directory: PathBuf,
     /// Name of the segment's directory.
     name: String,
+    /// What tells it from the same files opened for another history, whose new terms have other ids; the segment's name if none is set.
+    known_as: OnceLock<String>,
     dictionary: Dictionary,
     /// The components of the kind `permutation` that the manifest lists.
     indexes: PerPermutation<Arc<QuadIndex>>,
@@ -130,6 +132,7 @@ impl Base {
     pub(crate) fn with_delta_dictionary(mut self, other: &Self) -> Self {
         if let Some(files) = Arc::get_mut(&mut self.files) {
             files.delta_dictionary = Arc::clone(&other.delta_dictionary);
+            files.known_as = other.known_as.clone();
             files.dictionary.go_on_with(&other.dictionary);
         }
         self
@@ -196,6 +199,7 @@ impl BaseFiles {
             statistics: statistics::read(&statistics_file)?,
             directory,
             name: entry.segment.name.clone(),
+            known_as: OnceLock::new(),
             dictionary,
             indexes,
             default_gspo: OnceLock::new(),
@@ -230,6 +234,17 @@ impl BaseFiles {
     /// Name of the segment's directory within the database's.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it is known as in this process: two of the same name have the same ids.
+    pub(crate) fn known_as(&self) -> &str {
+        self.known_as.get().unwrap_or(&self.name)
+    }
+
+    /// It was opened for this history: ids of terms that came after it need not be those of the ones before.
+    pub(crate) fn set_history(&self, number: u64) {
+        self.known_as
+            .get_or_init(|| format!("{} of history {number}", self.name));
     }
 
     pub(crate) fn dictionary(&self) -> &Dictionary {

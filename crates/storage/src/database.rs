@@ -14,6 +14,7 @@
 //! may see a commit a moment before that is on the disk.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
@@ -45,6 +46,10 @@ pub struct Database {
     held: HeldStates,
     /// Old states that were asked for lately, the last one first.
     pub(crate) recent: Mutex<Vec<Arc<Snapshot>>>,
+    /// The last commit that is known to stay.
+    lasting: AtomicU64,
+    /// How often the states were read anew, as those before may have been of another history.
+    histories: AtomicU64,
 }
 
 /// How far the log was read.
@@ -73,6 +78,8 @@ impl Database {
         let directory = directory.as_ref().to_path_buf();
         let opened = open_snapshot(&file_system, &directory, None)?;
         Ok(Self {
+            lasting: AtomicU64::new(opened.snapshot.commit()),
+            histories: AtomicU64::default(),
             directory,
             file_system,
             current: RwLock::new(Arc::new(opened.snapshot)),
@@ -102,27 +109,85 @@ impl Database {
             Followed::Written => Ok(false),
             Followed::Read(end) => {
                 let end = *end;
-                let is_new = self.follow(&mut followed, end)?;
+                let is_new = self.follow_or_reopen(&mut followed, end)?;
                 if self.file_system.wants_reopening() {
                     self.replace_snapshot(self.reopened(&self.snapshot())?);
                 }
                 Ok(is_new)
             }
-            Followed::Unknown => self.reopen(&mut followed),
+            Followed::Unknown => self.reopen_anew(&mut followed),
         }
     }
 
+    /// Whether a writer of this process changes the database.
+    pub fn is_written_here(&self) -> bool {
+        matches!(&*self.followed.lock(), Followed::Written)
+    }
+
+    /// The last commit that stays whatever happens: it is on the disk, or a majority of nodes has it. The newest state may have relaxed commits beyond it, which a power cut or another
+    /// writer may take back; then others get their numbers.
+    pub fn lasting_commit(&self) -> u64 {
+        self.lasting.load(Ordering::Acquire)
+    }
+
+    /// Counts the histories that this process has shown: after a turn of its writer has ended, what was shown last may never have been committed, and other commits have its numbers.
+    pub fn history_number(&self) -> u64 {
+        self.histories.load(Ordering::Acquire)
+    }
+
+    /// Notes that the commits up to one are on the disk.
+    pub(crate) fn note_lasting(&self, commit: u64) {
+        self.lasting.fetch_max(commit, Ordering::AcqRel);
+    }
+
+    /// The manifest is another one: what is open of it stays.
     fn reopen(&self, followed: &mut Followed) -> Result<bool> {
         let current = self.snapshot();
-        // After a failure to write, the delta dictionary may have terms that no commit brought.
+        // After a failure to read, the delta dictionary may have terms that no commit brought.
         let base = Some(current.base())
             .filter(|base| base.delta_dictionary.len() == current.delta_terms());
         let opened = open_snapshot(&self.file_system, &self.directory, base)?;
+        self.take_up(followed, &current, opened)
+    }
+
+    /// Nothing that was read or written before counts: not the numbers of commits, for what was committed last may be lost, and not the ids of terms that came with them.
+    fn reopen_anew(&self, followed: &mut Followed) -> Result<bool> {
+        let current = self.snapshot();
+        let opened = open_snapshot(&self.file_system, &self.directory, None)?;
+        let history = self.histories.fetch_add(1, Ordering::AcqRel) + 1;
+        opened.snapshot.base().set_history(history);
+        self.recent.lock().clear();
+        self.lasting
+            .store(opened.snapshot.commit(), Ordering::Release);
+        self.take_up(followed, &current, opened)
+    }
+
+    fn take_up(
+        &self,
+        followed: &mut Followed,
+        current: &Snapshot,
+        opened: Replayed,
+    ) -> Result<bool> {
         let is_new = opened.snapshot.commit() != current.commit()
             || opened.snapshot.manifest().generation != current.manifest().generation;
         *followed = Followed::Read(opened.log_end);
+        self.note_lasting(opened.snapshot.commit());
         self.replace_snapshot(Arc::new(opened.snapshot));
         Ok(is_new)
+    }
+
+    /// Follows; where what comes does not go on from what was read, everything is read anew.
+    fn follow_or_reopen(&self, followed: &mut Followed, end: Option<LogEnd>) -> Result<bool> {
+        match self.follow(followed, end) {
+            Err(error @ Error::Corrupt { .. }) => {
+                tracing::warn!(
+                    "the log does not go on from what was read of it, which is read anew: {error}"
+                );
+                *followed = Followed::Unknown;
+                self.reopen_anew(followed)
+            }
+            followed => followed,
+        }
     }
 
     fn follow(&self, followed: &mut Followed, end: Option<LogEnd>) -> Result<bool> {
@@ -150,6 +215,7 @@ impl Database {
         (end.position, end.tail) = (now.position, now.tail);
         let snapshot = Arc::new(replay.finish()?);
         *followed = Followed::Read(Some(end));
+        self.note_lasting(snapshot.commit());
         self.replace_snapshot(snapshot);
         Ok(true)
     }
@@ -161,10 +227,10 @@ impl Database {
         match &*followed {
             Followed::Read(end) => {
                 let end = *end;
-                self.follow(&mut followed, end)?;
+                self.follow_or_reopen(&mut followed, end)?;
             }
             Followed::Unknown => {
-                self.reopen(&mut followed)?;
+                self.reopen_anew(&mut followed)?;
             }
             Followed::Written => {}
         }

@@ -204,6 +204,17 @@ pub enum Error {
         /// What failed.
         what: String,
     },
+    /// The turn to write is over: another process writes, or will. Of what was asked nothing is done.
+    #[error(
+        "this process does not write {} any more: {reason}; nothing of the change was made, try again",
+        path.display()
+    )]
+    TurnEnded {
+        /// The database, or the file that would have been changed.
+        path: PathBuf,
+        /// Why it is over.
+        reason: String,
+    },
     /// Another commit came first.
     #[error(
         "the database is at commit {found}, not at {expected} as the update wants it; read again, then try again"

@@ -253,7 +253,8 @@ impl Database {
         Ok(commits)
     }
 
-    /// Calls `each` with every commit after number `since`, in order, and what the scope shows of it; ends early with the first error.
+    /// Calls `each` with every commit after number `since`, in order, and what the scope shows of it; ends early with the first error. Ends with the last commit that stays
+    /// ([`Database::lasting_commit`]): relaxed ones beyond it are shown to readers, but may be lost, and others get their numbers.
     ///
     /// Fails with [`Error::NoSuchCommit`] when one of them is not kept any more, or was a bulk load, whose changes are not
     /// recorded: who follows the changes has to begin anew with a dump.
@@ -291,16 +292,20 @@ impl Database {
         wants_tables: bool,
         each: &mut impl FnMut(&CommitChanges<'_>) -> Result<()>,
     ) -> Result<()> {
-        let next = present.commit() + 1;
-        if *expected > next {
+        if *expected > present.commit() + 1 {
             return Err(self.no_commit(format!("commit {}", *expected - 1)));
         }
+        // Of what comes beyond that, nobody tells others.
+        let last = present.commit().min(self.lasting_commit());
         let mut known = match wants_tables {
             true => self.tables_known(present, *expected)?,
             false => None,
         };
         let mut decoder: Option<(String, Arc<Snapshot>)> = None;
         self.for_each_record(present, *expected, |base, record| {
+            if record.commit > last {
+                return Ok(());
+            }
             if record.commit != *expected {
                 return Err(self.no_changes(*expected));
             }
@@ -334,7 +339,7 @@ impl Database {
             }
             Ok(())
         })?;
-        match *expected == next {
+        match *expected > last {
             true => Ok(()),
             false => Err(self.no_changes(*expected)),
         }

@@ -226,6 +226,7 @@ impl<'a> SegmentBuilder<'a> {
         let database = self.database;
         let snapshot = self.write_and_publish(counts, statistics)?;
         if let Some(database) = database {
+            database.note_lasting(snapshot.commit());
             database.replace_snapshot(Arc::clone(&snapshot));
         }
         Ok(snapshot)

@@ -308,9 +308,14 @@ impl Snapshot {
         self.indexes.values()
     }
 
-    /// The name of the base, which is changed by loads and compactions only: what is known of one base's statistics and ids
-    /// holds for all snapshots over it.
+    /// The name of the base in this process, which is changed by loads and compactions, and where the database is read anew after commits may have been lost: what is known of one base's
+    /// statistics and ids holds for all snapshots over it.
     pub fn base_name(&self) -> &str {
+        self.stored.base.known_as()
+    }
+
+    /// The name of the base's files, which all processes know them by.
+    pub fn segment_name(&self) -> &str {
         self.stored.base.name()
     }
 

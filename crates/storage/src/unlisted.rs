@@ -79,10 +79,11 @@ impl Drop for Unlisted<'_> {
     }
 }
 
-/// What came of removing something that may not be there.
+/// What came of removing something that may not be there, or is no longer ours.
 pub(crate) fn ignore_missing(removed: Result<()>) -> Result<()> {
     match removed {
-        Err(Error::NotFound { .. }) => Ok(()),
+        // What a turn leaves that is over goes when the next one begins.
+        Err(Error::NotFound { .. } | Error::TurnEnded { .. }) => Ok(()),
         other => other,
     }
 }

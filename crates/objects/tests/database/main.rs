@@ -3,6 +3,7 @@
 
 mod common;
 mod s3;
+mod turns;
 
 use std::collections::BTreeSet;
 use std::io::Read as _;

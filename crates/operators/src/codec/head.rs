@@ -51,7 +51,7 @@ impl PlanHead {
         Ok(Self {
             database: identity.ok_or(CodecError::NoIdentity)?,
             commit: snapshot.commit(),
-            base: snapshot.base_name().to_owned(),
+            base: snapshot.segment_name().to_owned(),
             delta_terms: snapshot.delta_terms(),
             asker: match scope.asker() {
                 Asker::Anonymous => AskerName::Anonymous,
@@ -108,12 +108,12 @@ impl PlanHead {
             });
         }
         let is_same =
-            snapshot.base_name() == self.base && snapshot.delta_terms() == self.delta_terms;
+            snapshot.segment_name() == self.base && snapshot.delta_terms() == self.delta_terms;
         match is_same {
             true => Ok(()),
             false => Err(CodecError::OtherIds {
                 wanted: self.base.clone(),
-                found: snapshot.base_name().to_owned(),
+                found: snapshot.segment_name().to_owned(),
             }),
         }
     }

@@ -44,5 +44,6 @@ mod streaming;
 mod texts;
 mod tls;
 mod traces;
+mod turn_ends;
 mod updates;
 mod writers_turn;

@@ -196,6 +196,8 @@ impl Guests {
         drop(open);
         // Of somebody else's it is not told that it is there.
         let guest = guest.filter(|guest| guest.is_of(within.passport.as_deref()));
+        // Of a process that writes no more, none is open.
+        let guest = guest.filter(|_| self.sessions.has_writer());
         guest.ok_or_else(|| {
             Error::new(
                 SqlState::SerializationFailure,

@@ -244,6 +244,84 @@ fn the_commit_of_a_block_that_was_ended_fails() {
 }
 
 #[test]
+fn a_block_ends_with_the_turn_of_its_server_to_write() {
+    let mut house = House::new();
+    let setup = house.session();
+    house.done(&setup, "create table t (a int primary key)");
+    let sessions: Vec<_> = (0..3).map(|_| house.session()).collect();
+    let [changed, unchanged, reading] = &sessions[..] else {
+        panic!("three");
+    };
+    house.done(unchanged, "begin; delete from t; commit");
+    house.done(reading, "begin; select a from t");
+    house.done(changed, "begin; insert into t values (1)");
+    let writer = house.writer.take().unwrap();
+    let database = std::sync::Arc::clone(writer.database());
+    writer.end_turn("another node leads");
+    // Another may write at once, whoever says nothing here.
+    let next = database.open_writer(orrery_storage::WriterOptions::default());
+    house.writer = Some(next.unwrap());
+    house.done(&house.session(), "insert into t values (2)");
+    let (code, message) = house.refused(changed, "select a from t");
+    assert_eq!(code, "40001", "{message}");
+    assert_eq!(changed.transaction_status(), TransactionStatus::Failed);
+    house.done(changed, "rollback");
+    assert_eq!(house.rows(reading, "select a from t"), [""; 0]);
+    assert_eq!(house.rows(&house.session(), "select a from t"), ["2"]);
+}
+
+#[test]
+fn the_commit_of_a_block_whose_server_writes_no_more_fails() {
+    let mut house = House::new();
+    let session = house.session();
+    house.done(&session, "create table t (a int primary key)");
+    for changed in ["insert into t values (1)", "delete from t"] {
+        let session = house.session();
+        house.done(&session, "begin");
+        house.done(&session, changed);
+        house
+            .writer
+            .as_ref()
+            .unwrap()
+            .end_turn("another node leads");
+        let (code, message) = house.refused(&session, "commit");
+        assert_eq!(code, "40001", "{changed}: {message}");
+        assert_eq!(session.transaction_status(), TransactionStatus::Idle);
+        house.open();
+    }
+    assert_eq!(house.rows(&house.session(), "select a from t"), [""; 0]);
+}
+
+#[test]
+fn a_block_is_ended_after_the_time_that_its_client_sets() {
+    let house = House::new();
+    let (one, two) = (house.session(), house.session());
+    house.done(&one, "create table t (a int primary key)");
+    let ended = |session: &orrery_sql::Session| {
+        let begun = std::time::Instant::now();
+        while session.transaction_status() != TransactionStatus::Failed {
+            assert!(begun.elapsed() < Duration::from_secs(30), "it goes on");
+            std::thread::yield_now();
+        }
+    };
+    // One that reads, and one that others wait for.
+    for statement in ["select a from t", "insert into t values (1)"] {
+        house.done(&one, "begin");
+        house.done(&one, statement);
+        // Within it, too, where it was looked after for another time.
+        house.done(&one, "set local idle_in_transaction_session_timeout = 1");
+        ended(&one);
+        assert_eq!(house.refused(&one, "select a from t").0, "25P03");
+        house.done(&one, "rollback");
+        house.done(&two, "delete from t");
+    }
+    // Zero is the server's time.
+    house.done(&one, "begin; select a from t");
+    assert_eq!(house.rows(&one, "select a from t"), [""; 0]);
+    house.done(&one, "commit");
+}
+
+#[test]
 fn rows_of_a_block_that_is_over_fail_no_later_one() {
     let house = House::new();
     let session = house.session();

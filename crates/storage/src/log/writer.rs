@@ -48,6 +48,8 @@ struct SyncState {
     is_syncing: bool,
     /// Why writing has ended.
     failure: Option<String>,
+    /// Why nothing more may be written, though nothing has failed: somebody else writes.
+    ended: Option<Arc<str>>,
 }
 
 /// Where a record stands in its file.
@@ -111,6 +113,7 @@ impl LogWriter {
             sync: Mutex::new(SyncState {
                 is_syncing: false,
                 failure: None,
+                ended: None,
             }),
             synced: Condvar::new(),
             durable: AtomicU64::new(end),
@@ -225,6 +228,8 @@ impl LogWriter {
     /// Where nothing waits to be synced, says so at the end of the file.
     fn mark(&self) -> Result<()> {
         let tail = self.tail.lock();
+        // Behind the end of a turn the file is another's.
+        self.check()?;
         match tail.end == self.durable() {
             true => self
                 .file
@@ -255,6 +260,14 @@ impl LogWriter {
         self.tail.lock().end
     }
 
+    /// Nothing more is written from now on. What was appended may still be waited for: it came before.
+    pub(crate) fn end_turn(&self, reason: &Arc<str>) {
+        // Nobody is appending while this is held.
+        let _tail = self.tail.lock();
+        let mut sync = self.sync.lock();
+        sync.ended.get_or_insert_with(|| Arc::clone(reason));
+    }
+
     /// Whether the file system wants the log to go on in another file, see [`LogFile::should_end`].
     pub(crate) fn should_end(&self) -> bool {
         self.file.should_end()
@@ -270,11 +283,16 @@ impl LogWriter {
         self.salt
     }
 
-    /// Fails with [`Error::WritingStopped`] when writing has ended.
+    /// Fails with [`Error::WritingStopped`] when writing has ended by a failure, with [`Error::TurnEnded`] where it is another's now.
     pub fn check(&self) -> Result<()> {
-        match &self.sync.lock().failure {
-            None => Ok(()),
-            Some(failure) => Err(self.stopped(failure)),
+        let sync = self.sync.lock();
+        match (&sync.ended, &sync.failure) {
+            (None, None) => Ok(()),
+            (Some(reason), _) => Err(Error::TurnEnded {
+                path: self.path().to_path_buf(),
+                reason: reason.to_string(),
+            }),
+            (None, Some(failure)) => Err(self.stopped(failure)),
         }
     }
 

@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 
-use super::next_log::next_log;
 use super::options::Retention;
 use super::shared::{Shared, WriteGuard};
 use crate::flushed;
@@ -66,7 +65,7 @@ impl Shared {
     /// See [`super::Writer::forget_history`].
     fn forget_history(self: &Arc<Self>, retention: &Retention) -> Result<bool> {
         let _maintenance = self.maintenance.lock();
-        let turn = self.take_turn();
+        let turn = self.take_turn()?;
         turn.settle()?;
         let (latest, log) = {
             let state = self.state.lock();
@@ -79,14 +78,13 @@ impl Shared {
             return Ok(false);
         }
         manifest.generation += 1;
-        let file_system = &**self.database.file_system();
+        let file_system = &*self.files;
         let directory = self.database.directory();
-        manifest
-            .publish(file_system, directory)
+        self.publish_manifest(&manifest)
             .map_err(|error| stop_where_unknown(&log, error))?;
         let snapshot = Arc::new(latest.with_manifest(Arc::new(manifest)));
         self.state.lock().latest = Arc::clone(&snapshot);
-        self.database.replace_snapshot(Arc::clone(&snapshot));
+        self.show(Arc::clone(&snapshot));
         drop(turn);
         remove_dropped(file_system, directory, &before, snapshot.manifest());
         Ok(true)
@@ -100,12 +98,12 @@ impl Shared {
         let Some(_maintenance) = self.maintenance.try_lock() else {
             return Ok(());
         };
-        let turn = self.take_turn();
+        let turn = self.take_turn()?;
         turn.settle()?;
         let latest = Arc::clone(&self.state.lock().latest);
         let reopened = self.database.reopened(&latest)?;
         self.state.lock().latest = Arc::clone(&reopened);
-        self.database.replace_snapshot(reopened);
+        self.show(reopened);
         Ok(())
     }
 
@@ -119,7 +117,7 @@ impl Shared {
 
     fn write_checkpoint(self: &Arc<Self>, _maintenance: MutexGuard<'_, ()>) -> Result<bool> {
         let run = self.database.activity().checkpoints.begin();
-        let turn = self.take_turn();
+        let turn = self.take_turn()?;
         let latest = Arc::clone(&self.state.lock().latest);
         // Not by the number of changes: commits that cancel each other fill the log, too.
         if Start::present(latest.manifest()).commit() == latest.commit() {
@@ -128,14 +126,14 @@ impl Shared {
         let flushing = turn.begin_log()?;
         drop(turn);
 
-        let file_system = &**self.database.file_system();
+        let file_system = &*self.files;
         let directory = self.database.directory();
         let name = format!("{DELTA_PREFIX}{:06}", flushing.manifest().generation);
         let flushed = flushed::write(file_system, directory, &name, &flushing)?;
         let base = Arc::clone(flushing.base());
         let stored = flushed::open(file_system, directory, base, &flushed.entry)?;
 
-        let turn = self.take_turn();
+        let turn = self.take_turn()?;
         if !Arc::ptr_eq(self.state.lock().latest.stored(), flushing.stored()) {
             // Graphs were cleared meanwhile: what was written is not what the changes since lie over, and is removed. The logs tell
             // all of it until the next checkpoint.
@@ -167,17 +165,16 @@ impl WriteGuard {
             return Ok(latest);
         }
         old_log.close()?;
-        let database = &shared.database;
-        let (file_system, directory) = (&**database.file_system(), database.directory());
-        let (log, manifest) = next_log(file_system, directory, &latest)
+        let (log, manifest) = shared
+            .begin_next_log(&latest)
             .map_err(|error| stop_where_unknown(&old_log, error))?;
         let snapshot = Arc::new(latest.with_manifest(Arc::new(manifest)));
         let mut state = shared.state.lock();
-        state.log = Arc::new(log.counted_in(&database.activity().log));
+        state.log = Arc::new(log.counted_in(&shared.database.activity().log));
         state.changes_in_log = 0;
         state.latest = Arc::clone(&snapshot);
         drop(state);
-        database.replace_snapshot(Arc::clone(&snapshot));
+        shared.show(Arc::clone(&snapshot));
         Ok(snapshot)
     }
 
@@ -198,7 +195,6 @@ impl WriteGuard {
         let (retention, now_us) = (&shared.options.retention, shared.now_us());
         forget(&mut manifest, latest.commit(), retention, now_us);
 
-        let database = &shared.database;
         let deltas = carried(&latest, flushed)?;
         let manifest = Arc::new(manifest);
         let snapshot = latest
@@ -206,12 +202,12 @@ impl WriteGuard {
             .with_tables(&written_there(&latest, flushed, tables))
             .with_manifest(Arc::clone(&manifest));
         let log = Arc::clone(&shared.state.lock().log);
-        manifest
-            .publish(&**database.file_system(), database.directory())
+        shared
+            .publish_manifest(&manifest)
             .map_err(|error| stop_where_unknown(&log, error))?;
         let snapshot = Arc::new(snapshot);
         shared.state.lock().latest = Arc::clone(&snapshot);
-        database.replace_snapshot(snapshot);
+        shared.show(snapshot);
         Ok(manifest)
     }
 }

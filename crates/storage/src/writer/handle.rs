@@ -28,6 +28,19 @@ impl Writer {
         &self.handle.shared.database
     }
 
+    /// Ends the turn to write, for a reason of one clause: from now on this writer, and all that was begun with it, changes nothing, whoever still holds it; and the database is followed, or written in
+    /// another turn. Commits that wait for the disk are told how it went.
+    ///
+    /// Without it, the turn ends with the last clone.
+    pub fn end_turn(&self, reason: &str) {
+        self.handle.shared.end(reason);
+    }
+
+    /// Whether the turn to write is over.
+    pub fn is_over(&self) -> bool {
+        self.handle.shared.end.is_over()
+    }
+
     /// Its settings.
     pub fn options(&self) -> &WriterOptions {
         &self.handle.shared.options
@@ -43,6 +56,10 @@ impl Writer {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.shared.worker.stop();
+        if self.shared.end.is_over() {
+            // Somebody else may write by now. What is left of the thread's work is refused, and nobody waits for it: least of all a client's block, which may be the last to go.
+            return;
+        }
         if let Some(thread) = self.thread.lock().take()
             && thread.join().is_err()
         {
@@ -51,6 +68,7 @@ impl Drop for Handle {
         if let Err(error) = self.shared.close() {
             tracing::error!("the log could not be closed: {error}");
         }
+        drop(self.shared.lock.lock().take());
         self.shared.database.end_writing();
     }
 }

@@ -33,6 +33,7 @@ mod table_changes;
 mod table_compaction;
 mod texts;
 mod transaction;
+mod turn_files;
 mod worker;
 
 pub use bulk::{BulkEnd, BulkTransaction, StagedCommit};

@@ -12,6 +12,7 @@ use super::handle::{Handle, Writer};
 use super::options::WriterOptions;
 use super::requests::Worker;
 use super::shared::{Shared, State};
+use super::turn_files::{TurnEnd, TurnFiles};
 use super::worker::{self};
 use crate::io::FileSystem;
 use crate::lock::WriterLock;
@@ -77,6 +78,7 @@ impl Database {
                 (log, snapshot)
             }
         };
+        let end_of_turn = Arc::<TurnEnd>::default();
         let shared = Arc::new(Shared {
             database: Arc::clone(self),
             options,
@@ -93,7 +95,12 @@ impl Database {
             maintenance: Mutex::new(()),
             table_compaction: Mutex::new(()),
             confirmed: Mutex::new(None),
-            lock,
+            files: Arc::new(TurnFiles {
+                files: Arc::clone(self.file_system()),
+                end: Arc::clone(&end_of_turn),
+            }),
+            end: end_of_turn,
+            lock: Mutex::new(Some(Arc::new(lock))),
         });
         let of_thread = Arc::clone(&shared);
         let thread = thread::Builder::new()

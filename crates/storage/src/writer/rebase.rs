@@ -22,7 +22,6 @@ use parking_lot::MutexGuard;
 
 use super::checkpoint::{remove_dropped, stop_where_unknown, written_there};
 use super::handle::Writer;
-use super::next_log::next_log;
 use super::shared::WriteGuard;
 use crate::activity::Run;
 use crate::base::Base;
@@ -92,7 +91,7 @@ impl Writer {
     fn begin_rebase(&self, holds_turn: bool, is_load: bool) -> Result<Rebase<'_>> {
         let shared = &self.handle.shared;
         let maintenance = shared.maintenance.lock();
-        let turn = holds_turn.then(|| shared.take_turn());
+        let turn = holds_turn.then(|| shared.take_turn()).transpose()?;
         Rebase::begin(self, maintenance, turn, is_load)
     }
 }
@@ -117,7 +116,7 @@ impl<'a> Rebase<'a> {
             turn,
             is_load,
             removed: 0,
-            files: SegmentFiles::create(database.file_system(), directory)?,
+            files: SegmentFiles::create(&shared.files, directory)?,
             name,
             source,
             language_tags: LanguageTags::default(),
@@ -163,8 +162,11 @@ impl Rebase<'_> {
         is_new
     }
 
-    /// Whether the base would be given up when it is published, for graphs were cleared as a whole since it was begun.
+    /// Whether the base would be given up when it is published, for graphs were cleared as a whole since it was begun, or the turn to write is over.
     pub fn is_too_late(&self) -> bool {
+        if self.writer.is_over() {
+            return true;
+        }
         let state = self.writer.handle.shared.state.lock();
         !Arc::ptr_eq(state.latest.stored(), self.source.stored())
     }
@@ -179,7 +181,7 @@ impl Rebase<'_> {
         statistics: &Statistics,
     ) -> Result<Arc<Snapshot>> {
         let shared = &self.writer.handle.shared;
-        let file_system = &**shared.database.file_system();
+        let file_system = &*shared.files;
         let directory = shared.database.directory();
         let mut entry = BaseEntry {
             commit: self.source.commit(),
@@ -218,7 +220,7 @@ impl Rebase<'_> {
         }
         let turn = match self.turn.take() {
             Some(turn) => turn,
-            None => shared.take_turn(),
+            None => shared.take_turn()?,
         };
         let loaded = is_load.then_some(self.removed);
         let new = (&self.language_tags, self.prefixes.as_ref());
@@ -245,7 +247,7 @@ impl Drop for Rebase<'_> {
         if self.is_published {
             return;
         }
-        let file_system = self.writer.database().file_system();
+        let file_system = &self.writer.handle.shared.files;
         if let Err(error) = ignore_missing(file_system.remove_dir_all(self.files.directory())) {
             tracing::warn!("a segment that was given up could not be removed: {error}");
         }
@@ -268,7 +270,7 @@ impl WriteGuard {
         (language_tags, prefixes): (&LanguageTags, Option<&Arc<Prefixes>>),
     ) -> Result<Published> {
         let shared = &self.shared;
-        let file_system = &**shared.database.file_system();
+        let file_system = &*shared.files;
         let directory = shared.database.directory();
         self.settle()?;
         let (latest, old_log) = {
@@ -331,7 +333,7 @@ impl WriteGuard {
             .with_language_tags(language_tags)
             .with_prefixes(prefixes)
             .with_tables(&tables);
-        let next = next_log(file_system, directory, &state);
+        let next = shared.begin_next_log(&state);
         unlisted.keep_if_listed(&next);
         let (log, manifest) = next.map_err(|error| stop_where_unknown(&old_log, error))?;
         let after = Arc::new(state.with_manifest(Arc::new(manifest)));
@@ -348,7 +350,8 @@ impl WriteGuard {
         state.changes_in_log = 0;
         state.latest = Arc::clone(snapshot);
         drop(state);
-        self.shared.database.replace_snapshot(Arc::clone(snapshot));
+        self.shared.note_lasting(snapshot.commit());
+        self.shared.show(Arc::clone(snapshot));
     }
 }
 

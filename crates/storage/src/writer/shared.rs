@@ -2,20 +2,29 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use orrery_term::TermId;
 use parking_lot::{Condvar, Mutex};
 
+use super::next_log::next_log;
 use super::noted_changes::NotedChanges;
 use super::options::{CommitOptions, Durability, WriterOptions};
 use super::requests::Worker;
+use super::turn_files::{TurnEnd, turn_ended};
 use crate::delta::DeltaEntry;
+use crate::io::FileSystem;
 use crate::lock::{ClosedLog, WriterLock};
 use crate::log::{ClearedGraphs, LogRecord, LogWriter};
+use crate::manifest::Manifest;
 use crate::snapshot::Snapshot;
 use crate::table::TableChange;
 use crate::{Database, Error, Result};
+
+/// How long the end of a turn waits for what was acknowledged and is not on the disk.
+const LAST_SYNC_MAX: Duration = Duration::from_secs(2);
+/// What who comes after the end is told, where the reason is not known any more.
+const CLOSED: &str = "the turn to write is over";
 
 /// What the writer and its thread share.
 #[derive(Debug)]
@@ -33,8 +42,12 @@ pub(super) struct Shared {
     pub(super) table_compaction: Mutex<()>,
     /// When it was last asked whether anybody else has written, and nobody had.
     pub(super) confirmed: Mutex<Option<Instant>>,
-    /// The last to go, so that nobody else writes before.
-    pub(super) lock: WriterLock,
+    /// Through which the writer changes files, and its helpers.
+    pub(super) files: Arc<dyn FileSystem>,
+    /// Whether the turn to write is over.
+    pub(super) end: Arc<TurnEnd>,
+    /// Given back at the end of the turn; else the last to go, so that nobody else writes before.
+    pub(super) lock: Mutex<Option<Arc<WriterLock>>>,
 }
 
 #[derive(Debug)]
@@ -63,14 +76,82 @@ impl Shared {
         self.options.clock.now_us()
     }
 
-    pub(super) fn take_turn(self: &Arc<Self>) -> WriteGuard {
+    /// Waits for whoever changes something; fails as soon as the turn to write is over.
+    pub(super) fn take_turn(self: &Arc<Self>) -> Result<WriteGuard> {
         let mut is_taken = self.is_taken.lock();
-        while *is_taken {
+        loop {
+            drop(self.end.require(self.database.directory())?);
+            if !*is_taken {
+                break;
+            }
             self.given_back.wait(&mut is_taken);
         }
         *is_taken = true;
-        WriteGuard {
+        Ok(WriteGuard {
             shared: Arc::clone(self),
+        })
+    }
+
+    /// Ends the turn to write: nothing more is committed or changed by this writer, whoever still holds it; and the database can be followed, or be written in another turn, from now on. Returns once what
+    /// changes the catalog or the manifest at this moment is done.
+    pub(super) fn end(self: &Arc<Self>, reason: &str) {
+        let reason: Arc<str> = reason.into();
+        self.try_last_sync();
+        if !self.end.end(&reason) {
+            return;
+        }
+        {
+            let _taken = self.is_taken.lock();
+            self.given_back.notify_all();
+        }
+        self.state.lock().log.end_turn(&reason);
+        self.worker.stop();
+        drop(self.lock.lock().take());
+        self.database.end_writing();
+    }
+
+    /// Puts on the disk what was acknowledged before it was there, if that can be done soon: another may write already, or nobody be there who takes it.
+    fn try_last_sync(self: &Arc<Self>) {
+        if self.state.lock().pending.is_empty() && self.is_all_durable() {
+            return;
+        }
+        let (done, waits) = std::sync::mpsc::channel();
+        let shared = Arc::clone(self);
+        let syncing = std::thread::Builder::new().name("last-sync".to_owned());
+        let syncing = syncing.spawn(move || {
+            // Whoever waits for it is told by the log, too.
+            _ = done.send(shared.sync());
+        });
+        if syncing.is_ok() {
+            // A commit that is not there then is lost, which is what was said of it, or fails.
+            _ = waits.recv_timeout(LAST_SYNC_MAX);
+        }
+    }
+
+    fn is_all_durable(&self) -> bool {
+        let log = Arc::clone(&self.state.lock().log);
+        log.durable() >= log.end()
+    }
+
+    /// Makes a manifest that of the database.
+    pub(super) fn publish_manifest(&self, manifest: &Manifest) -> Result<()> {
+        let directory = self.database.directory();
+        // As a whole, or not at all: the next turn writes the same file.
+        let _turn = self.end.require(directory)?;
+        manifest.publish(&**self.database.file_system(), directory)
+    }
+
+    /// Begins a log file after a state, and publishes the manifest that names it.
+    pub(super) fn begin_next_log(&self, after: &Snapshot) -> Result<(LogWriter, Manifest)> {
+        let directory = self.database.directory();
+        let _turn = self.end.require(directory)?;
+        next_log(&**self.database.file_system(), directory, after)
+    }
+
+    /// Shows a state to readers, as long as it is this writer's affair.
+    pub(super) fn show(&self, snapshot: Arc<Snapshot>) {
+        if let Ok(_turn) = self.end.require(self.database.directory()) {
+            self.database.replace_snapshot(snapshot);
         }
     }
 
@@ -83,7 +164,9 @@ impl Shared {
         };
         log.close()?;
         let name = log.path().file_name().and_then(|name| name.to_str());
-        self.lock.note_closed(&ClosedLog {
+        let lock = self.lock.lock().clone();
+        let lock = lock.ok_or_else(|| turn_ended(self.database.directory(), CLOSED))?;
+        lock.note_closed(&ClosedLog {
             name: name.unwrap_or_default().to_owned(),
             salt: log.salt(),
             position: log.end(),
@@ -99,7 +182,9 @@ impl Shared {
             return Ok(());
         }
         let asked = Instant::now();
-        match self.lock.confirm() {
+        let lock = self.lock.lock().clone();
+        let lock = lock.ok_or_else(|| turn_ended(self.database.directory(), CLOSED))?;
+        match lock.confirm() {
             Ok(()) => *confirmed = Some(asked),
             Err(error @ Error::WritingStopped { .. }) => {
                 let log = Arc::clone(&self.state.lock().log);
@@ -121,8 +206,19 @@ impl Shared {
         while let Some(next) = state.pending.pop_front_if(is_visible) {
             newest = Some(next.snapshot);
         }
+        // Of what is shown, only what is on the disk stays for sure.
+        self.note_lasting(synced);
         if let Some(newest) = newest {
-            self.database.replace_snapshot(newest);
+            self.show(newest);
+        }
+    }
+
+    /// Notes that the commits up to one are on the disk.
+    pub(super) fn note_lasting(&self, synced: u64) {
+        if synced > 0
+            && let Ok(_turn) = self.end.require(self.database.directory())
+        {
+            self.database.note_lasting(synced);
         }
     }
 

@@ -89,14 +89,10 @@ impl Transaction {
     /// [`Self::put_rewritten`].
     pub fn rewrite_table(&self, table: RelationId) -> Result<TableRewrite> {
         let table = self.table(table)?;
-        let database = self.writer().database();
         let generation = self.start.manifest().generation + 1;
-        TableRewrite::begin(
-            database.file_system(),
-            database.directory(),
-            generation,
-            &table,
-        )
+        let shared = &self.writer().handle.shared;
+        let directory = shared.database.directory();
+        TableRewrite::begin(&shared.files, directory, generation, &table)
     }
 
     /// Gives a table the rows that were written in place of those that it has. Returns how many.
@@ -183,14 +179,13 @@ impl WriteGuard {
         if let Some(log) = manifest.present_mut().logs.last_mut() {
             log.tables.extend(named.iter().map(|&files| files.clone()));
         }
-        let database = &shared.database;
-        manifest
-            .publish(&**database.file_system(), database.directory())
+        shared
+            .publish_manifest(&manifest)
             .map_err(|error| stop_where_unknown(&log, error))?;
         let manifest = Arc::new(manifest);
         let snapshot = Arc::new(latest.with_manifest(Arc::clone(&manifest)));
         shared.state.lock().latest = Arc::clone(&snapshot);
-        database.replace_snapshot(snapshot);
+        shared.show(snapshot);
         Ok(manifest)
     }
 }

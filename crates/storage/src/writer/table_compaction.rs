@@ -92,7 +92,7 @@ impl Writer {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Attempt> {
         let shared = &self.handle.shared;
-        let turn = shared.take_turn();
+        let turn = shared.take_turn()?;
         let source = Arc::clone(&shared.state.lock().latest);
         let Some(state) = changed_table(&source, table) else {
             return Ok(Attempt::GivenUp);
@@ -151,10 +151,10 @@ fn changed_table(snapshot: &Snapshot, table: RelationId) -> Option<&TableState> 
 }
 
 fn begin_rewrite(turn: &WriteGuard, source: &Snapshot, state: &TableState) -> Result<TableRewrite> {
-    let database = &turn.shared.database;
+    let shared = &turn.shared;
     let generation = source.manifest().generation + 1;
-    let (file_system, directory) = (database.file_system(), database.directory());
-    TableRewrite::begin(file_system, directory, generation, state)
+    let directory = shared.database.directory();
+    TableRewrite::begin(&shared.files, directory, generation, state)
 }
 
 /// Who commits files that a table's changes were brought into.

@@ -46,12 +46,12 @@ impl Shared {
     ) -> Result<Arc<Snapshot>> {
         let _maintenance = self.maintenance.lock();
         let source = Arc::clone(&self.state.lock().latest);
-        let file_system = &**self.database.file_system();
+        let file_system = &*self.files;
         let directory = self.database.directory();
         let mut base = source.base().without_texts();
         let of = (source.manifest().generation + 1, rules.as_ref());
         let written = write_texts(file_system, directory, of, &mut base, memory_bytes)?;
-        let turn = self.take_turn();
+        let turn = self.take_turn()?;
         let published = turn.switch_texts(Arc::new(base), written.entry, rules);
         written.unlisted.keep_if_listed(&published);
         let (before, after) = published?;
@@ -79,14 +79,13 @@ impl WriteGuard {
         manifest.generation += 1;
         manifest.present_mut().text = entry;
         manifest.text = rules;
-        let database = &shared.database;
-        manifest
-            .publish(&**database.file_system(), database.directory())
+        shared
+            .publish_manifest(&manifest)
             .map_err(|error| stop_where_unknown(&log, error))?;
         let stored = Arc::new(latest.stored().over(base));
         let snapshot = Arc::new(latest.with_texts(stored, Arc::new(manifest)));
         shared.state.lock().latest = Arc::clone(&snapshot);
-        database.replace_snapshot(Arc::clone(&snapshot));
+        shared.show(Arc::clone(&snapshot));
         Ok((Arc::clone(latest.shared_manifest()), snapshot))
     }
 }

@@ -82,7 +82,7 @@ impl Writer {
     ///
     /// Fails with [`crate::Error::WritingStopped`] when the log could not be written, until the database is opened anew.
     pub fn begin(&self) -> Result<Transaction> {
-        let turn = self.handle.shared.take_turn();
+        let turn = self.handle.shared.take_turn()?;
         let (latest, log) = {
             let state = turn.shared.state.lock();
             (Arc::clone(&state.latest), Arc::clone(&state.log))

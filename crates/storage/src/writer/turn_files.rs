@@ -1,0 +1,136 @@
+//! The file system as a writer has it: nothing can be changed through it any more once its turn is over.
+//!
+//! A turn may end while the writer's work is still under way: a compaction, an upload, a transaction of a client who says nothing. The process may follow another writer
+//! then, or begin a turn anew, at once; what is left of the work is refused where it next changes a file, so that it never mixes with what is written by then.
+//!
+//! Cost: a lock that nobody else holds, for each file that is created, renamed or removed.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{RwLock, RwLockReadGuard};
+
+use crate::io::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LogFile};
+use crate::{Error, Result};
+
+/// Whether a turn is over, and why.
+#[derive(Debug, Default)]
+pub(super) struct TurnEnd(RwLock<Option<Arc<str>>>);
+
+impl TurnEnd {
+    /// The turn, which does not end while what is returned lives.
+    pub(super) fn require(&self, path: &Path) -> Result<RwLockReadGuard<'_, Option<Arc<str>>>> {
+        let end = self.0.read();
+        match &*end {
+            None => Ok(end),
+            Some(reason) => Err(turn_ended(path, reason)),
+        }
+    }
+
+    /// Ends it, once all that changes files at this moment is done. False if it is over already.
+    pub(super) fn end(&self, reason: &Arc<str>) -> bool {
+        let mut end = self.0.write();
+        let is_first = end.is_none();
+        end.get_or_insert_with(|| Arc::clone(reason));
+        is_first
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.0.read().is_some()
+    }
+}
+
+/// What is told of whatever is done after it.
+pub(super) fn turn_ended(path: &Path, reason: &str) -> Error {
+    Error::TurnEnded {
+        path: path.to_path_buf(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct TurnFiles {
+    pub(super) files: Arc<dyn FileSystem>,
+    pub(super) end: Arc<TurnEnd>,
+}
+
+impl FileSystem for TurnFiles {
+    fn create(&self, path: &Path) -> Result<Box<dyn FileWriter>> {
+        let _turn = self.end.require(path)?;
+        self.files.create(path)
+    }
+
+    fn map(&self, path: &Path) -> Result<FileBytes> {
+        self.files.map(path)
+    }
+
+    fn will_open(&self, paths: &[PathBuf]) {
+        self.files.will_open(paths);
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        self.files.read(path)
+    }
+
+    fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>> {
+        self.files.open(path)
+    }
+
+    fn open_at(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
+        self.files.open_at(path, offset)
+    }
+
+    fn create_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
+        let _turn = self.end.require(path)?;
+        self.files.create_log(path)
+    }
+
+    fn open_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
+        let _turn = self.end.require(path)?;
+        self.files.open_log(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let _turn = self.end.require(to)?;
+        self.files.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        let _turn = self.end.require(path)?;
+        self.files.remove_file(path)
+    }
+
+    fn remove_dir_all(&self, path: &Path) -> Result<()> {
+        let _turn = self.end.require(path)?;
+        self.files.remove_dir_all(path)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        let _turn = self.end.require(path)?;
+        self.files.create_dir_all(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        let _turn = self.end.require(path)?;
+        self.files.sync_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        self.files.list(path)
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Option<FileMetadata>> {
+        self.files.metadata(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        let _turn = self.end.require(path)?;
+        self.files.lock(path)
+    }
+
+    fn wants_reopening(&self) -> bool {
+        self.files.wants_reopening()
+    }
+}
