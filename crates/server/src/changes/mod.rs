@@ -18,6 +18,8 @@
 //! read from the log, and [`READING_MAX`] feeds read at a time; a client that takes nothing for [`CLIENT_STALL_MAX`] is given up,
 //! so that none keeps others from their turn.
 //!
+//! Commits are sent when they are on the disk, of a cluster on those of a majority: what was made with `durability=relaxed` may be lost before that, and another commit gets its number.
+//!
 //! 404 says that a commit after N is not kept any more, or was a bulk load, whose changes are not
 //! recorded. Then a copy begins anew: it notes the commit in the `ETag` of a dump (`"17-nquads"`), and follows from there.
 
@@ -210,7 +212,7 @@ async fn run(mut feed: Feed, follows: bool, reading: Arc<Semaphore>, threads: Ha
         if !follows {
             return;
         }
-        while feed.database.snapshot().commit() <= feed.next_after {
+        while feed.database.lasting_commit() <= feed.next_after {
             tokio::select! {
                 () = tokio::time::sleep(FOLLOW_PERIOD) => {}
                 () = chunks.closed() => return,
