@@ -127,7 +127,9 @@ fn read_again(
         return prepared(engine, (text, &read.query()), (times, view), options, None);
     };
     let mut keeping = None;
+    // A plan is kept for the state that a commit left: what a transaction sees has the same number, and may never be committed.
     if keeps_plans(options)
+        && view.snapshot().committed().is_some()
         && !(engine.mapped_in(view).is_some() && may_name_graphs(text))
         && let Some(constants) = Constants::of(shape, constants, view)?
     {

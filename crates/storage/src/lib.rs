@@ -94,7 +94,7 @@ pub use read_scope::{GraphNames, IriPrefixes, ReadScope};
 pub use read_view::{IndexView, ReadView};
 pub use segment::{PublishedCounts, SegmentBuilder, SegmentFiles};
 pub use small::{SmallQuad, build_small, build_small_with};
-pub use snapshot::Snapshot;
+pub use snapshot::{CommittedState, Snapshot};
 pub use statistics::{Statistics, StatisticsBuilder};
 pub use table_events::TableEvent;
 pub use time::{AtError, format_time, parse_time};

@@ -23,7 +23,10 @@ impl Database {
         let base = base.with_delta_dictionary(snapshot.base());
         let stored = snapshot.stored().reopened(Arc::new(base))?;
         let deltas = snapshot.deltas().clone();
-        let reopened = snapshot.with_deltas(Arc::new(stored), deltas, snapshot.counts())?;
+        // Only states that were committed are opened anew.
+        let reopened = snapshot
+            .with_deltas(Arc::new(stored), deltas, snapshot.counts())?
+            .of_commit();
         tracing::debug!("the files of {} were opened anew", entry.segment.name);
         Ok(Arc::new(reopened))
     }

@@ -355,6 +355,7 @@ impl Replay {
         Ok(after
             .with_language_tags(&self.language_tags)
             .with_prefixes(&self.prefixes)
-            .with_tables(&self.tables))
+            .with_tables(&self.tables)
+            .of_commit())
     }
 }

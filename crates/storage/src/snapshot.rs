@@ -53,8 +53,18 @@ pub struct Snapshot {
     shown_files: Arc<ShownFiles>,
     /// Of what some askers see: figures about that alone.
     sampled: Option<Arc<SampledStatistics>>,
-    /// Whether it has what no commit has, yet or ever.
-    is_of_transaction: bool,
+    /// Whether it is what a commit left, or files: see [`Self::committed`].
+    is_committed: bool,
+}
+
+/// Which state ids and rows are of: equal ones are the same state of the database for whoever sees as much of it. What is kept of states is kept by
+/// this, and there is none of what a transaction sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommittedState {
+    /// The name of the base.
+    pub base: Box<str>,
+    /// Number of the last commit.
+    pub commit: u64,
 }
 
 impl Snapshot {
@@ -73,11 +83,12 @@ impl Snapshot {
             scoped: ScopedStates::default(),
             shown_files: Arc::default(),
             sampled: None,
-            is_of_transaction: false,
+            is_committed: true,
         }
     }
 
-    /// The same database with other changes in memory, over the files of `stored`; the quads are counted anew.
+    /// The same database with other changes in memory, over the files of `stored`; the quads are counted anew. No commit is known to have left that: where
+    /// one has, [`Self::of_commit`] says so.
     pub(crate) fn with_deltas(
         &self,
         stored: Arc<Stored>,
@@ -105,7 +116,7 @@ impl Snapshot {
             scoped: ScopedStates::default(),
             shown_files,
             sampled: None,
-            is_of_transaction: self.is_of_transaction,
+            is_committed: false,
         })
     }
 
@@ -123,7 +134,7 @@ impl Snapshot {
             scoped: ScopedStates::default(),
             shown_files: Arc::clone(&self.shown_files),
             sampled: None,
-            is_of_transaction: self.is_of_transaction,
+            is_committed: self.is_committed,
         }
     }
 
@@ -166,15 +177,24 @@ impl Snapshot {
         self
     }
 
-    /// The same state, as one that no commit has.
-    pub(crate) fn of_transaction(mut self) -> Self {
-        self.is_of_transaction = true;
+    /// The same state, as one that a commit leaves.
+    pub(crate) fn of_commit(mut self) -> Self {
+        self.is_committed = true;
         self
     }
 
     /// Whether it has what no commit has, yet or ever: its ids may get to stand for other terms.
     pub fn is_of_transaction(&self) -> bool {
-        self.is_of_transaction
+        !self.is_committed
+    }
+
+    /// Which state it is; none within a transaction that has changed something: what it has may never be committed, and the next commit has the same
+    /// number with other quads.
+    pub fn committed(&self) -> Option<CommittedState> {
+        self.is_committed.then(|| CommittedState {
+            base: self.base_name().into(),
+            commit: self.commit(),
+        })
     }
 
     /// The tables, views and schemas. Unchanged ones are the same `Arc`.
@@ -239,6 +259,7 @@ impl Snapshot {
             }
         }
         shown.sampled = Some(sampled);
+        shown.is_committed = self.is_committed;
         Ok(shown)
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use orrery_operators::weights::WeightTable;
 use orrery_runtime::{Adjacencies, Remade};
-use orrery_storage::{BaseChange, DerivedIndex, Snapshot};
+use orrery_storage::{BaseChange, CommittedState, DerivedIndex, Snapshot};
 use parking_lot::Mutex;
 
 /// Definitions that are remembered; the one that was asked for longest ago goes first.
@@ -26,25 +26,9 @@ struct Entry {
     key: Arc<str>,
     kept: Option<Arc<KeptTable>>,
     /// The state that was asked for without a table.
-    asked: Option<State>,
+    asked: Option<CommittedState>,
     /// The state that none can be made for, or is being made for.
-    closed: Option<State>,
-}
-
-/// Which state ids and commit are of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct State {
-    base: Box<str>,
-    commit: u64,
-}
-
-impl State {
-    fn of(snapshot: &Snapshot) -> Self {
-        Self {
-            base: snapshot.base_name().into(),
-            commit: snapshot.commit(),
-        }
-    }
+    closed: Option<CommittedState>,
 }
 
 /// A table, and the state that it is of.
@@ -80,7 +64,7 @@ pub(crate) enum Known {
 
 impl WeightTables {
     /// What there is for a state.
-    pub(crate) fn look(&self, key: &Arc<str>, snapshot: &Snapshot, now: u64) -> Known {
+    pub(crate) fn look(&self, key: &Arc<str>, state: &CommittedState, now: u64) -> Known {
         let mut entries = self.entries.lock();
         let Some(kept) = entry(&mut entries, key).kept.clone() else {
             return Known::Nothing;
@@ -89,29 +73,28 @@ impl WeightTables {
         let Some((of, table)) = kept.table.lock().clone() else {
             return Known::Nothing;
         };
-        if of.base_name() != snapshot.base_name() || of.commit() > snapshot.commit() {
+        if of.base_name() != &*state.base || of.commit() > state.commit {
             return Known::Nothing;
         }
         kept.used.store(now, Ordering::Relaxed);
-        match of.commit() == snapshot.commit() {
+        match of.commit() == state.commit {
             true => Known::Here(table),
             false => Known::Behind((of, table)),
         }
     }
 
     /// Whether a table is to be made for a state now: it was asked for before, nobody makes it, and nobody failed.
-    pub(crate) fn begins(&self, key: &Arc<str>, snapshot: &Snapshot) -> bool {
+    pub(crate) fn begins(&self, key: &Arc<str>, state: &CommittedState) -> bool {
         let mut entries = self.entries.lock();
         let entry = entry(&mut entries, key);
-        let state = Some(State::of(snapshot));
-        if entry.closed == state {
+        if entry.closed.as_ref() == Some(state) {
             return false;
         }
-        if entry.asked != state {
-            entry.asked = state;
+        if entry.asked.as_ref() != Some(state) {
+            entry.asked = Some(state.clone());
             return false;
         }
-        entry.closed = state;
+        entry.closed = Some(state.clone());
         true
     }
 
@@ -125,13 +108,16 @@ impl WeightTables {
         entry(&mut self.entries.lock(), key).kept = None;
     }
 
-    /// Keeps the table of a state, if there is room and none of a later state over the same base.
+    /// Keeps the table of a state that was committed, if there is room and none of a later state over the same base.
     pub(crate) fn keep(
         &self,
         key: &Arc<str>,
         (snapshot, table): TableOfState,
         adjacencies: &Adjacencies,
     ) {
+        if snapshot.committed().is_none() {
+            return;
+        }
         let bytes = table.bytes();
         let kept = Arc::new(KeptTable {
             used: AtomicU64::new(adjacencies.now()),

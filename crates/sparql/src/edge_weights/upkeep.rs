@@ -59,12 +59,13 @@ pub(crate) fn table(
     let snapshot = view.snapshot();
     let key = key(weight, scope)?;
     let sees_all = view.scope().graphs().is_none();
-    if !sees_all || snapshot.is_of_transaction() || !weight.is_steady {
+    if !sees_all || !weight.is_steady {
         return None;
     }
+    let state = snapshot.committed()?;
     let waited = limit.map_or(STEP_TIME_MAX, |limit| limit.min(STEP_TIME_MAX));
     let (tables, adjacencies) = (engine.weights(), engine.runtime().adjacencies());
-    match tables.look(&key, snapshot, adjacencies.now()) {
+    match tables.look(&key, &state, adjacencies.now()) {
         Known::Here(table) => return Some(table),
         Known::Behind(earlier) => {
             let work = Work::of(engine, view, weight, scope, waited);
@@ -84,11 +85,8 @@ pub(crate) fn table(
         Known::Nothing => {}
     }
     // Nobody asks for old states so often that a table would pay.
-    let is_newest = |engine: &Engine| {
-        let newest = engine.database().snapshot();
-        newest.commit() == snapshot.commit() && newest.base_name() == snapshot.base_name()
-    };
-    if !is_newest(engine) || !tables.begins(&key, snapshot) {
+    let is_newest = engine.database().snapshot().committed().as_ref() == Some(&state);
+    if !is_newest || !tables.begins(&key, &state) {
         return None;
     }
     if view.quad_count() <= QUADS_AT_ONCE_MAX {

@@ -10,6 +10,7 @@ mod store;
 
 mod behaviour;
 mod datasets;
+mod derived;
 mod edge_weights;
 mod grams;
 mod graphs;

@@ -200,7 +200,8 @@ impl WriteGuard {
         let snapshot = latest
             .with_deltas(stored, deltas, latest.counts())?
             .with_tables(&written_there(&latest, flushed, tables))
-            .with_manifest(Arc::clone(&manifest));
+            .with_manifest(Arc::clone(&manifest))
+            .of_commit();
         let log = Arc::clone(&shared.state.lock().log);
         shared
             .publish_manifest(&manifest)

@@ -311,7 +311,8 @@ impl WriteGuard {
         if has_carried {
             let state = latest
                 .with_deltas(Arc::clone(&stored), carried.deltas, counts)?
-                .with_tables(&tables);
+                .with_tables(&tables)
+                .of_commit();
             let flushed = flushed::write(file_system, directory, &delta_name, &state)?;
             unlisted = flushed.unlisted;
             tables = flushed.tables;

@@ -168,13 +168,13 @@ impl Transaction {
         if self.applied < self.changes.len() {
             let net = self.net_changes(self.applied);
             let deltas = self.apply(&net)?;
-            self.current = Arc::new(self.snapshot_with(deltas, counts)?.of_transaction());
+            self.current = Arc::new(self.snapshot_with(deltas, counts)?);
             self.applied = self.changes.len();
         } else if self.current.counts() != counts
             || !Arc::ptr_eq(self.current.tables(), &self.tables)
         {
             let deltas = self.current.deltas().clone();
-            self.current = Arc::new(self.snapshot_with(deltas, counts)?.of_transaction());
+            self.current = Arc::new(self.snapshot_with(deltas, counts)?);
         }
         Ok(Arc::clone(&self.current))
     }
@@ -353,7 +353,7 @@ impl Transaction {
             0 => self.apply(&net)?,
             _ => self.apply(&self.net_changes(self.applied))?,
         };
-        let mut snapshot = self.snapshot_with(deltas, counts)?;
+        let mut snapshot = self.snapshot_with(deltas, counts)?.of_commit();
         if let Some(manifest) = self.list_table_files()? {
             snapshot = snapshot.with_manifest(manifest);
         }

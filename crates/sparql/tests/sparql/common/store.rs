@@ -33,8 +33,17 @@ impl Store {
 
     /// Over the database of a directory.
     pub fn over(database: Database, directory: tempfile::TempDir) -> Self {
+        Self::written_with(database, directory, WriterOptions::default())
+    }
+
+    /// The same, written with these options.
+    pub fn written_with(
+        database: Database,
+        directory: tempfile::TempDir,
+        options: WriterOptions,
+    ) -> Self {
         let database = Arc::new(database);
-        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        let writer = database.open_writer(options).unwrap();
         Self {
             engine: Engine::new(database, EngineOptions::default()).unwrap(),
             writer,
