@@ -43,6 +43,10 @@ const UNCOUNTED_BYTES_MIN: u64 = 64 << 20;
 
 /// Adjacencies take one part of so many of the rest: an eighth of the whole, less where that is little.
 const ADJACENCIES_PART: u64 = 5;
+/// What is kept there beside adjacencies works with so much at least: a part of an index of texts in memory takes some megabytes before it holds a text.
+const ADJACENCIES_BYTES_MIN: u64 = 32 << 20;
+/// That minimum is no more than one part of so many of the rest.
+const ADJACENCIES_PART_MAX: u64 = 4;
 
 /// Consumers that an out-of-memory error names.
 const CONSUMERS_NAMED: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN.saturating_add(2);
@@ -106,7 +110,8 @@ impl Memory {
         let on_the_way = part * ON_THE_WAY_PARTS;
         let uncounted = (part * UNCOUNTED_PARTS).max(UNCOUNTED_BYTES_MIN.min(memory_bytes / 2));
         let rest = memory_bytes - on_the_way - uncounted;
-        let adjacencies_bytes = rest / ADJACENCIES_PART;
+        let adjacencies_bytes =
+            (rest / ADJACENCIES_PART).max(ADJACENCIES_BYTES_MIN.min(rest / ADJACENCIES_PART_MAX));
         let operators = bytes(rest - adjacencies_bytes);
         let on_the_way_bytes = bytes(on_the_way);
         let pool = ProcessBoundPool {

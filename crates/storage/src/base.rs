@@ -149,6 +149,12 @@ impl Base {
         Ok(())
     }
 
+    /// How many parts the index of its texts has.
+    #[cfg(test)]
+    pub(crate) fn text_parts(&self) -> Result<usize> {
+        self.text().map_or(Ok(0), TextFile::part_count)
+    }
+
     /// The index of its texts, if there is one.
     pub(crate) fn text(&self) -> Option<&TextFile> {
         self.text.as_ref()

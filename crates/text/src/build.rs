@@ -1,7 +1,8 @@
 //! Making a part.
 //!
 //! Documents are gathered in memory until their owner finds it enough ([`PartBuilder::memory_bytes`]); what comes out is a handful of files
-//! in memory, about as large as the texts, or twice that where they are stemmed.
+//! in memory, about as large as the texts, or twice that where they are stemmed. tantivy takes memory in pages of a megabyte, some for each kind of table,
+//! before there is anything to keep: whoever compares what a part takes with a small share asks for [`PartBuilder::grown_bytes`] as well.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub struct PartBuilder {
     writer: SingleSegmentIndexWriter,
     documents: [u64; ANALYZERS],
     last: Option<u64>,
+    /// What it took with the first document.
+    begun_bytes: usize,
 }
 
 /// A finished part: files in memory.
@@ -70,8 +73,9 @@ impl PartBuilder {
         Ok(Self {
             fields,
             directory,
-            writer,
             documents: [0; ANALYZERS],
+            begun_bytes: writer.mem_usage(),
+            writer,
             last: None,
         })
     }
@@ -98,12 +102,20 @@ impl PartBuilder {
         }
         self.writer.add_document(document)?;
         self.documents[analyzer.number()] += 1;
+        if self.documents() == 1 {
+            self.begun_bytes = self.memory_bytes();
+        }
         Ok(())
     }
 
     /// Memory that it holds by now; finishing it takes as much again at most.
     pub fn memory_bytes(&self) -> usize {
         self.writer.mem_usage()
+    }
+
+    /// How much of that came after the first document.
+    pub fn grown_bytes(&self) -> usize {
+        self.memory_bytes().saturating_sub(self.begun_bytes)
     }
 
     /// Number of documents.

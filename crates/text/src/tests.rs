@@ -325,3 +325,21 @@ fn a_part_without_grams_says_so() {
     assert!(!parts[0].has_grams());
     assert!(gram_search(&parts, &query, 1, &mut || true, &mut |_| {}).is_err());
 }
+
+#[test]
+fn what_a_part_grows_by_is_beside_what_it_takes_when_it_is_begun() {
+    for has_grams in [false, true] {
+        let mut part = PartBuilder::new(1 << 20, has_grams).unwrap();
+        part.add(1, "one text", Some("en")).unwrap();
+        assert_eq!(part.grown_bytes(), 0);
+        let begun = part.memory_bytes();
+        for number in 2..20_000 {
+            part.add(number, &format!("some words, number {number}"), Some("en"))
+                .unwrap();
+        }
+        assert_eq!(part.memory_bytes(), begun + part.grown_bytes());
+        assert!(part.grown_bytes() > 1 << 20);
+        let bytes = part.finish().unwrap().bytes();
+        println!("begun with {begun} bytes, finished with {bytes}");
+    }
+}

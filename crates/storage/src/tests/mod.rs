@@ -22,6 +22,7 @@ mod read_views;
 mod shown_files;
 mod table_checkpoints;
 mod tables;
+mod texts;
 mod updates;
 
 fn iri(name: &str) -> Term<'static> {

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A thread takes the next piece, reads the texts, and adds them to its part; a part that has taken its share of the memory is finished, written, and another one
-//! begun. So the pieces that a part gets ascend, and the memory is bounded by what is given, whatever there is to index.
+//! begun. So the pieces that a part gets ascend, and the memory is bounded by what is given, whatever there is to index. No share is so small that a part would be
+//! full before it holds much ([`PART_GROWTH_BYTES_MIN`]): with little memory there are fewer threads, not more parts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,6 +35,10 @@ pub(crate) const TEXT_PREFIX: &str = "text-";
 pub(crate) const TEXT_MEMORY_BYTES: usize = 512 << 20;
 /// Less memory makes too many parts.
 const MEMORY_BYTES_MIN: usize = 32 << 20;
+/// A thread more is worth it where each has so much.
+const PART_BYTES_MIN: usize = 16 << 20;
+/// A part that grew by less since it was begun is not finished, whatever it takes: before there is a text in it that are some pages for each of its tables.
+const PART_GROWTH_BYTES_MIN: usize = 8 << 20;
 /// Threads at most: each has a part, and a search asks all parts.
 const THREADS_MAX: usize = 8;
 /// Ids that a thread takes at a time.
@@ -94,8 +99,9 @@ fn write_parts(
     memory_bytes: usize,
 ) -> Result<TextFileWriter> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.min(THREADS_MAX);
-    let part_bytes = memory_bytes.max(MEMORY_BYTES_MIN) / threads / SHARES_OF_MEMORY;
+    let parts_bytes = memory_bytes.max(MEMORY_BYTES_MIN) / SHARES_OF_MEMORY;
+    let threads = (parts_bytes / PART_BYTES_MIN).clamp(1, threads.min(THREADS_MAX));
+    let part_bytes = parts_bytes / threads;
     let writer = Mutex::new(writer);
     let (sender, receiver) = sync_channel(2 * threads);
     let receiver = Mutex::new(receiver);
@@ -247,7 +253,9 @@ impl PartMaker<'_> {
                 }
             };
             begun.add(id.bits(), text, tag).map_err(error)?;
-            if (begun.memory_bytes() >= self.part_bytes || begun.is_full())
+            let has_its_share = begun.memory_bytes() >= self.part_bytes
+                && begun.grown_bytes() >= PART_GROWTH_BYTES_MIN;
+            if (has_its_share || begun.is_full())
                 && let Some(full) = part.take()
             {
                 self.finish(full)?;

@@ -173,6 +173,11 @@ impl TextFile {
     }
 
     /// What a failure of the index is to the database.
+    #[cfg(test)]
+    pub(crate) fn part_count(&self) -> Result<usize> {
+        self.parts().map(<[OpenPart]>::len)
+    }
+
     pub(super) fn error(&self, error: TextError) -> Error {
         text_error(&self.path, error)
     }

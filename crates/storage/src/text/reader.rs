@@ -457,8 +457,8 @@ impl<'s> Selected<'s> {
                     .insert(PartBuilder::new(PART_BYTES, self.file.rules().grams).map_err(error)?),
             };
             begun.add(id.bits(), text, tag).map_err(error)?;
-            // What it gathers, and what comes of that.
-            let bytes = 2 * begun.memory_bytes();
+            // What it gathers, and what comes of that; what it began with comes to nothing.
+            let bytes = begun.memory_bytes() + begun.grown_bytes();
             if bytes > held {
                 held = bytes + PART_BYTES;
                 self.hold(beside + held)?;
