@@ -1,10 +1,13 @@
-//! What is no error of a query or update and surely not meant: constant patterns and flags of `REGEX` and `REPLACE` that are wrong.
+//! What is no error of a query or update and surely not meant: constant patterns and flags of `REGEX` and `REPLACE` that are wrong, constant texts
+//! of which `IRI` makes none.
 //!
-//! SPARQL makes them errors of an expression, so a filter with them finds nothing, and nobody knows why. They are found in the text, whose
+//! SPARQL makes them errors of an expression, so a filter with them finds nothing, a template adds nothing, and nobody knows why. They are found in the text, whose
 //! places are told: a plan has none, and a plan that is kept (decision 0012) comes without its text being parsed. Texts without
 //! these functions cost a look for brackets; with them, another pass of the lexer.
 
 use std::ops::Range;
+
+use oxiri::IriRef;
 
 use orrery_expressions::{RegexFault, pattern_fault, replacement_fault};
 use orrery_syntax::{BuiltIn, Lexer, Position, Token, TokenKind, string_of};
@@ -17,8 +20,8 @@ const WARNINGS_MAX: usize = 8;
 const NESTING_MAX: usize = 256;
 /// Characters of a pattern that a warning repeats.
 const SHOWN_CHARACTERS_MAX: usize = 40;
-/// The functions that take patterns.
-const NAMES: [&str; 2] = ["REGEX", "REPLACE"];
+/// The functions that take patterns, and those that make IRIs.
+const NAMES: [&str; 4] = ["REGEX", "REPLACE", "IRI", "URI"];
 
 /// Something that is surely not meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +46,14 @@ impl std::fmt::Display for Warning {
 /// What is surely not meant in a text that was parsed.
 pub fn warnings(text: &str) -> Vec<Warning> {
     let text = without_mark(text);
-    match calls_pattern_functions(text.as_bytes()) {
+    match calls_functions(text.as_bytes()) {
         true => Scan::new(text).run(),
         false => Vec::new(),
     }
 }
 
-/// Whether `REGEX` or `REPLACE` may stand before a bracket.
-fn calls_pattern_functions(text: &[u8]) -> bool {
+/// Whether one of the functions may stand before a bracket.
+fn calls_functions(text: &[u8]) -> bool {
     memchr::memchr_iter(b'(', text).any(|bracket| {
         let before = text[..bracket].trim_ascii_end();
         NAMES.iter().any(|name| {
@@ -150,6 +153,15 @@ impl<'t> Scan<'t> {
             let value = string_of(token.text(self.text))?;
             (!argument.is_more).then_some((token, value))
         };
+        if matches!(function.name(), "IRI" | "URI") {
+            if let Some((token, value)) = constant(0)
+                && let Err(error) = IriRef::parse(value.as_str())
+            {
+                let warning = self.no_iri(function, token, &value, &error.to_string());
+                self.found.push(warning);
+            }
+            return;
+        }
         let is_replace = function.name() == "REPLACE";
         let place_of_flags = if is_replace { 3 } else { 2 };
         let flags = constant(place_of_flags);
@@ -180,9 +192,7 @@ impl<'t> Scan<'t> {
     }
 
     fn warning(&self, function: BuiltIn, fault: RegexFault, token: Token, value: &str) -> Warning {
-        let name = function.name();
-        let shown = value.chars().filter(|it| !it.is_control());
-        let shown: String = shown.take(SHOWN_CHARACTERS_MAX).collect();
+        let (name, shown) = (function.name(), shown(value));
         let what = match fault {
             RegexFault::Flag(flag) => {
                 let flag = flag.escape_default();
@@ -195,15 +205,38 @@ impl<'t> Scan<'t> {
                 "the replacement `{shown}` of {name} is none (groups are $1, the signs themselves \\$ and \\\\)"
             ),
         };
+        self.told(
+            token,
+            format!("{what}; each call is an error, and a FILTER with it finds nothing"),
+        )
+    }
+
+    fn no_iri(&self, function: BuiltIn, token: Token, value: &str, why: &str) -> Warning {
+        let (name, shown) = (function.name(), shown(value));
+        self.told(
+            token,
+            format!(
+                "`{shown}` in {name} is no IRI ({why}); each call is an error: BIND leaves its variable without a value, and a template with \
+                 it adds nothing; write %23 for a second `#`, %20 for a space"
+            ),
+        )
+    }
+
+    fn told(&self, token: Token, message: String) -> Warning {
         let span = token.start as usize..token.end as usize;
         let Position { line, column } = Position::of(self.text, span.start);
         Warning {
-            message: format!("{what}; each call is an error, and a FILTER with it finds nothing"),
+            message,
             span,
             line,
             column,
         }
     }
+}
+
+fn shown(value: &str) -> String {
+    let shown = value.chars().filter(|it| !it.is_control());
+    shown.take(SHOWN_CHARACTERS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -258,6 +291,31 @@ mod tests {
             assert_eq!(told.len(), 1, "{text}: {told:?}");
             assert_eq!(told[0].0, column, "{text}");
             assert!(told[0].1.contains(words), "{text}: {}", told[0].1);
+        }
+    }
+
+    #[test]
+    fn a_constant_that_is_no_iri_is_told_where_iri_takes_it() {
+        for (text, column) in [
+            (
+                "INSERT { <a:s> <a:p> ?x } WHERE { BIND(IRI(\"http://e/a#b#c\") AS ?x) }",
+                44,
+            ),
+            ("SELECT (uri('http://e/a b') AS ?x) {}", 13),
+            ("ASK { FILTER(?x = Iri(\"http://e/100%\")) }", 23),
+        ] {
+            let told = told(text);
+            assert_eq!(told.len(), 1, "{text}: {told:?}");
+            assert_eq!(told[0].0, column, "{text}");
+            assert!(told[0].1.contains("is no IRI"), "{text}: {}", told[0].1);
+        }
+        for text in [
+            "ASK { BIND(IRI('http://e/a#b') AS ?x) }",
+            "ASK { BIND(IRI('relative/a') AS ?x) }",
+            "ASK { BIND(IRI(CONCAT('http://e/a b', ?y)) AS ?x) }",
+            "ASK { BIND(ISIRI('a b') AS ?x) }",
+        ] {
+            assert_eq!(super::tests::told(text), [], "{text}");
         }
     }
 

@@ -303,7 +303,7 @@ suggested change. Over HTTP, who accepts `application/problem+json` or `applicat
 | `suggestion` | the mend as a change of the text, if it is one: `offset`, `length`, and the `text` that stands there then |
 
 What is right and surely not meant (a constant pattern of `REGEX` or `REPLACE` that is none, a flag that there is not, with which a FILTER finds
-nothing) is told as a warning with its place: on the command line, in a header `Orrery-Warning` of the answer (four at most), in `warnings` of an update's answer.
+nothing; a constant of which `IRI` makes none, with which a template adds nothing) is told as a warning with its place: on the command line, in a header `Orrery-Warning` of the answer (four at most), in `warnings` of an update's answer.
 
 Below are common mistakes, each with its line, the message, and what the suggested changes make of it, where they make it right; with strict prefixes and
 no base. Written by `UPDATE_MESSAGES=1 cargo test --release --workspace --test mistakes`; `crates/loader/tests/messages.md` has those of wrong data.
