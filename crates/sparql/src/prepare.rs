@@ -129,7 +129,7 @@ fn read_again(
     let mut keeping = None;
     // A plan is kept for the state that a commit left: what a transaction sees has the same number, and may never be committed.
     if keeps_plans(options)
-        && view.snapshot().committed().is_some()
+        && !view.snapshot().is_of_transaction()
         && !(engine.mapped_in(view).is_some() && may_name_graphs(text))
         && let Some(constants) = Constants::of(shape, constants, view)?
     {
