@@ -6,7 +6,7 @@ use super::client::{Answer, encode, post, query_path, send};
 use super::fixture::TestServer;
 use serde_json::json;
 
-const UPDATE: &str = "Content-Type: application/sparql-update";
+pub(super) const UPDATE: &str = "Content-Type: application/sparql-update";
 const SQL: &str = "Content-Type: application/sql";
 const QUERIES: [&str; 12] = [
     "SELECT * { ?s ?p ?o } ORDER BY ?s ?p ?o LIMIT 20",
@@ -33,7 +33,7 @@ const CHANGES: [&str; 7] = [
 ];
 
 /// `ann` reads the default graph and g1, and changes graphs whose names begin as those of g2 do.
-async fn server_with(hidden: [&str; 2]) -> TestServer {
+pub(super) async fn server_with(hidden: [&str; 2]) -> TestServer {
     let ann = || json!({"user": "ann"});
     let server = start(&[
         add_user("root", true),
@@ -56,7 +56,7 @@ async fn server_with(hidden: [&str; 2]) -> TestServer {
 }
 
 /// All of an answer but times.
-fn told(answer: &Answer) -> String {
+pub(super) fn told(answer: &Answer) -> String {
     let mut told = format!("{}\n", answer.status);
     for (name, value) in answer.headers() {
         let value = match name.to_ascii_lowercase().as_str() {

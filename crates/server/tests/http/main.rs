@@ -23,6 +23,7 @@ mod flight_users;
 mod freshness;
 mod graph_rules;
 mod hidden;
+mod hidden_texts;
 mod limits;
 mod metering;
 mod metrics;

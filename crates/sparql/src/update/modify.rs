@@ -181,12 +181,13 @@ impl Changes<'_> {
             insert: to_insert,
             ids,
         } = self;
-        delete.for_each(batch, ids.context, |quad| match ids.may_exist(&quad) {
-            true => {
-                ids.require_change(quad[3])?;
-                to_delete.push(quad)
+        delete.for_each(batch, ids.context, |quad| {
+            // Before it is looked at whether the database knows the quad's terms: it may know them of hidden quads.
+            ids.require_change(quad[3])?;
+            match ids.may_exist(&quad) {
+                true => to_delete.push(quad),
+                false => Ok(()),
             }
-            false => Ok(()),
         })?;
         ids.take_tags(transaction);
         insert.for_each(batch, ids.context, |mut quad| {
