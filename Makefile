@@ -73,6 +73,8 @@ cluster-faults: build
 	rm -rf $(FAULTS_DIRECTORY)
 	python3 bench/peers/cluster_faults.py $(ORRERY) $(FAULTS_DIRECTORY) --faults $(or $(FAULTS),100) $(if $(SEED),--seed $(SEED))
 	rm -rf $(FAULTS_DIRECTORY)
+	python3 bench/peers/cluster_faults.py $(ORRERY) $(FAULTS_DIRECTORY) --relaxed --faults $(or $(FAULTS),100) $(if $(SEED),--seed $(SEED))
+	rm -rf $(FAULTS_DIRECTORY)
 
 lint: setup structure
 	cargo fmt --all --check

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """A cluster of three servers on this machine under faults, and clients whose histories are judged.
 
-  cluster_faults.py ORRERY DIR [--faults 60] [--seed S] [--clients 6] [--pause 0.03] [--only FAULT ...]
+  cluster_faults.py ORRERY DIR [--faults 60] [--seed S] [--clients 6] [--sql-clients 4] [--relaxed] [--pause 0.03] [--only FAULT ...]
   cluster_faults.py --judge DIR          judges the history of a run once more
   cluster_faults.py --self-test          histories that are wrong, which the checkers have to find
 
 ORRERY is the program; DIR takes the directories of the nodes, their logs and the history, and is made. Faults and what clients do are chosen by the seed, which is printed; what comes of them depends
-on time. What is judged is said in cluster_faults/registers.py, lists.py and commits.py; beside that all nodes have to have the same at the end, all that was acknowledged and nothing that was refused,
+on time. What is judged is said in cluster_faults/registers.py, lists.py, commits.py and sql.py. With --relaxed clients make changes with durability=relaxed, too, which may be lost: then a number of a commit
+says nothing of what is in it, and what goes by these numbers is not judged. Beside that all nodes have to have the same at the end, all that was acknowledged and nothing that was refused,
 and no process may end that was not killed. Ends with 1 if anything is wrong.
 """
 import argparse
@@ -20,7 +21,7 @@ import resource
 import sys
 import time
 
-from cluster_faults import commits, lists, registers, selftest
+from cluster_faults import commits, lists, registers, selftest, sql
 from cluster_faults.clients import Caller, Client, Keys, big_text, numbers
 from cluster_faults.history import OK, REFUSED, UNKNOWN, History, load
 from cluster_faults.nemesis import Nemesis
@@ -64,12 +65,17 @@ def run(arguments):
         tell("clocks do not jump: there is no C compiler (cc) for the library that lets them")
     keys = Keys("r", 4), Keys("l", 5)
     clients = [Client(number, seed, cluster.server_ports, history, *keys, arguments.pause) for number in range(arguments.clients + 1)]
+    if arguments.relaxed:
+        for client in clients:
+            client.acts.append((client.relaxed, 15))
+    sql_clients = [sql.SqlClient(number, seed, cluster.sql_ports, history, arguments.pause) for number in range(arguments.sql_clients)]
     nemesis = Nemesis(cluster, network, clients.pop(), random.Random(seed), tell)
     tell(", ".join(arguments.only) if arguments.only else "all kinds of faults")
     wrong, finals, begun = [], {}, time.monotonic()
     try:
         until(lambda: write_at_all(cluster, history), "the first changes", HEAL_TIME_S)
-        for client in clients:
+        until(lambda: sql.make_table(cluster.sql_ports), "the first table", HEAL_TIME_S)
+        for client in clients + sql_clients:
             client.start()
         for _ in range(arguments.faults):
             nemesis.one(arguments.only)
@@ -78,17 +84,19 @@ def run(arguments):
             healed = time.monotonic()
             until(lambda: write_at_all(cluster, history), "all nodes take changes again", HEAL_TIME_S)
             tell("all nodes take changes %.1f s after the last fault" % (time.monotonic() - healed))
-            for client in clients:
+            for client in clients + sql_clients:
                 client.is_over = True
-            for client in clients:
+            for client in clients + sql_clients:
                 client.join()
             until(lambda: write_at_all(cluster, history), "all nodes take changes at the end", HEAL_TIME_S)
             finals = {node: final_state(cluster, history, node) for node in NODES}
+            tables = {node: until(lambda: sql.rows_at(cluster.sql_ports[node]), "the table of node %d" % node, HEAL_TIME_S) for node in NODES}
+            wrong += sql.check(sql_clients, tables)
         except TimeoutError as error:
             wrong.append(str(error))
         spent = cluster.processor_seconds()
     finally:
-        for client in clients:
+        for client in clients + sql_clients:
             client.is_over = True
         cluster.stop()
     own = resource.getrusage(resource.RUSAGE_SELF)
@@ -97,12 +105,13 @@ def run(arguments):
     with open(os.path.join(arguments.directory, "finals"), "w") as file:
         json.dump(finals, file)
     wrong += cluster.ended_by_themselves
-    wrong += ["client %d failed: %s" % (client.number, client.failure) for client in clients if client.failure]
+    wrong += ["client %d failed: %s" % (client.number, client.failure) for client in clients + sql_clients if client.failure]
+    tell(sql.told(sql_clients))
     seconds = time.monotonic() - begun
     tell("%d faults in %.0f s: %s" % (arguments.faults, seconds, ", ".join("%s %d" % item for item in sorted(nemesis.counts.items()))))
     tell("processors' time: %.0f s of the servers (the last ones: %.0f s), %.0f s of clients and proxies; %d connections, %.1f MB between nodes, %d of unknown processes"
          % (children.ru_utime + children.ru_stime, spent, own.ru_utime + own.ru_stime, network.counts["connections"], network.counts["bytes"] / 1e6, network.counts["unknown"]))
-    return wrong + logs(arguments.directory) + judge(history.ops, finals)
+    return wrong + logs(arguments.directory) + judge(history.ops, finals, arguments.relaxed)
 
 
 def logs(directory):
@@ -116,8 +125,8 @@ def logs(directory):
     return wrong
 
 
-def judge(ops, finals):
-    """What is wrong with a history, and with the nodes' states at its end."""
+def judge(ops, finals, has_relaxed=False):
+    """What is wrong with a history, and with the nodes' states at its end; with relaxed commits in it, only with these."""
     outcomes = {outcome: sum(1 for op in ops if op.outcome == outcome) for outcome in (OK, REFUSED, UNKNOWN)}
     wrong = []
     states = list(finals.values())
@@ -125,7 +134,11 @@ def judge(ops, finals):
         if state != states[0]:
             other = set(map(tuple, state)) ^ set(map(tuple, states[0]))
             wrong.append("node %s and node %s differ: %s" % (node, next(iter(finals)), [(s, p, o[:100]) for s, p, o in sorted(other)[:10]]))
-        wrong += final_values(ops, state)
+        wrong += final_values(ops, state, has_relaxed)
+    if has_relaxed:
+        tell("%d operations: %d done, %d refused, %d unknown; judged: the states of %d nodes: %s"
+             % (len(ops), outcomes[OK], outcomes[REFUSED], outcomes[UNKNOWN], len(states), "nothing wrong" if not wrong else "%d things wrong" % len(wrong)))
+        return wrong
     final = {s: numbers(o) for s, p, o in states[0] if p == "list"} if states else None
     found, keys, of_registers = registers.check(ops)
     wrong += found
@@ -141,7 +154,7 @@ def judge(ops, finals):
     return wrong
 
 
-def final_values(ops, state):
+def final_values(ops, state, has_relaxed=False):
     """Registers and large literals at the end; lists are judged with their history."""
     wrong = []
     there = {(s, p) for s, p, _ in state}
@@ -156,6 +169,8 @@ def final_values(ops, state):
         elif op.kind in ("write", "cas") and (op.key, str(op.value)) in values:
             if op.outcome == REFUSED or op.kind == "cas" and op.outcome == OK and not op.swapped:
                 wrong.append("register %s is %d at the end, which was refused" % (op.key, op.value))
+    if has_relaxed:
+        return wrong
     # The last acknowledged change of each register, or one of unknown outcome that came later.
     last = {}
     for op in filter(commits.changed, ops):
@@ -176,6 +191,8 @@ def main():
     parser.add_argument("--faults", type=int, default=60)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--clients", type=int, default=6)
+    parser.add_argument("--sql-clients", type=int, default=4)
+    parser.add_argument("--relaxed", action="store_true", help="changes with durability=relaxed, too")
     parser.add_argument("--pause", type=float, default=0.03, help="seconds that a client waits between requests, in the mean")
     parser.add_argument("--only", nargs="+", metavar="FAULT", help="kinds of faults, such as ask-cut-off-leader")
     parser.add_argument("--judge", metavar="DIR")

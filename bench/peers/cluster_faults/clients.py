@@ -4,6 +4,7 @@
     lists       one triple <http://e/KEY> <http://e/list> " 1 2 3"  a change appends to two or three; a query reads as many at once
     read, then append with If-Match    made only if nothing was changed in between
     big         a literal of 80,000 characters, so that the nodes also send files
+    relaxed     with --relaxed: a triple of its own, with durability=relaxed
 
 Keys are given up after some changes, and new ones begin.
 
@@ -65,7 +66,7 @@ class Caller:
     def __init__(self, ports):
         self.ports, self.connections = ports, {}
 
-    def send(self, node, update=None, query=None, headers=(), timeout=REQUEST_TIME_S):
+    def send(self, node, update=None, query=None, headers=(), timeout=REQUEST_TIME_S, is_relaxed=False):
         headers = dict(headers, Accept="text/csv")
         is_sent = False
         try:
@@ -76,7 +77,7 @@ class Caller:
                 self.connections[node] = connection
             is_sent = True
             if update is not None:
-                connection.request("POST", "/sparql", update.encode(), dict(headers, **{"Content-Type": "application/sparql-update"}))
+                connection.request("POST", "/sparql?durability=relaxed" if is_relaxed else "/sparql", update.encode(), dict(headers, **{"Content-Type": "application/sparql-update"}))
             else:
                 connection.request("GET", "/sparql?query=" + urllib.parse.quote(query), headers=headers)
             response = connection.getresponse()
@@ -254,6 +255,11 @@ class Client(threading.Thread):
             appends = self.appends()
             op = self.begin("txn", appends=appends)
             self.end(op, self.caller.send(op.node, update=" ;\n".join(append_text(*append) for append in appends), headers={"If-Match": '"0"'}))
+
+    def relaxed(self):
+        """A change that may be lost, and is nobody else's affair. What commits were seen because of it is not told: others get their numbers."""
+        number = self.registers.next_value(self.registers.some(self.random, 1)[0])
+        self.caller.send(self.some_node(), update="INSERT DATA { <http://e/relaxed%d> <http://e/relaxed> %d }" % (number, number), is_relaxed=True)
 
     def big(self):
         number = self.registers.next_value(self.registers.some(self.random, 1)[0])

@@ -64,6 +64,7 @@ class Cluster:
             file.write(os.urandom(16).hex() + "\n")
         self.cluster_ports = {node: free_port() for node in NODES}
         self.server_ports = {node: free_port() for node in NODES}
+        self.sql_ports = {node: free_port() for node in NODES}
         self.peers = ",".join("%d=127.0.0.1:%d" % (node, network.listen(node, self.cluster_ports[node])) for node in NODES)
         self.advertised = {node: "http://127.0.0.1:%d" % network.listen(node, self.server_ports[node]) for node in NODES}
         self.clock_library = self.make_clocks()
@@ -103,7 +104,8 @@ class Cluster:
             process = subprocess.Popen(
                 [self.orrery, "serve", "--cluster", "--node", str(node), "--peers", self.peers, "--cluster-secret-file", self.secret]
                 + ["--cluster-address", "127.0.0.1:%d" % self.cluster_ports[node], "--db", os.path.join(self.directory, "node-%d" % node)]
-                + ["--listen", "127.0.0.1:%d" % self.server_ports[node], "--advertise", self.advertised[node]] + START_OPTIONS,
+                + ["--listen", "127.0.0.1:%d" % self.server_ports[node], "--advertise", self.advertised[node]]
+                + ["--pg", "127.0.0.1:%d" % self.sql_ports[node]] + START_OPTIONS,
                 stdout=log, stderr=log, env=environment)
         with self.lock:
             self.processes[node] = process

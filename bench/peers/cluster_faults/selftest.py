@@ -2,7 +2,7 @@
 import random
 import unittest
 
-from . import commits, lists, registers
+from . import commits, lists, registers, sql
 from .history import OK, REFUSED, UNKNOWN, Op
 
 
@@ -20,6 +20,26 @@ def cas(start, end, expected, value, swapped, outcome=OK, commit=None):
 
 def txn(start, end, reads=None, appends=None, outcome=OK, client=0, fresh=False, session=False, commit=None, reads_commit=None):
     return Op(client, "txn", start, 1, end, outcome, reads=reads, appends=appends, commit=commit, reads_commit=reads_commit, is_fresh=fresh, is_session=session)
+
+
+class Sql(unittest.TestCase):
+    def wrong(self, outcome, parts, other=None):
+        client = sql.SqlClient(1, 0, {}, None, 0)
+        client.outcomes = {0: outcome}
+        state = {(1, 0): parts} if parts else {}
+        return bool(sql.check([client], {1: state, 2: state if other is None else other}))
+
+    def test_right_ones(self):
+        for outcome, parts in ((OK, [0, 1]), (REFUSED, []), (UNKNOWN, []), (UNKNOWN, [0, 1])):
+            self.assertFalse(self.wrong(outcome, parts))
+
+    def test_lost_halves_and_what_was_refused(self):
+        for outcome, parts in ((OK, []), (OK, [0]), (UNKNOWN, [1]), (REFUSED, [0, 1])):
+            self.assertTrue(self.wrong(outcome, parts))
+
+    def test_nodes_that_differ_and_rows_of_nobody(self):
+        self.assertTrue(self.wrong(OK, [0, 1], {}))
+        self.assertTrue(self.wrong(OK, [0, 1], {(1, 0): [0, 1], (2, 7): [0, 1]}))
 
 
 class Registers(unittest.TestCase):
