@@ -30,7 +30,7 @@ pub(crate) trait Disk: Send + Sync + 'static {
     fn list(&self, directory: &str) -> Result<Vec<String>>;
     /// Writes at an offset, beyond the end too. Makes the file if there is none.
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> Result<()>;
-    /// What was written to a file, and its length, is on disk after this.
+    /// What was written to a file, and its length, is on disk after this. Fails where there is no such file.
     fn sync(&self, path: &str) -> Result<()>;
     /// Names in a directory are on disk after this.
     fn sync_directory(&self, directory: &str) -> Result<()>;
@@ -42,7 +42,8 @@ pub(crate) trait Disk: Send + Sync + 'static {
     fn remove(&self, path: &str) -> Result<()>;
 }
 
-/// Writes a small file, with its checksum behind it, so that it is there as before, or as it is to be, whenever the machine stops.
+/// Writes a small file, with its checksum behind it, so that it is there as before, or as it is to be, whenever the machine stops. One at a time for a
+/// path: two would write the same new file.
 pub(crate) fn replace(disk: &dyn Disk, path: &str, mut bytes: Vec<u8>) -> Result<()> {
     let crc = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(&crc.to_le_bytes());
@@ -117,7 +118,8 @@ impl LocalDisk {
         Ok(lock)
     }
 
-    fn writable(&self, path: &str) -> Result<Arc<File>> {
+    /// A file to be written; made where there is none if `makes` says so.
+    fn writable(&self, path: &str, makes: bool) -> Result<Arc<File>> {
         let mut open = self.open.lock();
         if let Some(file) = open.get(path) {
             return Ok(file.clone());
@@ -125,7 +127,7 @@ impl LocalDisk {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
-            .create(true)
+            .create(makes)
             .truncate(false)
             .open(self.root.join(path));
         let file = Arc::new(file.map_err(|error| Error::disk("open", path, error))?);
@@ -181,13 +183,13 @@ impl Disk for LocalDisk {
     }
 
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.writable(path)?
+        self.writable(path, true)?
             .write_all_at(bytes, offset)
             .map_err(|error| Error::disk("write", path, error))
     }
 
     fn sync(&self, path: &str) -> Result<()> {
-        self.writable(path)?
+        self.writable(path, false)?
             .sync_data()
             .map_err(|error| Error::disk("sync", path, error))
     }
@@ -200,7 +202,7 @@ impl Disk for LocalDisk {
     }
 
     fn truncate(&self, path: &str, length: u64) -> Result<()> {
-        self.writable(path)?
+        self.writable(path, false)?
             .set_len(length)
             .map_err(|error| Error::disk("cut", path, error))
     }

@@ -2,11 +2,15 @@
 //!
 //! A file comes in pieces, in any order, and is finished: read once more, compared with its checksum, synced, and given its name. So what has
 //! its name is whole, and stays whole when the machine stops. It never changes.
+//!
+//! The same file may be finished twice at a time: an upload asks again where no answer came, and the node itself fetches what it lacks. Whoever comes second waits, and
+//! finds it done.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use crc32c::crc32c_append;
+use parking_lot::Mutex;
 
 use crate::blocking::Blocking;
 use crate::disk::Disk;
@@ -30,12 +34,21 @@ fn part(id: &str) -> String {
 pub(crate) struct Files {
     disk: Arc<dyn Disk>,
     blocking: Blocking,
+    /// Held while a file is finished: one of a few by its name, so that others seldom wait.
+    finishing: Arc<[Mutex<()>; FINISHED_TOGETHER]>,
 }
+
+/// How many files can be finished at a time.
+const FINISHED_TOGETHER: usize = 16;
 
 impl Files {
     /// The files in a node's directory.
     pub(crate) fn new(disk: Arc<dyn Disk>, blocking: Blocking) -> Self {
-        Self { disk, blocking }
+        Self {
+            disk,
+            blocking,
+            finishing: Arc::new(std::array::from_fn(|_| Mutex::default())),
+        }
     }
 
     /// Writes a piece of a file that is coming in.
@@ -48,7 +61,10 @@ impl Files {
     /// Finishes a file. Doing it twice is no error.
     pub(crate) async fn finish(&self, id: &str, bytes: u64, crc: u32) -> Result<()> {
         let (part, path) = (part(checked(id)?), path(id));
+        let finishing = Arc::clone(&self.finishing);
         self.with_disk(move |disk| {
+            let place = crc32c_append(0, path.as_bytes()) as usize % FINISHED_TOGETHER;
+            let _alone = finishing[place].lock();
             if disk.length(&path)? == Some(bytes) {
                 return Ok(());
             }
@@ -111,5 +127,48 @@ fn checked(id: &str) -> Result<&str> {
         Ok(id)
     } else {
         Err(Error::Message(format!("`{id}` is no name of a file")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::LocalDisk;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn a_file_that_is_finished_several_times_at_once_stays_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = Arc::new(LocalDisk::open(directory.path()).unwrap());
+        let files = Files::new(disk, Blocking::Elsewhere);
+        let bytes = Bytes::from(vec![7_u8; 300_000]);
+        let crc = crc32c_append(0, &bytes);
+        for number in 0..40 {
+            let id = format!("1-{number:x}");
+            files.write(&id, 0, bytes.clone()).await.unwrap();
+            let finishing = (0..4).map(|_| {
+                let (files, id, length) = (files.clone(), id.clone(), bytes.len() as u64);
+                tokio::spawn(async move { files.finish(&id, length, crc).await })
+            });
+            for finished in finishing.collect::<Vec<_>>() {
+                finished.await.unwrap().unwrap();
+            }
+            let found = files.read(&id, 0, bytes.len() as u64).await.unwrap();
+            assert_eq!(found, Some(bytes.clone()), "{id}");
+            let names = files.names().await.unwrap();
+            assert!(
+                names.iter().all(|name| !name.ends_with(".part")),
+                "{names:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_of_which_nothing_came_is_not_finished() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = Arc::new(LocalDisk::open(directory.path()).unwrap());
+        assert!(disk.sync("files/1-1.part").is_err(), "nothing is there");
+        let files = Files::new(disk, Blocking::Elsewhere);
+        assert!(files.finish("1-1", 10, 1).await.is_err());
+        assert_eq!(files.names().await.unwrap(), Vec::<String>::new());
     }
 }

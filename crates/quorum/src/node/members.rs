@@ -1,7 +1,9 @@
 //! Members come and go, one at a time, through the leader.
 //!
 //! A node that is added learns first: it gets a snapshot or the log, then the files that it lacks, and votes when it has all. A node that is
-//! removed goes when the others have all files: the copies that a put has waited for may be on it.
+//! removed goes when the others have all files: the copies that a put has waited for may be on it. Who has not applied what others have does not know yet which
+//! files it lacks, so the others must have applied all that is known here, too. Then it votes no longer, but is asked for files until the others have those of puts
+//! that came meanwhile.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -114,10 +116,14 @@ async fn add(core: &Arc<Core>, member: &Member) -> Result<()> {
         .add_learner(member.id, node, false)
         .await
         .map_err(|error| failed(error.to_string()))?;
-    let applied = core.shared.state.read().applied.map(|id| id.index);
-    await_whole(core, &[member.id].into(), applied).await?;
+    await_whole(core, &[member.id].into(), applied(core)).await?;
     let voter = ChangeMembers::AddVoterIds([member.id].into());
-    change_voters(core, voter).await.map_err(failed)
+    change_voters(core, voter, false).await.map_err(failed)
+}
+
+/// The entry that this node has applied last.
+fn applied(core: &Core) -> Option<u64> {
+    core.shared.state.read().applied.map(|id| id.index)
 }
 
 async fn remove(core: &Arc<Core>, id: NodeId) -> Result<()> {
@@ -128,27 +134,34 @@ async fn remove(core: &Arc<Core>, id: NodeId) -> Result<()> {
         if others.is_empty() {
             return Err(failed("it is the only one that votes".to_owned()));
         }
-        await_whole(core, &others, None).await?;
-        return change_voters(core, ChangeMembers::RemoveVoters([id].into()))
+        await_whole(core, &others, applied(core)).await?;
+        // As a learner, unless it leads: then it is the last that it can do here.
+        let leads = id == core.id;
+        change_voters(core, ChangeMembers::RemoveVoters([id].into()), !leads)
             .await
-            .map_err(failed);
+            .map_err(failed)?;
+        if leads {
+            return Ok(());
+        }
+        await_whole(core, &others, applied(core)).await?;
     }
     if core.addresses().contains_key(&id) {
-        return change_voters(core, ChangeMembers::RemoveNodes([id].into()))
+        return change_voters(core, ChangeMembers::RemoveNodes([id].into()), false)
             .await
             .map_err(failed);
     }
     Ok(())
 }
 
-/// Changes the members, as long as that takes, which is bounded.
+/// Changes the members, as long as that takes, which is bounded. Who votes no longer goes on learning, if it is to.
 async fn change_voters(
     core: &Core,
     change: ChangeMembers<NodeId, BasicNode>,
+    goes_on_learning: bool,
 ) -> Result<(), String> {
     match timeout(
         core.pace.request,
-        core.raft.change_membership(change, false),
+        core.raft.change_membership(change, goes_on_learning),
     )
     .await
     {
