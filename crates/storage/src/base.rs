@@ -1,7 +1,8 @@
 //! A base segment open for reading: dictionary, permutations and statistics of one commit, as files.
 //!
 //! Opening maps the files and reads their footers; the statistics, a few kilobytes to a few megabytes, are
-//! the only thing that is decoded. All snapshots over a base share it, and its delta dictionary; its files
+//! the only thing that is decoded. They follow from the quads: where their file is damaged they are counted anew, at every opening until a compaction or a load writes
+//! another base, at the cost of one pass over the permutations; what holds the data itself is refused. All snapshots over a base share it, and its delta dictionary; its files
 //! stay readable while one of them lives, whatever writers do.
 
 use std::ops::Deref;
@@ -14,7 +15,7 @@ use crate::delta_dictionary::DeltaDictionary;
 use crate::dictionary::{Dictionary, LARGE_FILE, TERMS_FILE};
 use crate::index::{PerPermutation, Permutation, QuadIndex};
 use crate::io::FileSystem;
-use crate::listed_files::{check_lengths, check_summary};
+use crate::listed_files::{check_length, check_summary};
 use crate::manifest::BaseEntry;
 use crate::statistics::STATISTICS_FILE;
 use crate::statistics::{self, STATISTICS_KIND, Statistics};
@@ -60,7 +61,8 @@ pub(crate) struct BaseFiles {
     /// GSPO of a base that has no named graphs: made at the first need.
     default_gspo: OnceLock<Arc<QuadIndex>>,
     statistics: Statistics,
-    statistics_file: BlockFile,
+    /// None where they were counted anew, for the file is damaged.
+    statistics_summary: Option<FileSummary>,
     /// Shared with the same base opened at another time.
     pub(crate) delta_dictionary: Arc<DeltaDictionary>,
 }
@@ -73,13 +75,22 @@ impl Base {
         entry: &BaseEntry,
     ) -> Result<Self> {
         let segment = directory.join(&entry.segment.name);
-        check_lengths(file_system, &segment, &entry.segment)?;
-        let mut base = Self::open_files(file_system, segment, entry)?;
+        for (component, file) in entry.segment.known_files() {
+            match check_length(file_system, &segment.join(&file.name), file.bytes) {
+                // It is told when it is read.
+                Err(Error::Corrupt { .. }) if component == Component::Statistics => {}
+                checked => checked?,
+            }
+        }
+        let mut base = Self::open_files(file_system, segment, entry, true)?;
         if let Some(entry) = &entry.text {
             base.open_texts(file_system, directory, entry)?;
         }
         for (component, file) in entry.segment.known_files() {
             let path = base.directory.join(&file.name);
+            if component == Component::Statistics && base.statistics_summary.is_none() {
+                continue;
+            }
             let found = base
                 .summary_of(component, file)
                 .ok_or_else(|| Error::corrupt(&path, 0, "it is not a file of a segment"))?;
@@ -96,7 +107,7 @@ impl Base {
     ) -> Result<Self> {
         let segment = directory.join(&entry.segment.name);
         entry.segment.check_known(&segment)?;
-        let base = Self::open_files(file_system, segment, entry)?;
+        let base = Self::open_files(file_system, segment, entry, false)?;
         let summaries: Option<Vec<FileSummary>> = entry
             .segment
             .known_files()
@@ -116,8 +127,9 @@ impl Base {
         file_system: &dyn FileSystem,
         directory: PathBuf,
         entry: &BaseEntry,
+        is_listed: bool,
     ) -> Result<Self> {
-        let files = BaseFiles::open(file_system, directory, entry)?;
+        let files = BaseFiles::open(file_system, directory, entry, is_listed)?;
         let (files, text) = (Arc::new(files), None);
         Ok(Self { files, text })
     }
@@ -169,7 +181,13 @@ impl Base {
 }
 
 impl BaseFiles {
-    fn open(file_system: &dyn FileSystem, directory: PathBuf, entry: &BaseEntry) -> Result<Self> {
+    /// `is_listed`: whether the entry has the lengths and checksums of the files.
+    fn open(
+        file_system: &dyn FileSystem,
+        directory: PathBuf,
+        entry: &BaseEntry,
+        is_listed: bool,
+    ) -> Result<Self> {
         let mut indexes = PerPermutation::default();
         let listed = entry
             .segment
@@ -199,17 +217,29 @@ impl BaseFiles {
             let what = format!("it has {found} terms, expected {}", entry.term_count);
             return Err(Error::corrupt(&path, 0, what));
         }
-        let statistics_path = directory.join(STATISTICS_FILE);
-        let statistics_file = BlockFile::open(file_system, &statistics_path, STATISTICS_KIND)?;
+        let listed = entry.segment.known_files();
+        let listed = listed.filter(|(component, _)| *component == Component::Statistics);
+        let listed = listed.map(|(_, file)| file).next().filter(|_| is_listed);
+        let read = read_statistics(file_system, &directory.join(STATISTICS_FILE), listed);
+        let (statistics, statistics_summary) = match read {
+            Ok((statistics, summary)) => (statistics, Some(summary)),
+            Err(error @ Error::Corrupt { .. }) if is_listed => {
+                tracing::warn!(
+                    "the statistics are damaged and are counted anew, which takes a while; a compaction (`orrery compact`) writes them anew: {error}"
+                );
+                (statistics::counted(indexes.values())?, None)
+            }
+            Err(error) => return Err(error),
+        };
         Ok(Self {
-            statistics: statistics::read(&statistics_file)?,
+            statistics,
             directory,
             name: entry.segment.name.clone(),
             known_as: OnceLock::new(),
             dictionary,
             indexes,
             default_gspo: OnceLock::new(),
-            statistics_file,
+            statistics_summary,
             delta_dictionary: Arc::default(),
         })
     }
@@ -220,7 +250,7 @@ impl BaseFiles {
                 Some(self.dictionary.large_file().summary())
             }
             Component::Terms => Some(self.dictionary.terms_file().summary()),
-            Component::Statistics => Some(self.statistics_file.summary()),
+            Component::Statistics => self.statistics_summary,
             Component::Permutation(permutation) => {
                 self.index(permutation).map(|index| index.summary())
             }
@@ -281,6 +311,19 @@ impl BaseFiles {
         let index = QuadIndex::by_default_graph(spog)?;
         Ok(self.default_gspo.get_or_init(|| index))
     }
+}
+
+/// The statistics of a file, which has to be the one that is listed.
+fn read_statistics(
+    file_system: &dyn FileSystem,
+    path: &Path,
+    listed: Option<&FileEntry>,
+) -> Result<(Statistics, FileSummary)> {
+    let file = BlockFile::open(file_system, path, STATISTICS_KIND)?;
+    if let Some(listed) = listed {
+        check_summary(path, listed, file.summary())?;
+    }
+    Ok((statistics::read(&file)?, file.summary()))
 }
 
 fn check_index(index: &QuadIndex, permutation: Permutation, rows: u64) -> Result<()> {

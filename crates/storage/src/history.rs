@@ -262,13 +262,9 @@ impl Database {
         &self,
         scope: &ReadScope,
         since: u64,
-        mut each: impl FnMut(&CommitChanges<'_>) -> Result<()>,
+        each: impl FnMut(&CommitChanges<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut expected = since + 1;
-        // Where it is done again, it goes on behind what was given out.
-        self.with_present(|present| {
-            self.changes_of(scope, present, &mut expected, false, &mut each)
-        })
+        self.changes_from(scope, since + 1, false, each)
     }
 
     /// The same with what became of tables ([`CommitChanges::tables`]).
@@ -276,10 +272,33 @@ impl Database {
         &self,
         scope: &ReadScope,
         since: u64,
+        each: impl FnMut(&CommitChanges<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.changes_from(scope, since + 1, true, each)
+    }
+
+    fn changes_from(
+        &self,
+        scope: &ReadScope,
+        mut expected: u64,
+        wants_tables: bool,
         mut each: impl FnMut(&CommitChanges<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut expected = since + 1;
-        self.with_present(|present| self.changes_of(scope, present, &mut expected, true, &mut each))
+        // Where it is done again, it goes on behind what was given out. A commit of which a part was is neither given out again nor passed over: its error is the
+        // end, whatever it is.
+        self.with_present(|present| {
+            let mut has_failed = false;
+            let mut each = |changes: &CommitChanges<'_>| {
+                let given = each(changes);
+                has_failed = given.is_err();
+                given
+            };
+            let given = self.changes_of(scope, present, &mut expected, wants_tables, &mut each);
+            match given {
+                Err(error) if has_failed => Ok(Err(error)),
+                given => given.map(Ok),
+            }
+        })?
     }
 
     /// The commits from a number on until a state, each decoded by a state that has all its terms. `expected` becomes the

@@ -20,7 +20,8 @@ pub(crate) fn check_lengths(
         .try_for_each(|file| check_length(file_system, &directory.join(&file.name), file.bytes))
 }
 
-fn check_length(file_system: &dyn FileSystem, path: &Path, expected: u64) -> Result<()> {
+/// Checks that a file is there and has its length.
+pub(crate) fn check_length(file_system: &dyn FileSystem, path: &Path, expected: u64) -> Result<()> {
     let Some(found) = file_system.metadata(path)? else {
         return Err(Error::NotFound {
             path: path.to_path_buf(),

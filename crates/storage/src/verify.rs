@@ -7,7 +7,8 @@
 //!
 //! Then flushed deltas and logs, see `verify_changes`. As every byte of every file belongs to something with a checksum, no flipped bit goes unnoticed; at the end of
 //! a log, where damage and what a killed process leaves may look the same, it is told as a [`Note`]. Damage in one file
-//! does not keep the others from being checked. Reads everything once or twice, at the speed of the disk or
+//! does not keep the others from being checked. A writer may replace files meanwhile: what looks damaged and is not named any more is passed over, and what took its
+//! place is checked. Reads everything once or twice, at the speed of the disk or
 //! some 10 million quads a second.
 
 use std::path::{Path, PathBuf};
@@ -23,12 +24,16 @@ use crate::damage::{Damage, Verified, damage_of};
 use crate::dictionary::{Dictionary, LARGE_FILE, LARGE_KIND, StreamedKey, TERMS_FILE, TERMS_KIND};
 use crate::index::{COLUMNS, Permutation, QuadIndex};
 use crate::io::{FileSystem, LocalFileSystem};
+use crate::log::LOG_DIRECTORY;
 use crate::manifest::{BaseEntry, Manifest};
 use crate::row_checks::{Limits, hash_quad};
 use crate::statistics::STATISTICS_FILE;
 use crate::statistics::{self, STATISTICS_KIND};
 use crate::verify_changes::verify_changes;
 use crate::{Error, Result};
+
+/// How often it is begun anew where a writer has replaced the manifest.
+const MANIFESTS_MAX: usize = 8;
 
 /// How far a verification is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +63,8 @@ pub fn verify_with(
     mut progress: impl FnMut(VerifyProgress<'_>),
 ) -> Result<Verified> {
     let mut verified = Verified::default();
-    let manifest = match Manifest::read(file_system, directory) {
+    let read = || Manifest::read(file_system, directory);
+    let mut manifest = match read() {
         Ok(manifest) => manifest,
         Err(error @ Error::Corrupt { .. }) => {
             verified.damages.push(damage_of(error, directory));
@@ -66,6 +72,51 @@ pub fn verify_with(
         }
         Err(error) => return Err(error),
     };
+    for _ in 0..MANIFESTS_MAX {
+        let checked = verify_named(file_system, directory, &manifest, &mut progress);
+        if checked.as_ref().is_ok_and(Verified::is_empty) {
+            return checked;
+        }
+        // What the manifest names now stands; what it named before may be gone.
+        let Ok(newer) = read() else { return checked };
+        if newer.generation == manifest.generation {
+            return checked;
+        }
+        if let Ok(mut checked) = checked {
+            checked
+                .damages
+                .retain(|damage| names(&newer, directory, &damage.file));
+            if !checked.damages.is_empty() {
+                return Ok(checked);
+            }
+        }
+        manifest = newer;
+    }
+    verify_named(file_system, directory, &manifest, &mut progress)
+}
+
+/// Whether a manifest names a file of the database, or the directory that it is in.
+fn names(manifest: &Manifest, directory: &Path, file: &Path) -> bool {
+    let Ok(within) = file.strip_prefix(directory) else {
+        return true;
+    };
+    let mut parts = within.iter().filter_map(|part| part.to_str());
+    match (parts.next(), parts.next()) {
+        (Some(LOG_DIRECTORY), Some(log)) => manifest.log_names().any(|name| name == log),
+        (Some(part), Some(_)) => manifest.directories().any(|name| name == part),
+        // The manifest itself, whose newest one is looked at by itself, and the lock's file.
+        _ => false,
+    }
+}
+
+/// Checks what a manifest names.
+fn verify_named(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    manifest: &Manifest,
+    progress: &mut impl FnMut(VerifyProgress<'_>),
+) -> Result<Verified> {
+    let mut verified = Verified::default();
     let mut bytes_done = 0;
     let files = manifest
         .bases
@@ -95,7 +146,7 @@ pub fn verify_with(
         }
         verified.damages.append(&mut check.damages);
     }
-    verify_changes(file_system, directory, &manifest, &mut verified)?;
+    verify_changes(file_system, directory, manifest, &mut verified)?;
     Ok(verified)
 }
 

@@ -13,6 +13,7 @@
 use orrery_term::TermId;
 
 mod builder;
+mod counted;
 mod figures;
 mod file;
 mod known_stars;
@@ -21,6 +22,7 @@ mod star;
 
 pub use builder::StatisticsBuilder;
 pub use figures::Figures;
+pub(crate) use counted::counted;
 pub(crate) use file::{STATISTICS_KIND, read, write};
 use known_stars::KnownStars;
 pub use known_stars::{Star, StarGroup};

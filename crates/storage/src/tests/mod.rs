@@ -24,6 +24,7 @@ mod table_checkpoints;
 mod tables;
 mod texts;
 mod updates;
+mod while_written;
 
 fn iri(name: &str) -> Term<'static> {
     Term::iri(format!("http://example.org/{name}"))
