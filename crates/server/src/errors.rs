@@ -558,6 +558,10 @@ impl From<StorageError> for ServerError {
             StorageError::TurnEnded { reason, .. } => format!(
                 "this server does not write the database any more: {reason}; nothing was changed, try again in a moment"
             ),
+            StorageError::OutcomeUnknown { .. } => told_to_the_log(
+                "it is not known whether the change was made, for this server stopped writing, or leading, meanwhile; look whether it is there before you make it again",
+                &error,
+            ),
             StorageError::WritingStopped { .. } => told_to_the_log(
                 "this server has stopped writing, for its log could not be written; look at its disk, then restart it",
                 &error,
@@ -573,6 +577,7 @@ impl From<StorageError> for ServerError {
             StorageError::HiddenGraphs { .. } => Self::Forbidden { message },
             StorageError::NoSuchCommit { .. } => Self::Missing { message },
             StorageError::TurnEnded { .. }
+            | StorageError::OutcomeUnknown { .. }
             | StorageError::WritingStopped { .. }
             | StorageError::TooManyTerms { .. } => Self::NotWritable { message },
             _ => Self::Internal { message },

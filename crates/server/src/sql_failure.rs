@@ -23,7 +23,9 @@ impl SqlFailure {
     pub(crate) fn status(&self) -> StatusCode {
         match self.error.state {
             SqlState::FeatureNotSupported => StatusCode::NOT_IMPLEMENTED,
-            SqlState::QueryCanceled => StatusCode::SERVICE_UNAVAILABLE,
+            SqlState::QueryCanceled | SqlState::TransactionResolutionUnknown => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             SqlState::ForeignDataError | SqlState::ForeignConnectionError => {
                 StatusCode::BAD_GATEWAY
             }

@@ -337,4 +337,43 @@ mod tests {
             assert_eq!(database.snapshot().commit(), 2);
         });
     }
+
+    #[test]
+    fn a_change_whose_commit_may_or_may_not_be_there_is_told_as_such() {
+        let disk = FailingFileSystem::over(&RecordingFileSystem::new());
+        let file_system = Arc::new(disk.clone());
+        let database = Arc::new(Database::create_or_open_with(file_system, "/db").unwrap());
+        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let writes = Writes::start(
+            writer,
+            8,
+            1 << 20,
+            CompactOptions::default(),
+            runtime.handle().clone(),
+            Arc::default(),
+        )
+        .unwrap();
+        runtime.block_on(async {
+            let held = disk.hold_syncs();
+            let mut durable = std::pin::pin!(writes.make(insertion("a", Durability::Durable)));
+            assert!(futures::poll!(durable.as_mut()).is_pending());
+            // It is in the log: what follows is done in its order.
+            let relaxed = writes.make(insertion("b", Durability::Relaxed)).await;
+            assert_eq!(relaxed.unwrap().number, 2);
+            disk.fail_from(0, orrery_storage::io::testing::Fault::Io);
+            drop(held);
+            let told = durable.await.unwrap_err().to_string();
+            assert!(
+                told.contains("not known whether the change was made"),
+                "{told}"
+            );
+            // Nothing of a later one was done.
+            let later = writes.make(insertion("c", Durability::Durable)).await;
+            let told = later.unwrap_err().to_string();
+            assert!(told.contains("has stopped writing"), "{told}");
+        });
+    }
 }

@@ -305,6 +305,13 @@ fn of_storage(error: &orrery_storage::Error) -> Error {
             .with_detail("Nothing of the transaction was committed.")
             .with_hint("The transaction might succeed if retried.");
         }
+        Stored::OutcomeUnknown { commit, what, .. } => {
+            return Error::new(
+                SqlState::TransactionResolutionUnknown,
+                format!("it is not known whether commit {commit} was made: {what}"),
+            )
+            .with_hint("Look whether what it changed is there before you change it again.");
+        }
         Stored::CommitConflict { .. } => SqlState::SerializationFailure,
         Stored::NoSuchCommit { .. } => SqlState::SnapshotTooOld,
         Stored::TransactionMemory { .. } => SqlState::OutOfMemory,
@@ -551,6 +558,21 @@ mod tests {
         let through_arrow = ArrowError::ExternalError(Box::new(DataFusionError::from(own.clone())));
         let through_arrow = DataFusionError::ArrowError(Box::new(through_arrow), None);
         assert_eq!(Error::of_run(&through_arrow), own);
+    }
+
+    #[test]
+    fn a_commit_whose_outcome_is_unknown_is_told_as_such() {
+        let stored = orrery_storage::Error::OutcomeUnknown {
+            commit: 7,
+            path: "/db/log/000001.log".into(),
+            what: "another node leads".to_owned(),
+        };
+        let told = Error::from(stored);
+        assert_eq!(told.state.code(), "08007");
+        assert!(
+            told.message.contains("not known whether commit 7"),
+            "{told}"
+        );
     }
 
     #[test]

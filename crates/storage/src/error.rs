@@ -215,6 +215,19 @@ pub enum Error {
         /// Why it is over.
         reason: String,
     },
+    /// A commit was on its way to the disk, or to other nodes, when writing stopped: it may be there when the database is opened anew, or when another process writes it.
+    #[error(
+        "whether commit {commit} was made is not known, for writing stopped because of {}: {what}; look whether what it changed is there before you change it again",
+        path.display()
+    )]
+    OutcomeUnknown {
+        /// Its number.
+        commit: u64,
+        /// The log file.
+        path: PathBuf,
+        /// What failed.
+        what: String,
+    },
     /// Another commit came first.
     #[error(
         "the database is at commit {found}, not at {expected} as the update wants it; read again, then try again"

@@ -47,7 +47,10 @@ fn persist(workload: &mut Workload, step: Step) -> Result<()> {
     };
     let is_expected = matches!(
         error,
-        Error::Io { .. } | Error::NoSpace { .. } | Error::WritingStopped { .. }
+        Error::Io { .. }
+            | Error::NoSpace { .. }
+            | Error::WritingStopped { .. }
+            | Error::OutcomeUnknown { .. }
     );
     assert!(is_expected, "{step:?}: {error}");
     match &workload.session {
@@ -173,7 +176,12 @@ fn a_disk_that_is_full_for_a_while_stops_writers_but_not_readers_and_then_all_go
             if let Err(error) = workload.run(step) {
                 refused += 1;
                 assert!(
-                    matches!(error, Error::NoSpace { .. } | Error::WritingStopped { .. }),
+                    matches!(
+                        error,
+                        Error::NoSpace { .. }
+                            | Error::WritingStopped { .. }
+                            | Error::OutcomeUnknown { .. }
+                    ),
                     "{error}"
                 );
             }

@@ -53,7 +53,10 @@ fn replace_with_faults(
         assert!(
             matches!(
                 error,
-                Error::NoSpace { .. } | Error::Io { .. } | Error::WritingStopped { .. }
+                Error::NoSpace { .. }
+                    | Error::Io { .. }
+                    | Error::WritingStopped { .. }
+                    | Error::OutcomeUnknown { .. }
             ),
             "{error}"
         );

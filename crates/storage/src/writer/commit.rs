@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::handle::Writer;
-use crate::Result;
 use crate::log::LogWriter;
+use crate::{Error, Result};
 
 /// A commit that has its number, but may not be on the disk yet.
 ///
@@ -52,10 +52,20 @@ impl PendingCommit {
     ///
     /// Where nothing was changed, it makes sure that this was so in the newest state: a writer that another has followed meanwhile, and that does not know it yet, fails.
     ///
-    /// After an error nobody knows whether the commit will be there when the database is opened anew.
+    /// Fails with [`Error::OutcomeUnknown`] where nobody knows whether the commit will be there when the database is opened anew.
     pub fn wait(self) -> Result<u64> {
         if self.durability == Durability::Durable {
-            self.log.wait(self.position)?;
+            let waited = self.log.wait(self.position);
+            waited.map_err(|error| match error {
+                Error::WritingStopped { path, what } if self.unchanged.is_none() => {
+                    Error::OutcomeUnknown {
+                        commit: self.number,
+                        path,
+                        what,
+                    }
+                }
+                error => error,
+            })?;
             if let Some(found) = self.unchanged {
                 self.writer.handle.shared.confirm(found)?;
             }
