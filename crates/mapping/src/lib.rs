@@ -34,5 +34,6 @@ mod terms;
 mod virtual_graphs;
 
 pub use error::{Error, Result};
+pub use r2rml::has_relative_names;
 pub use table_mappings::TableMappings;
 pub use virtual_graphs::mapped;

@@ -41,19 +41,27 @@ const SQL_VERSIONS: [&str; 13] = [
     "Virtuoso",
 ];
 
+/// Whether a mapping's text has relative IRIs that nothing in it makes absolute: it needs the address of its file.
+pub fn has_relative_names(text: &str) -> bool {
+    let mut triples = TurtleParser::new().for_slice(text);
+    let wrong = triples.find_map(std::result::Result::err);
+    wrong.is_some_and(|error| error.message().contains("No scheme found"))
+}
+
 impl Mapping {
-    /// Reads a mapping. Relative IRIs that rows give are resolved against `base`, or where there is none, against that of the text.
+    /// Reads a mapping. Relative IRIs of the text are resolved against what its `@base` says, else against `base`, else `fallback`; those that rows
+    /// give get `base` put before them, or where there is none, that of the text, else `fallback`.
     ///
     /// # Errors
     /// When the text is no Turtle, or no mapping.
-    pub(crate) fn of_r2rml(text: &str, base: Option<&str>) -> Result<Self> {
+    pub(crate) fn of_r2rml(text: &str, base: Option<&str>, fallback: &str) -> Result<Self> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(Error::Words(format!(
                 "a mapping of {} bytes is longer than the {TEXT_BYTES_MAX} that are taken",
                 text.len()
             )));
         }
-        let document = Document::parse(text, base)?;
+        let document = Document::parse(text, base, fallback)?;
         let nodes = document.triples_maps();
         if nodes.is_empty() {
             return Err(Error::Words(
@@ -116,14 +124,20 @@ struct Document {
 }
 
 impl Document {
-    fn parse(text: &str, base: Option<&str>) -> Result<Self> {
-        let mut parser = TurtleParser::new();
-        if let Some(base) = base {
-            parser = parser.with_base_iri(base).map_err(|error| {
-                Error::Words(format!("the base <{base}> is no absolute IRI: {error}"))
-            })?;
+    fn parse(text: &str, base: Option<&str>, fallback: &str) -> Result<Self> {
+        let mut parser = match (
+            base,
+            TurtleParser::new().with_base_iri(base.unwrap_or(fallback)),
+        ) {
+            (_, Ok(parser)) => parser,
+            (Some(base), Err(error)) => {
+                let message = format!("the base <{base}> is no absolute IRI: {error}");
+                return Err(Error::Words(message));
+            }
+            // A graph that has no such name either is refused where it is named.
+            (None, Err(_)) => TurtleParser::new(),
         }
-        let mut parser = parser.for_slice(text);
+        .for_slice(text);
         let mut triples: BTreeMap<String, (NamedOrBlankNode, Vec<_>)> = BTreeMap::new();
         let mut count = 0;
         // By reference: the parser knows the base that the text sets.

@@ -58,7 +58,8 @@ pub(crate) enum MappingCommand {
         /// The Direct Mapping of the tables of a schema instead
         #[arg(long, value_name = "SCHEMA", num_args = 0..=1, default_missing_value = "public", conflicts_with = "file")]
         tables: Option<String>,
-        /// What relative IRIs are resolved against; that of the mapping's text if not given, with --tables the graph's name
+        /// What relative IRIs are resolved against; if not given, what the mapping's text says, else the address of its file, with --tables the
+        /// graph's name
         #[arg(long, value_name = "IRI")]
         base: Option<String>,
     },

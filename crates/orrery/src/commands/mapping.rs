@@ -1,8 +1,10 @@
 //! `orrery mapping`: graphs out of tables, by the statements of SQL that define, drop and copy them.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use orrery_mapping::TableMappings;
+use orrery_loader::file_iri;
+use orrery_mapping::{TableMappings, has_relative_names};
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_sql::{MappedGraph, MappingSource, Outcome, Session, SessionOptions};
 use orrery_storage::WriterOptions;
@@ -22,6 +24,9 @@ pub(crate) fn run(command: MappingCommand) -> Result<(), Failure> {
             tables,
             base,
         } => {
+            // Standard input has none.
+            let path = file.as_deref().filter(|path| *path != Path::new("-"));
+            let address = path.and_then(file_iri);
             let source = match (file, tables) {
                 (Some(file), _) => MappingSource::R2rml(read_text("mapping", None, Some(&file))?),
                 (None, Some(schema)) => MappingSource::Direct(schema),
@@ -31,6 +36,10 @@ pub(crate) fn run(command: MappingCommand) -> Result<(), Failure> {
                     ));
                 }
             };
+            let base = base.or_else(|| match &source {
+                MappingSource::R2rml(text) if has_relative_names(text) => address,
+                MappingSource::R2rml(_) | MappingSource::Direct(_) => None,
+            });
             let graph = MappedGraph { name, source, base };
             execute(&database, &graph.statement(), None)?
         }

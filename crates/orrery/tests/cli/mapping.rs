@@ -68,3 +68,63 @@ fn a_mapped_graph_is_defined_asked_copied_and_dropped() {
         "{said}"
     );
 }
+
+/// `docs/mapping.md` has this example.
+const RELATIVE: &str = r#"@prefix rr: <http://www.w3.org/ns/r2rml#> . @prefix e: <http://example.com/> .
+  <#Item> rr:logicalTable [ rr:tableName "item" ] ;
+    rr:subjectMap [ rr:template "http://example.com/item/{id}" ; rr:class e:Item ] ;
+    rr:predicateObjectMap [ rr:predicate e:name ; rr:objectMap [ rr:column "name" ] ] ."#;
+
+#[test]
+fn relative_names_of_a_mapping_are_those_of_its_file_or_its_graph() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("db");
+    let file = home.path().join("shop.ttl");
+    fs::write(&file, RELATIVE).unwrap();
+    let at = ["--db", text(&database)];
+    let done = |words: &[&str], more: &[&str]| succeed(&[words, &at, more].concat());
+    let tables =
+        "create table item (id int primary key, name text); insert into item values (1, 'lamp')";
+    done(&["sql"], &["-c", tables]);
+    let by_sql = format!("CREATE GRAPH 'http://e/sql' FROM MAPPING $${RELATIVE}$$");
+    done(&["sql"], &["-c", &by_sql]);
+    // What rows give is relative to the graph, if nothing else is said.
+    let of_rows = RELATIVE.replace("http://example.com/item/{id}", "item/{id}");
+    let of_rows = format!("CREATE GRAPH 'http://e/rows' FROM MAPPING $${of_rows}$$");
+    done(&["sql"], &["-c", &of_rows]);
+    done(
+        &["mapping", "add"],
+        &["http://e/file", "--file", text(&file)],
+    );
+    let base = [
+        "http://e/based",
+        "--file",
+        text(&file),
+        "--base",
+        "http://b/",
+    ];
+    done(&["mapping", "add"], &base);
+    for (graph, item) in [
+        ("sql", "http://example.com/item/1"),
+        ("rows", "http://e/rows/item/1"),
+        ("file", "http://example.com/item/1"),
+        ("based", "http://example.com/item/1"),
+    ] {
+        let query = format!(
+            "SELECT ?s {{ GRAPH <http://e/{graph}> {{ ?s <http://example.com/name> 'lamp' }} }}"
+        );
+        let asked = done(&["query"], &["--format", "csv", &query]);
+        assert_eq!(asked.replace('\r', ""), format!("s\n{item}\n"), "{graph}");
+    }
+    // Messages name a triples map as the file or the graph does.
+    let wrong = RELATIVE.replace("rr:column", "rr:colum");
+    fs::write(&file, &wrong).unwrap();
+    let add = [
+        &["mapping", "add"][..],
+        &at,
+        &["http://e/w", "--file", text(&file)],
+    ]
+    .concat();
+    let said = String::from_utf8(run(&add).stderr).unwrap();
+    assert!(said.contains("/shop.ttl#Item>"), "{said}");
+}
