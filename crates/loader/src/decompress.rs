@@ -6,8 +6,8 @@
 //! compressed stream that ends too early.
 
 use bzip2::read::MultiBzDecoder;
-use flate2::read::MultiGzDecoder;
-use std::io::{self, Cursor, Read};
+use flate2::bufread::GzDecoder;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
 /// A way to compress files.
@@ -100,7 +100,7 @@ fn decompressed_within(
     Ok(match found {
         None => Box::new(input),
         Some(Compression::Gzip) => Box::new(Checked {
-            decoder: MultiGzDecoder::new(input),
+            decoder: GzipMembers::new(input),
             compression: Compression::Gzip,
         }),
         Some(Compression::Bzip2) => Box::new(Checked {
@@ -116,6 +116,59 @@ fn decompressed_within(
             })
         }
     })
+}
+
+/// Members of gzip behind each other. Zeros behind one are passed over, as gzip(1) does: tapes and object stores pad files.
+struct GzipMembers<R> {
+    /// None behind the last one.
+    member: Option<GzDecoder<BufReader<R>>>,
+}
+
+impl<R: Read> GzipMembers<R> {
+    fn new(input: R) -> Self {
+        Self {
+            member: Some(GzDecoder::new(BufReader::new(input))),
+        }
+    }
+}
+
+impl<R: Read> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let length = member.read(buffer)?;
+            if length > 0 || buffer.is_empty() {
+                return Ok(length);
+            }
+            // What is left behind the member.
+            let Some(member) = self.member.take() else {
+                break;
+            };
+            let mut rest = member.into_inner();
+            if !pass_zeros(&mut rest)? {
+                self.member = Some(GzDecoder::new(rest));
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Passes over zeros; says whether nothing is behind them.
+fn pass_zeros(input: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            bytes => bytes?,
+        };
+        if bytes.is_empty() {
+            return Ok(true);
+        }
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        let is_more = zeros < bytes.len();
+        input.consume(zeros);
+        if is_more {
+            return Ok(false);
+        }
+    }
 }
 
 /// Makes a decoder's errors say what to make of them.
@@ -189,6 +242,20 @@ mod tests {
         assert_eq!(read(b"plain".to_vec(), None).unwrap(), b"plain");
         assert_eq!(read(b"p".to_vec(), None).unwrap(), b"p");
         assert_eq!(read(Vec::new(), None).unwrap(), b"");
+    }
+
+    #[test]
+    fn zeros_behind_gzip_data_are_passed_over_and_other_bytes_are_not() {
+        for zeros in [1, 512, 100_000] {
+            let mut bytes = gzip(b"one ");
+            bytes.resize(bytes.len() + zeros, 0);
+            assert_eq!(read(bytes.clone(), None).unwrap(), b"one ");
+            bytes.extend(gzip(b"two"));
+            bytes.push(0);
+            assert_eq!(read(bytes.clone(), None).unwrap(), b"one two");
+            bytes.extend(b"rest");
+            assert!(read(bytes, None).is_err());
+        }
     }
 
     #[test]
