@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use datafusion_execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
+use datafusion_execution::memory_pool::{MemoryLimit, MemoryPool, UnboundedMemoryPool};
 use orrery_expressions::columns::intern_value;
 use orrery_expressions::context::WrittenTags;
 use orrery_expressions::{ExpressionContext, ExpressionOptions, Value};
@@ -18,6 +18,13 @@ use orrery_term::{LanguageTags, Term, TermId};
 use oxsdatatypes::DateTime;
 
 use crate::error::Result;
+
+/// What one of the first rows of a sort takes beside its columns and keys: its place among them, and rows near it that are no more wanted.
+const FIRST_ROW_BYTES: usize = 64;
+/// A key of a sort, as texts mostly are; one that is a number takes less.
+const SORT_KEY_BYTES: usize = 96;
+/// First rows may take one part of so many of what operators may keep: keys may be longer than they mostly are.
+const FIRST_ROWS_PART: usize = 8;
 
 /// What a query starts with.
 #[derive(Clone, Debug)]
@@ -62,6 +69,8 @@ pub struct QueryContext {
     view: Arc<ReadView>,
     expressions: Arc<ExpressionContext>,
     on_the_way_pool: Arc<dyn MemoryPool>,
+    /// What operators may keep, if that is bounded.
+    memory_bytes: Option<usize>,
     partitions: usize,
     workers: Arc<Workers>,
     adjacencies: Arc<Adjacencies>,
@@ -92,6 +101,10 @@ impl QueryContext {
             expressions,
             view,
             on_the_way_pool: options.on_the_way_pool,
+            memory_bytes: match options.memory_pool.memory_limit() {
+                MemoryLimit::Finite(bytes) => Some(bytes),
+                MemoryLimit::Infinite | MemoryLimit::Unknown => None,
+            },
             partitions: options
                 .partitions
                 .unwrap_or_else(|| options.workers.threads()),
@@ -131,6 +144,17 @@ impl QueryContext {
     /// The threads that the query shares with others.
     pub fn workers(&self) -> &Arc<Workers> {
         &self.workers
+    }
+
+    /// Whether so many first rows may be kept in memory while the rest is read: keeping them cannot spill, and each partition keeps its own. With
+    /// more memory the bound is higher by as much, so what spills with little is kept with much.
+    pub fn fits_while_sorting(&self, rows: usize, columns: usize, keys: usize) -> bool {
+        let Some(limit_bytes) = self.memory_bytes else {
+            return true;
+        };
+        let row_bytes = FIRST_ROW_BYTES + columns * size_of::<u64>() + keys * SORT_KEY_BYTES;
+        let bytes = rows.saturating_mul(row_bytes * self.partitions().max(1));
+        bytes <= limit_bytes / FIRST_ROWS_PART
     }
 
     /// Partitions that a large plan is made for.

@@ -3,6 +3,8 @@
 //! DataFusion's pools answer with the names of its parts and a list of who else holds how much. People who ask a query know
 //! sorting and grouping; that is what they are told, and how much was asked for.
 
+use orrery_storage::ByteCount;
+
 /// DataFusion's and our own parts, by how their names begin, and what they do for a query.
 const PARTS: &[(&str, &str)] = &[
     ("ExternalSorter", "sorting"),
@@ -42,6 +44,9 @@ pub fn is_of_account(message: &str) -> bool {
 /// How the pools' messages begin, before the amount.
 const REFUSED: &str = "Failed to allocate additional ";
 
+/// What comes in them after what was left.
+const LEFT: &str = " remain available";
+
 /// What was asked for by whom, of a message of a memory pool; any other message is kept up to its first line's end.
 pub fn words(message: &str) -> String {
     let Some((_, refused)) = message.split_once(REFUSED) else {
@@ -49,7 +54,28 @@ pub fn words(message: &str) -> String {
     };
     let (amount, rest) = refused.split_once(" for ").unwrap_or((refused, ""));
     let name = rest.split(" with ").next().unwrap_or_default();
-    format!("{} asked for {} more", part(name), amount_words(amount))
+    let asked = format!("{} asked for {} more", part(name), amount_words(amount));
+    match missing_bytes(amount, rest) {
+        Some(missing) => format!("{asked}, of which {} are missing", ByteCount(missing)),
+        None => asked,
+    }
+}
+
+/// How much less was left than was asked for, where something was.
+fn missing_bytes(amount: &str, rest: &str) -> Option<u64> {
+    let left = rest.split(LEFT).next()?.rsplit(" - ").next()?;
+    let left = bytes_of(left).filter(|left| *left > 0)?;
+    bytes_of(amount)?.checked_sub(left)
+}
+
+/// An amount as DataFusion writes it.
+fn bytes_of(amount: &str) -> Option<u64> {
+    let (number, unit) = amount.split_once(' ')?;
+    let shift = ["B", "KB", "MB", "GB", "TB"]
+        .iter()
+        .position(|it| *it == unit)?;
+    let number: f64 = number.parse().ok()?;
+    Some((number * (1u64 << (10 * shift)) as f64) as u64)
 }
 
 /// What a part does for a query. Names of ours that are words already stay.
@@ -116,6 +142,12 @@ mod tests {
         for (name, amount, expected) in cases {
             assert_eq!(of(name, amount), expected);
         }
+        let some_left = "Failed to allocate additional 22.0 MB for TopK[0] with 1.5 MB already allocated for this reservation - \
+                         4.0 MB remain available for the total memory pool: fair(pool_size: 9.0 MB)";
+        assert_eq!(
+            words(some_left),
+            "finding the first rows in order asked for 22 MiB more, of which 18 MiB are missing"
+        );
         assert_eq!(words("a tree of 9 nodes\nmore"), "a tree of 9 nodes");
     }
 }

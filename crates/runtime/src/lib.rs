@@ -5,6 +5,7 @@
 //!                                workers      how many threads are at work
 //!                                adjacencies  values of hot predicates, decoded
 //!                                account      what requests of one account may hold of the memory
+//!                                own_share    what one request holds, and whether others are why it was refused
 //!                                task         settings, pool and place for spills, as DataFusion's plans want them
 //! ```
 //!
@@ -19,6 +20,7 @@ mod adjacencies;
 mod error;
 mod exhausted;
 mod memory;
+mod own_share;
 mod pace;
 mod patience;
 mod runtime;
@@ -31,6 +33,7 @@ pub use adjacencies::{Adjacencies, AdjacencyCounts, BuildThresholds, Remade};
 pub use error::{Error, Result};
 pub use exhausted::{is_of_account as is_refused_by_account, words as words_of_refusal};
 pub use memory::{HeldMemory, Memory, MemoryFigures, PoolFigures};
+pub use own_share::OwnShare;
 pub use pace::Pace;
 pub use patience::Patience;
 pub use runtime::{Runtime, RuntimeOptions, environment_with_pool};

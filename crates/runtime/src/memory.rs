@@ -65,8 +65,6 @@ const WAIT_STEP: Duration = Duration::from_millis(10);
 const SAMPLE_AGE_MAX: Duration = Duration::from_millis(10);
 /// One part of so many of the operators' memory can be had whatever else the process holds.
 const ASSURED_PART: usize = 2;
-/// Memory is scarce where more than one part of so many is held.
-const SCARCE_PART: usize = 8;
 
 /// What is held of a pool, and what it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,14 +163,6 @@ impl Memory {
             adjacencies_max_bytes: self.adjacencies_bytes,
             process_bytes: anonymous_bytes(),
         }
-    }
-
-    /// Whether queries hold so much that one more may fail for want of what they hold.
-    pub fn is_scarce(&self) -> bool {
-        let MemoryLimit::Finite(limit) = self.operators.memory_limit() else {
-            return false;
-        };
-        self.operators.reserved() > limit / SCARCE_PART
     }
 
     /// Reserves what a plan needs to run, waiting for so long at most if there is no room.

@@ -21,6 +21,11 @@ use crate::workers::Workers;
 /// Threads that may wait for a turn as a writer.
 const WAITING_THREADS: usize = 1;
 
+/// What a sort keeps for merging what it has spilled: one part of so many of what operators may keep, and at most so many bytes. DataFusion's
+/// figure is the second alone, more than there is where memory is small.
+const MERGING_PART: usize = 8;
+const MERGING_BYTES_MAX: usize = 10 << 20;
+
 /// What a runtime may use.
 #[derive(Clone, Debug)]
 pub struct RuntimeOptions {
@@ -68,8 +73,10 @@ impl Runtime {
             .with_memory_pool(Arc::clone(memory.operators()))
             .with_disk_manager_builder(spills)
             .build_arc()?;
+        let merging = memory.figures().operators.max_bytes / MERGING_PART;
         let session = SessionConfig::new()
             .with_batch_size(options.batch_rows)
+            .with_sort_spill_reservation_bytes(merging.min(MERGING_BYTES_MAX))
             .with_target_partitions(1);
         Ok(Self {
             workers: Workers::new(options.threads),

@@ -282,9 +282,9 @@ impl ServerState {
         let memory = self.memory_of(meter);
         let is_told = memory.is_some() || wants_cost(parts, record);
         is_told.then(|| {
-            let spending = Spending::new(memory);
+            let of_all = self.engine.runtime().memory().operators();
             Arc::new(Payment::new(
-                spending,
+                memory.as_ref().unwrap_or(of_all),
                 meter.cloned(),
                 Some(Arc::clone(record)),
             ))

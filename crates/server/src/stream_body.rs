@@ -41,8 +41,8 @@ use crate::warnings::warnings_of;
 use axum::http::Method;
 use axum::response::Response;
 use orrery_sparql::{
-    Engine, PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream, Spending,
-    TripleStream, WrittenStream,
+    Engine, OwnShare, PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream,
+    Spending, TripleStream, WrittenStream,
 };
 use orrery_storage::{ReadScope, ReadView, Snapshot};
 use orrery_usage::Kind;
@@ -151,17 +151,18 @@ enum RunsOn {
 }
 
 /// The job. The turn ends with it.
-async fn run(job: Job, runs_on: RunsOn, head: HeadSender) {
-    let _panics = job.record.watch_panics();
+async fn run(mut job: Job, runs_on: RunsOn, head: HeadSender) {
+    let record = Arc::clone(&job.record);
+    let _panics = record.watch_panics();
     let mut output = Output::new(head, job.ready, job.time);
-    let produced = produce_within_memory(&job, runs_on, &mut output);
-    let produced = job.record.unless_killed(produced).await;
-    job.record.set_stages(output.times.stages());
+    let produced = produce_within_memory(&mut job, runs_on, &mut output);
+    let produced = record.unless_killed(produced).await;
+    record.set_stages(output.times.stages());
     match produced {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its query was stopped"),
         Err(Stop::Failed(error)) => {
-            job.record.set_failure(error.failure());
+            record.set_failure(error.failure());
             output.fail(error);
         }
     }
@@ -169,7 +170,7 @@ async fn run(job: Job, runs_on: RunsOn, head: HeadSender) {
 
 /// Runs the query; once more, apart from others of its kind, if it ran out of memory before anything was sent.
 async fn produce_within_memory(
-    job: &Job,
+    job: &mut Job,
     runs_on: RunsOn,
     output: &mut Output,
 ) -> Result<(), Stop> {
@@ -191,9 +192,12 @@ async fn produce_within_memory(
         Err(Stop::Failed(ServerError::Timeout { .. })) => return Err(busy()),
         Err(stop) => return Err(stop),
     };
+    // Whether others are the reason is known in the moment of the refusal only.
+    let memory = job.memory.as_ref().and_then(|spending| spending.memory());
+    let own = OwnShare::of(memory.unwrap_or(job.engine.runtime().memory().operators()));
+    job.memory = Some(Spending::new(Some(Arc::clone(&own) as _)));
     let second = produce(job, runs_on, output).await;
-    // What others hold now they may have held then.
-    match is_out_of_memory(&second) && job.engine.is_memory_scarce() {
+    match is_out_of_memory(&second) && own.is_refused_for_others() {
         true => Err(busy()),
         false => second,
     }

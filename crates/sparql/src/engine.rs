@@ -136,11 +136,6 @@ impl Engine {
         self.runtime.memory().reserved_bytes()
     }
 
-    /// Whether a query that has just run out of memory may find enough once others have ended.
-    pub fn is_memory_scarce(&self) -> bool {
-        self.runtime.memory().is_scarce()
-    }
-
     /// Memory for something beside the queries, called `what` where memory runs out; nothing at first.
     pub fn hold_memory(&self, what: &str) -> HeldMemory {
         self.runtime.hold_memory(what)

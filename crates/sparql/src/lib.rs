@@ -53,7 +53,7 @@ pub use orrery_operators::codec::Destination;
 /// The seam through which `SERVICE` asks other endpoints.
 pub use orrery_operators::service;
 pub use orrery_runtime::{
-    AccountShare, AdjacencyCounts, HeldMemory, Spending, Touched, Watched, WithinShares,
+    AccountShare, AdjacencyCounts, HeldMemory, OwnShare, Spending, Touched, Watched, WithinShares,
 };
 pub use orrery_syntax::{Suggestion, SyntaxError};
 pub use parse::ShapeCounts;

@@ -9,19 +9,20 @@
 //! ```
 //!
 //! Groups come in the order in which their keys first came. Memory is reserved; where there is no more, what there is goes on as states to
-//! DataFusion's aggregation, which spills, and so does the rest of the input. The same is done with very many groups by several keys: one table of
+//! DataFusion's aggregation, which spills, and so does the rest of the input. What large states (joined texts, sets of terms) become is
+//! computed a part of the groups at a time (`pieces`), as it is read, for results take memory of their own. The same is done with very many groups by several keys: one table of
 //! whole keys is then quicker than one for each key and pair, and a partial aggregation that finds a new group in nearly every row only
 //! makes work for the final one.
 
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::{Result, internal_err};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_expr::{EmitTo, GroupsAccumulator};
+use datafusion_expr::GroupsAccumulator;
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion_physical_plan::expressions::Column;
@@ -31,6 +32,7 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::{StreamExt, TryStreamExt};
 
 use super::group_keys::GroupKeys;
+use super::pieces::Pieces;
 use crate::node::{Inputs, alike_input, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::nodes::StreamExec;
@@ -220,16 +222,13 @@ impl GroupTable {
         let batch_rows = context.session_config().batch_size();
         let (schema, baseline) = (self.aggregate.schema(), self.baseline.clone());
         let is_partial = *self.aggregate.mode() == AggregateMode::Partial;
-        let reservation = self.reservation.take();
-        let batch = {
-            let _timer = baseline.elapsed_compute().timer();
-            self.batch(is_partial)?
-        };
-        let batches = slices(batch, batch_rows).inspect(move |batch| {
-            let _held = &reservation;
-            baseline.record_output(batch.num_rows());
+        let pieces = self.pieces(is_partial)?;
+        let timed = baseline.elapsed_compute().clone();
+        let batches = pieces.batches(batch_rows, Some(timed));
+        let batches = batches.inspect(move |batch| {
+            baseline.record_output(batch.as_ref().map_or(0, RecordBatch::num_rows));
         });
-        let batches = futures::stream::iter(batches.map(Ok));
+        let batches = futures::stream::iter(batches);
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }
 
@@ -279,23 +278,21 @@ impl GroupTable {
         Ok(())
     }
 
-    /// All groups, with their results or with their states; afterwards there are none.
-    fn batch(&mut self, is_partial: bool) -> Result<RecordBatch> {
+    /// All groups, with their results or with their states; afterwards there are none here.
+    fn pieces(&mut self, is_partial: bool) -> Result<Pieces> {
         let empty = GroupKeys::new(&self.places);
         let keys = std::mem::replace(&mut self.keys, empty).into_columns();
-        let keys = keys.into_iter().map(|column| Arc::new(column) as ArrayRef);
-        let mut columns: Vec<ArrayRef> = keys.collect();
-        for accumulator in &mut self.accumulators {
-            match is_partial {
-                true => columns.extend(accumulator.state(EmitTo::All)?),
-                false => columns.push(accumulator.evaluate(EmitTo::All)?),
-            }
-        }
         let schema = match is_partial {
             true => states_schema(&self.aggregate)?,
             false => self.aggregate.schema(),
         };
-        Ok(RecordBatch::try_new(schema, columns)?)
+        Ok(Pieces::new(
+            schema,
+            keys,
+            std::mem::take(&mut self.accumulators),
+            self.reservation.take(),
+            is_partial,
+        ))
     }
 
     /// The groups so far as states, and the rest of the input, through DataFusion's aggregation.
@@ -305,9 +302,7 @@ impl GroupTable {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let batch_rows = context.session_config().batch_size();
-        let states = self.batch(true)?;
-        self.accumulators.clear();
-        self.reservation.free();
+        let states = self.pieces(true)?.for_another();
         let schema = states.schema();
         let rest = match self.aggregate.mode() {
             AggregateMode::Final => rest,
@@ -317,7 +312,7 @@ impl GroupTable {
                 partial.execute(0, Arc::clone(&context))?
             }
         };
-        let states = futures::stream::iter(slices(states, batch_rows).map(Ok)).chain(rest);
+        let states = futures::stream::iter(states.batches(batch_rows, None)).chain(rest);
         let states: SendableRecordBatchStream =
             Box::pin(RecordBatchStreamAdapter::new(schema, states));
         let baseline = self.baseline;
@@ -343,14 +338,6 @@ fn states_schema(aggregate: &AggregateExec) -> Result<SchemaRef> {
     }
     let input = Arc::clone(aggregate.input());
     Ok(over(aggregate, AggregateMode::Partial, input)?.schema())
-}
-
-/// A batch in pieces of so many rows.
-fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
-    let rows = rows.max(1);
-    (0..batch.num_rows())
-        .step_by(rows)
-        .map(move |start| batch.slice(start, rows.min(batch.num_rows() - start)))
 }
 
 #[cfg(test)]

@@ -15,6 +15,10 @@ use orrery_term::TermId;
 use super::groups::{Aggregate, engine, ids_of};
 use crate::context::QueryContext;
 
+/// A text of so many bytes does not double when it grows, but takes one more part of so many.
+const LARGE_TEXT_BYTES: usize = 1 << 20;
+const GROWTH_PART: usize = 8;
+
 /// `GROUP_CONCAT`.
 #[derive(Clone)]
 pub(super) struct GroupConcat {
@@ -40,6 +44,11 @@ impl GroupConcat {
             JoinedText::Failed => {}
             JoinedText::Empty => *state = JoinedText::Joined(more.to_owned()),
             JoinedText::Joined(text) => {
+                let more_bytes = self.separator.len() + more.len();
+                if text.len() + more_bytes > text.capacity() && text.len() >= LARGE_TEXT_BYTES {
+                    // Twice as large it would not be counted before it is there.
+                    text.reserve_exact(more_bytes.max(text.len() / GROWTH_PART));
+                }
                 text.push_str(&self.separator);
                 text.push_str(more);
             }

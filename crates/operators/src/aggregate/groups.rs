@@ -208,8 +208,11 @@ fn parse_state<A: Aggregate>(aggregate: &A, bytes: &[u8]) -> Result<A::State> {
 fn write_states<A: Aggregate>(
     aggregate: &A,
     states: impl IntoIterator<Item = A::State>,
+    heap_bytes: usize,
 ) -> ArrayRef {
-    let mut column = LargeBinaryBuilder::new();
+    let states = states.into_iter();
+    // A column that grows by doubling has its bytes twice and more, at the moment when memory is short.
+    let mut column = LargeBinaryBuilder::with_capacity(states.size_hint().0, heap_bytes);
     let mut bytes = Vec::new();
     for state in states {
         bytes.clear();
@@ -241,8 +244,10 @@ impl<A: Aggregate> GroupsAccumulator for Groups<A> {
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        let before = self.heap_bytes;
         let states = self.take(emit_to);
-        Ok(vec![write_states(&self.aggregate, states)])
+        let heap_bytes = before - self.heap_bytes;
+        Ok(vec![write_states(&self.aggregate, states, heap_bytes)])
     }
 
     fn merge_batch(
@@ -268,7 +273,7 @@ impl<A: Aggregate> GroupsAccumulator for Groups<A> {
             }
             state
         });
-        Ok(vec![write_states(&self.aggregate, states)])
+        Ok(vec![write_states(&self.aggregate, states, 0)])
     }
 
     fn size(&self) -> usize {

@@ -14,6 +14,7 @@ mod group_keys;
 mod groups;
 mod id_table;
 mod min_max;
+mod pieces;
 mod places;
 mod sample;
 mod sum;

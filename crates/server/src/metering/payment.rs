@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orrery_sparql::{Spending, Touched as _};
+use orrery_sparql::{MemoryPool, OwnShare, Spending, Touched as _};
 
 use super::cost_watch::CostWatch;
 use super::exceeded::Exceeded;
@@ -13,6 +13,8 @@ use crate::access_log::AccessRecord;
 #[derive(Debug)]
 pub(crate) struct Payment {
     spending: Arc<Spending>,
+    /// The pool that the spending has, which knows what the request holds.
+    own_share: Arc<OwnShare>,
     /// None where nothing is limited.
     meter: Option<Arc<Meter>>,
     /// None where it comes by another way than HTTP.
@@ -20,13 +22,16 @@ pub(crate) struct Payment {
 }
 
 impl Payment {
+    /// Of a request that takes its memory from this pool.
     pub(crate) fn new(
-        spending: Arc<Spending>,
+        memory: &Arc<dyn MemoryPool>,
         meter: Option<Arc<Meter>>,
         record: Option<Arc<AccessRecord>>,
     ) -> Self {
+        let own_share = OwnShare::of(memory);
         Self {
-            spending,
+            spending: Spending::new(Some(Arc::clone(&own_share) as _)),
+            own_share,
             meter,
             record,
         }
@@ -35,6 +40,11 @@ impl Payment {
     /// What counts, for whoever runs plans.
     pub(crate) fn spending(&self) -> &Arc<Spending> {
         &self.spending
+    }
+
+    /// What the request holds of the memory, apart from others.
+    pub(crate) fn own_share(&self) -> &Arc<OwnShare> {
+        &self.own_share
     }
 
     /// What was done until now, in touches.

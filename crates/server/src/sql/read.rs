@@ -14,7 +14,7 @@ use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, Method, request::Parts};
 use axum::response::Response;
 use futures::{Stream, StreamExt, TryStreamExt};
-use orrery_sparql::{Engine, Preparation};
+use orrery_sparql::{Engine, OwnShare, Preparation, Spending};
 use orrery_sql::{Error, GraphLimits, Outcome, Rows, Tag, Unit};
 use std::sync::Arc;
 use std::time::Instant;
@@ -76,11 +76,11 @@ fn holding(response: Response, waiting: Arc<()>) -> Response {
     })
 }
 
-async fn run(job: Job, head: HeadSender) {
-    let record = &job.asked.record;
+async fn run(mut job: Job, head: HeadSender) {
+    let record = Arc::clone(&job.asked.record);
     let _panics = record.watch_panics();
     let mut output = Output::new(head, job.ready, job.asked.time);
-    let produced = produce_within_memory(&job, &mut output);
+    let produced = produce_within_memory(&mut job, &mut output);
     let produced = record.unless_killed(produced).await;
     record.set_stages(output.times.stages());
     match produced {
@@ -94,7 +94,7 @@ async fn run(job: Job, head: HeadSender) {
 }
 
 /// Runs the statements; once more, apart from others of their kind, if they ran out of memory before anything was sent.
-async fn produce_within_memory(job: &Job, output: &mut Output) -> Result<(), Stop> {
+async fn produce_within_memory(job: &mut Job, output: &mut Output) -> Result<(), Stop> {
     let first = produce(job, output).await;
     if !is_out_of_memory(&first) || !output.can_restart() {
         return first;
@@ -107,12 +107,24 @@ async fn produce_within_memory(job: &Job, output: &mut Output) -> Result<(), Sto
         Err(Stop::Failed(ServerError::Timeout { .. })) => return Err(busy()),
         Err(stop) => return Err(stop),
     };
+    // Whether others are the reason is known in the moment of the refusal only.
+    let own = own_share(job);
     let second = produce(job, output).await;
-    // What others hold now they may have held then.
-    match is_out_of_memory(&second) && job.engine.is_memory_scarce() {
+    match is_out_of_memory(&second) && own.is_refused_for_others() {
         true => Err(busy()),
         false => second,
     }
+}
+
+/// What the request holds of the memory, counted apart from now on.
+fn own_share(job: &mut Job) -> Arc<OwnShare> {
+    if let Some(payment) = &job.asked.payment {
+        return Arc::clone(payment.own_share());
+    }
+    let own = OwnShare::of(job.engine.runtime().memory().operators());
+    let spending = Spending::new(Some(Arc::clone(&own) as _));
+    job.asked.session.set_spending(Some(spending));
+    own
 }
 
 fn is_out_of_memory(ended: &Result<(), Stop>) -> bool {

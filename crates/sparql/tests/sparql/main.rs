@@ -17,6 +17,7 @@ mod graphs;
 mod hard_queries;
 mod kept_plans;
 mod many_graphs;
+mod memory;
 mod oracle;
 mod parallel;
 mod paths;

@@ -1,7 +1,7 @@
 //! Solution modifiers: projection, `DISTINCT`, `ORDER BY`, `LIMIT` and `OFFSET`.
 //!
 //! A limit is pushed down as *fetch*: a sort under it keeps only that many rows (top-k), a
-//! pattern stops early. `DISTINCT` over a sort whose keys it keeps is done before the
+//! pattern stops early. First rows that could fill the memory (a large `OFFSET`) are sorted with all others, which spills. `DISTINCT` over a sort whose keys it keeps is done before the
 //! sort, so that the sort stays a top-k; else the streaming distinct keeps the order.
 
 use std::borrow::Cow;
@@ -234,7 +234,12 @@ impl Planner<'_> {
         };
         let rows = at_most(input.rows, fetch);
         let input = self.first_rows(input, keys, fetch)?;
-        let plan = SortExec::new(order, input.plan).with_fetch(fetch);
+        let kept = fetch.filter(|fetch| {
+            let columns = input.columns.len();
+            self.context.fits_while_sorting(*fetch, columns, keys.len())
+        });
+        // What is beyond the rows that are asked for is cut off above.
+        let plan = SortExec::new(order, input.plan).with_fetch(kept);
         self.relation(Arc::new(plan), input.columns, input.certain, rows)
     }
 
