@@ -174,6 +174,29 @@ impl Sight {
         }
     }
 
+    /// Fails where a definition has made a table refer to one whose rows are not to be changed: what is referred to can neither go nor change its key, whoever owns it.
+    pub(crate) fn require_references(&self, before: &Tables, after: &Tables) -> Result<()> {
+        let Some(writes) = &self.scope.writes else {
+            return Ok(());
+        };
+        for table in after.tables().map(|table| table.definition()) {
+            let known = before.table(table.id).map(|table| table.definition());
+            let is_known = |key| known.is_some_and(|known| known.foreign_keys.contains(key));
+            for key in table.foreign_keys.iter().filter(|key| !is_known(key)) {
+                let Some(target) = after.table(key.table).map(|table| table.definition()) else {
+                    continue;
+                };
+                if !writes.contains(&target.schema, &target.name) {
+                    let name = shown(&target.schema, &target.name);
+                    return Err(denied(&format!("table {name}")).with_detail(
+                        "A foreign key keeps the rows that it refers to from being changed: it needs the right to write to their table.",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Fails where a definition has changed what is in a schema that is not to be changed, such as a view that reads what has gone.
     pub(crate) fn require_changed_within(&self, before: &Tables, after: &Tables) -> Result<()> {
         if self.scope.writes.is_none() {

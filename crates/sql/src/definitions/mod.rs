@@ -55,7 +55,9 @@ pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) 
     let before = change.tables()?;
     let done = run_allowed(change, statement, text).await;
     let done = done.map_err(rights::without_dependents)?;
-    sight.require_changed_within(&before, &*change.tables()?)?;
+    let after = change.tables()?;
+    sight.require_changed_within(&before, &after)?;
+    sight.require_references(&before, &after)?;
     Ok(done)
 }
 

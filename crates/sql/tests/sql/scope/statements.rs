@@ -205,11 +205,15 @@ fn rows_are_changed_by_who_may_write_the_table_and_definitions_by_who_may_write_
         "create schema if not exists dark",
         "create schema new",
         "drop schema if exists public",
+        // Whoever owns what is referred to could not delete it any more.
+        "create table own.e (s int references seen (a))",
+        "alter table own.t add foreign key (b) references seen (a)",
+        "alter table own.t add column s int references seen (a)",
     ] {
         assert_eq!(place.code(text), "42501", "{text}");
     }
     for text in [
-        "create table own.c (a int primary key, s int references seen (a))",
+        "create table own.c (a int primary key, s int references rows (a))",
         "insert into own.c values (1, 1)",
         "create view own.w as select c.a, seen.b from own.c join seen on c.s = seen.a",
         "alter table own.t add column c int default 4",
