@@ -181,6 +181,7 @@ impl Connection {
         let portal = Portal {
             prepared: known.prepared,
             formats: bind.result_formats,
+            _held: self.session.hold_values(&values)?,
             state: PortalState::Bound(values),
         };
         self.portals.insert(bind.portal, portal);

@@ -5,7 +5,9 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
 use arrow::util::display::FormatOptions;
 use futures::StreamExt;
-use orrery_sql::{Error, Paused, Prepared, ScalarValue, SqlScope, Tag, ValueTexts, Watched};
+use orrery_sql::{
+    Error, HeldValues, Paused, Prepared, ScalarValue, SqlScope, Tag, ValueTexts, Watched,
+};
 use std::sync::Arc;
 
 use crate::encode::{Rows, plain};
@@ -26,6 +28,8 @@ pub(crate) struct Portal {
     pub(crate) prepared: Option<Arc<Prepared>>,
     pub(crate) formats: Vec<i16>,
     pub(crate) state: PortalState,
+    /// The memory of its values.
+    pub(crate) _held: Option<HeldValues>,
 }
 
 pub(crate) enum PortalState {

@@ -129,7 +129,7 @@ pub use outcome::{Outcome, Rows};
 pub use pg_catalog::VECTOR;
 pub use prepared::Prepared;
 pub use scope::SqlScope;
-pub use session::{PlannedQuery, Session, SessionOptions};
+pub use session::{HeldValues, PlannedQuery, Session, SessionOptions};
 pub use split::{Inside, Split, split};
 pub use state::SqlState;
 pub use statement::{SQL_BYTES_MAX, Statement};

@@ -16,6 +16,7 @@ use datafusion::arrow::array::{Array as _, ArrayRef};
 use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr as PlannedExpr, LogicalPlan};
 use datafusion::sql::parser::Statement as Parsed;
@@ -31,6 +32,7 @@ use crate::column_names::{shown_columns, shown_name};
 use crate::identifiers::simple;
 use crate::lookup::table_named;
 use crate::place::place_of;
+use crate::plan_size::bytes_of_plan;
 use crate::ready::ReadyQuery;
 use crate::statement::Statement;
 use crate::values::ValueTexts;
@@ -39,9 +41,14 @@ use crate::{Error, Result, SqlState};
 /// Parameters that a statement may have, as PostgreSQL's protocol has it.
 const PARAMETERS_MAX: usize = 65_535;
 
+/// Bytes that a statement's tree takes for each of its text: words, signs and names are nodes of their own.
+const TREE_BYTES: usize = 48;
+
 /// A statement with parameters.
 #[derive(Debug)]
 pub struct Prepared {
+    /// What its tree takes, counted while it is there; of one that another process understood once that is said.
+    memory: Option<MemoryReservation>,
     pub(crate) statement: Statement,
     parameters: Vec<Option<DataType>>,
     columns: Option<SchemaRef>,
@@ -53,6 +60,8 @@ pub struct Prepared {
 /// What is known of a query.
 #[derive(Debug)]
 struct Kept {
+    /// What the plan takes.
+    _memory: MemoryReservation,
     /// The tables that the plan is over.
     tables: Arc<Tables>,
     plan: LogicalPlan,
@@ -77,7 +86,9 @@ impl Prepared {
         tables: &Arc<Tables>,
         plan: LogicalPlan,
         told: &[Option<DataType>],
+        pool: &Arc<dyn MemoryPool>,
     ) -> Result<Self> {
+        let memory = held_for(&statement, pool)?;
         let plan = with_types(plan, told, &statement.text)?;
         let types = plan
             .get_parameter_types()
@@ -91,7 +102,8 @@ impl Prepared {
         Ok(Self {
             columns: Some(shown_columns(plan.schema().inner())),
             told: told.to_vec(),
-            kept: Mutex::new(Some(Kept::new(tables, plan))),
+            kept: Mutex::new(Kept::new(tables, plan, &memory)),
+            memory: Some(memory),
             statement,
             parameters,
         })
@@ -103,7 +115,9 @@ impl Prepared {
         tables: &Tables,
         columns: Option<SchemaRef>,
         told: &[Option<DataType>],
+        pool: &Arc<dyn MemoryPool>,
     ) -> Result<Self> {
+        let memory = held_for(&statement, pool)?;
         let mut parameters = vec![None; parameters_of(&statement)?];
         for (name, data_type) in assigned_types(&statement, tables) {
             if let Some(place) = place_of(&name).and_then(|place| parameters.get_mut(place)) {
@@ -123,6 +137,7 @@ impl Prepared {
             columns,
             told: told.to_vec(),
             kept: Mutex::new(None),
+            memory: Some(memory),
             statement,
             parameters,
         })
@@ -136,12 +151,19 @@ impl Prepared {
         told: &[Option<DataType>],
     ) -> Self {
         Self {
+            memory: None,
             columns,
             told: told.to_vec(),
             kept: Mutex::new(None),
             statement,
             parameters,
         }
+    }
+
+    /// The same, counted here.
+    pub(crate) fn held_in(mut self, pool: &Arc<dyn MemoryPool>) -> Result<Self> {
+        self.memory = Some(held_for(&self.statement, pool)?);
+        Ok(self)
     }
 
     /// The types of its parameters, as far as they are known: a text is right for others.
@@ -235,11 +257,10 @@ impl Prepared {
             Some(_) => Readiness::Unknown,
             None => Readiness::NotRun,
         };
-        *kept = Some(Kept {
-            tables: Arc::clone(tables),
-            plan,
-            ready,
-        });
+        // Without memory for it, it is planned anew each time.
+        let memory = self.memory.as_ref();
+        let new = memory.and_then(|memory| Kept::new(tables, plan, memory));
+        *kept = new.map(|kept| Kept { ready, ..kept });
     }
 
     /// Keeps none: it reads more than tables, and has to be made anew each time.
@@ -285,13 +306,26 @@ impl Prepared {
 }
 
 impl Kept {
-    fn new(tables: &Arc<Tables>, plan: LogicalPlan) -> Self {
-        Self {
+    /// None where there is no memory for it.
+    fn new(tables: &Arc<Tables>, plan: LogicalPlan, memory: &MemoryReservation) -> Option<Self> {
+        let of_plan = memory.new_empty();
+        // Once as it was planned, once as it is optimized.
+        of_plan.try_grow(2 * bytes_of_plan(&plan)).ok()?;
+        Some(Self {
+            _memory: of_plan,
             tables: Arc::clone(tables),
             plan,
             ready: Readiness::NotRun,
-        }
+        })
     }
+}
+
+/// Holds the memory of a statement's text and tree; fails where there is not so much.
+fn held_for(statement: &Statement, pool: &Arc<dyn MemoryPool>) -> Result<MemoryReservation> {
+    let memory = MemoryConsumer::new("a prepared statement").register(pool);
+    let grown = memory.try_grow(statement.text.len() * TREE_BYTES);
+    grown.map_err(|error| Error::of_run(&error))?;
+    Ok(memory)
 }
 
 /// A plan whose parameters have these types, as far as they are told.

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{concat_batches, take};
+use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryReservation;
-use futures::TryStreamExt;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::{StreamExt, TryStreamExt};
 use orrery_storage::table::{KeyRows, RelationId, RowPlace, TableState, Tables};
 
 use crate::{Error, Result, SqlState};
@@ -89,6 +91,28 @@ pub(crate) async fn all_rows(
         batches.push(batch);
     }
     concat_batches(&schema, &batches).map_err(|error| of_run(error.into()))
+}
+
+/// All rows of a query now, in memory that is counted until they are taken; and how many.
+pub(crate) async fn held_rows(
+    mut rows: SendableRecordBatchStream,
+    memory: MemoryReservation,
+) -> Result<(SendableRecordBatchStream, u64)> {
+    let of_run = |error: DataFusionError| Error::of_run(&error);
+    let schema = rows.schema();
+    let (mut batches, mut count) = (Vec::new(), 0);
+    while let Some(batch) = rows.try_next().await.map_err(of_run)? {
+        let bytes = batch.get_array_memory_size();
+        memory.try_grow(bytes).map_err(of_run)?;
+        count += batch.num_rows() as u64;
+        batches.push((batch, bytes));
+    }
+    let batches = futures::stream::iter(batches).map(move |(batch, bytes)| {
+        memory.shrink(bytes);
+        Ok(batch)
+    });
+    let rows = RecordBatchStreamAdapter::new(schema, batches);
+    Ok((Box::pin(rows), count))
 }
 
 /// Rows put behind each other, as arrays in the same order of columns.

@@ -7,6 +7,8 @@ mod changing;
 mod held;
 mod preparing;
 
+pub use held::HeldValues;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,12 +7,12 @@
 use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryConsumer;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::{StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 use orrery_storage::Transaction;
 
 use crate::kind::StatementKind;
 use crate::outcome::Outcome;
+use crate::rows::held_rows;
 use crate::session::Session;
 use crate::statement::Statement;
 use crate::tag::Tag;
@@ -89,23 +89,10 @@ impl Session {
     }
 
     /// All rows of a query, in memory that is counted until they are taken.
-    async fn kept(&self, mut rows: SendableRecordBatchStream) -> Result<Outcome> {
-        let of_run = |error: DataFusionError| Error::of_run(&error);
+    async fn kept(&self, rows: SendableRecordBatchStream) -> Result<Outcome> {
         let memory = MemoryConsumer::new("rows of a query behind changes").register(self.pool());
-        let schema = rows.schema();
-        let (mut batches, mut count) = (Vec::new(), 0);
-        while let Some(batch) = rows.try_next().await.map_err(of_run)? {
-            let bytes = batch.get_array_memory_size();
-            memory.try_grow(bytes).map_err(of_run)?;
-            count += batch.num_rows() as u64;
-            batches.push((batch, bytes));
-        }
-        let batches = futures::stream::iter(batches).map(move |(batch, bytes)| {
-            memory.shrink(bytes);
-            Ok(batch)
-        });
-        let stream = RecordBatchStreamAdapter::new(schema, batches);
-        Ok(Outcome::Returned(Box::pin(stream), Tag::Select(count)))
+        let (rows, count) = held_rows(rows, memory).await?;
+        Ok(Outcome::Returned(rows, Tag::Select(count)))
     }
 }
 

@@ -36,6 +36,7 @@ mod s3_faults;
 mod s3_server;
 mod serve;
 mod server_memory;
+mod session_memory;
 mod small_memory;
 mod snb;
 mod soak;

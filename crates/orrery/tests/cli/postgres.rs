@@ -41,6 +41,11 @@ impl PostgresServer {
         }
     }
 
+    /// The process's number.
+    pub(crate) fn process(&self) -> u32 {
+        self._server.process.id()
+    }
+
     /// psql with a text, as it comes out of a pipe.
     pub(crate) fn psql(&self, connection: &str, text: &str) -> Output {
         let (host, port) = self.address.rsplit_once(':').unwrap();
@@ -456,10 +461,10 @@ fn jdbc_reads_rows_and_lists_tables() {
 }
 
 /// A client that says what no driver would.
-struct RawClient(TcpStream);
+pub(crate) struct RawClient(TcpStream);
 
 impl RawClient {
-    fn connect(server: &PostgresServer) -> Self {
+    pub(crate) fn connect(server: &PostgresServer) -> Self {
         let stream = TcpStream::connect(&server.address).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
@@ -474,7 +479,7 @@ impl RawClient {
     }
 
     /// Messages, each of a type and its body.
-    fn send(&mut self, messages: &[(u8, &[u8])]) {
+    pub(crate) fn send(&mut self, messages: &[(u8, &[u8])]) {
         let mut bytes = Vec::new();
         for (kind, body) in messages {
             bytes.push(*kind);
@@ -484,7 +489,7 @@ impl RawClient {
         self.0.write_all(&bytes).unwrap();
     }
 
-    fn message(&mut self) -> (char, Vec<u8>) {
+    pub(crate) fn message(&mut self) -> (char, Vec<u8>) {
         let mut head = [0; 5];
         self.0.read_exact(&mut head).unwrap();
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
@@ -510,12 +515,12 @@ impl RawClient {
         }
     }
 
-    fn ask(&mut self, messages: &[(u8, &[u8])]) -> String {
+    pub(crate) fn ask(&mut self, messages: &[(u8, &[u8])]) -> String {
         self.send(messages);
         self.until_ready()
     }
 
-    fn query(&mut self, text: &str) -> String {
+    pub(crate) fn query(&mut self, text: &str) -> String {
         self.ask(&[(b'Q', format!("{text}\0").as_bytes())])
     }
 }

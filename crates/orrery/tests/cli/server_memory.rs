@@ -25,7 +25,7 @@ fn bomb(before: &str, after: &str) -> Vec<u8> {
 }
 
 /// Memory of a process that is not pages of files.
-fn anonymous_bytes(process: u32) -> u64 {
+pub(crate) fn anonymous_bytes(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status
         .lines()
@@ -40,7 +40,7 @@ fn anonymous_bytes(process: u32) -> u64 {
     kibibytes << 10
 }
 
-fn send(address: &str, head: &str, body: &[u8]) -> String {
+pub(crate) fn send(address: &str, head: &str, body: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
     let head = format!(

@@ -16,6 +16,7 @@ use crate::identifiers::{folded, quoted};
 use crate::lookup::table_named;
 use crate::outcome::Outcome;
 use crate::planner::Planner;
+use crate::rows::held_rows;
 use crate::tag::Tag;
 use crate::types::schema_of;
 use crate::{Error, Result};
@@ -40,13 +41,9 @@ pub(super) async fn outcome(
     let plan = planner.query(query, text).await?;
     let stream = planner.stream(&plan, text).await?;
     // All of it now: what fails must undo the change.
-    let schema = stream.schema();
-    let rows: Vec<RecordBatch> = futures::TryStreamExt::try_collect(stream)
-        .await
-        .map_err(|error| Error::of_run(&error))?;
-    let rows = futures::stream::iter(rows.into_iter().map(Ok));
-    let stream = datafusion::physical_plan::stream::RecordBatchStreamAdapter::new(schema, rows);
-    Ok(Outcome::Returned(Box::pin(stream), tag))
+    let memory = change.memory("rows of RETURNING");
+    let (rows, _) = held_rows(stream, memory).await?;
+    Ok(Outcome::Returned(rows, tag))
 }
 
 /// Rows as a batch; where there are no arrays, there are no rows.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use datafusion::common::ScalarValue;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use orrery_runtime::{Paused, Spending};
 use orrery_storage::Snapshot;
 
@@ -11,6 +13,15 @@ use crate::scope::{Sight, SqlScope};
 use crate::turns::{Held, Place, Turn};
 use crate::users::{AnswerMax, RuledScope};
 use crate::{Error, Result, SqlState};
+
+/// Values up to this are not counted.
+const HELD_BYTES_MIN: usize = 4 << 10;
+
+/// Memory that is counted until this is dropped.
+#[derive(Debug)]
+pub struct HeldValues {
+    _memory: MemoryReservation,
+}
 
 impl Session {
     /// Reads and changes from now on what a scope has; everything if none. Statements that begin later are held to it, also those that were prepared before; to
@@ -102,6 +113,21 @@ impl Session {
             .unwrap_or(&self.state.runtime_env().memory_pool);
         self.pool = Arc::clone(pool);
         self.state.config_mut().set_extension(spending);
+    }
+
+    /// Holds the memory of values that wait for their statement; none where they are few.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    pub fn hold_values(&self, values: &[ScalarValue]) -> Result<Option<HeldValues>> {
+        let bytes: usize = values.iter().map(ScalarValue::size).sum();
+        if bytes < HELD_BYTES_MIN {
+            return Ok(None);
+        }
+        let memory = MemoryConsumer::new("values of a statement").register(self.pool());
+        let grown = memory.try_grow(bytes);
+        grown.map_err(|error| Error::of_run(&error))?;
+        Ok(Some(HeldValues { _memory: memory }))
     }
 
     /// Holds answers to queries to a length from now on; to none if none. Of cursors all rows together are the answer; rows that changes give back, and what is written into files, are none.

@@ -56,22 +56,23 @@ impl Session {
         let text = &*Arc::clone(&statement.text);
         if ends_transaction(&statement.parsed) {
             // Needs no state, and is all that can be done where there is none.
-            return Prepared::other(statement, self.database.snapshot().tables(), None, told);
+            let tables = self.database.snapshot();
+            return Prepared::other(statement, tables.tables(), None, told, self.pool());
         }
         self.block.lock().note_statement()?;
         if let Some(prepared) = self.prepared_elsewhere(&statement, told).await? {
-            return Ok(prepared);
+            return prepared.held_in(self.pool());
         }
         let snapshot = self.looked_at()?;
         let tables = &self.tables_in(&snapshot);
         let planner = self.planner(&snapshot);
         if !is_query(&statement.parsed) {
             let columns = self.columns_of(&planner, tables, &statement).await?;
-            return Prepared::other(statement, tables, columns, told);
+            return Prepared::other(statement, tables, columns, told, self.pool());
         }
         let plan = planner.logical(statement.parsed.clone(), text).await?;
         refuse_changes(&plan)?;
-        let prepared = Prepared::query(statement, tables, plan, told)?;
+        let prepared = Prepared::query(statement, tables, plan, told, self.pool())?;
         if planner.reads_graphs() {
             prepared.forget_plan();
         }

@@ -1,0 +1,113 @@
+//! What a connection of PostgreSQL's protocol keeps is within the memory of the server: values that wait, statements that were prepared, rows that a change gives back.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::postgres::{PostgresServer, RawClient};
+use crate::server_memory::anonymous_bytes;
+
+const MEMORY_BYTES: u64 = 256 << 20;
+
+/// The most that the server holds while something is done.
+fn most_held(server: &PostgresServer, work: impl FnOnce()) -> u64 {
+    let (is_done, most) = (AtomicBool::new(false), AtomicU64::new(0));
+    let process = server.process();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                most.fetch_max(anonymous_bytes(process), Ordering::Relaxed);
+            }
+        });
+        work();
+        is_done.store(true, Ordering::Relaxed);
+    });
+    most.into_inner()
+}
+
+#[track_caller]
+fn assert_within(held: u64) {
+    assert!(
+        held < MEMORY_BYTES + MEMORY_BYTES / 10,
+        "{} MiB",
+        held >> 20
+    );
+}
+
+/// A message that binds a text of so many bytes to the portal of a number.
+fn bind(portal: usize, bytes: usize) -> Vec<u8> {
+    let mut body = format!("p{portal}\0s\0").into_bytes();
+    body.extend([0, 0, 0, 1]);
+    body.extend((bytes as u32).to_be_bytes());
+    body.resize(body.len() + bytes, b'x');
+    body.extend([0, 0]);
+    body
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn values_that_wait_for_their_statement_are_within_the_memory() {
+    let server = PostgresServer::start(&["--memory", "256M"]);
+    let mut client = RawClient::connect(&server);
+    assert_eq!(
+        client.ask(&[(b'P', b"s\0select length($1)\0\0\0"), (b'S', b"")]),
+        "1Z"
+    );
+    let held = most_held(&server, || {
+        let mut told = String::new();
+        for portal in 0..20 {
+            // Sync ends a transaction and with it its portals, so none comes between.
+            client.send(&[(b'B', &bind(portal, 30 << 20)), (b'H', b"")]);
+            let (kind, body) = client.message();
+            told.push(kind);
+            if kind == 'E' {
+                let words = String::from_utf8_lossy(&body).into_owned();
+                assert!(words.contains("53200"), "{words}");
+                break;
+            }
+        }
+        assert!(told.contains('2') && told.ends_with('E'), "{told}");
+        assert!(client.ask(&[(b'S', b"")]).ends_with('Z'));
+        // What was held is given back.
+        assert_eq!(client.query("select 1"), "TDCZ");
+    });
+    assert_within(held);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn prepared_statements_are_within_the_memory() {
+    let server = PostgresServer::start(&["--memory", "256M"]);
+    let mut client = RawClient::connect(&server);
+    let columns: Vec<String> = (0..1_500).map(|number| format!("c{number} int")).collect();
+    let create = format!(
+        "create table wide (id int primary key, {})",
+        columns.join(", ")
+    );
+    assert_eq!(client.query(&create), "CZ");
+    let held = most_held(&server, || {
+        for number in 0..600 {
+            let parse = format!(
+                "s{number}\0select * from wide a join wide b on a.id = b.id where a.c1 = $1\0\0\0"
+            );
+            let told = client.ask(&[(b'P', parse.as_bytes()), (b'S', b"")]);
+            assert!(["1Z", "E53200Z"].contains(&told.as_str()), "{told}");
+        }
+    });
+    assert_within(held);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn rows_that_a_change_gives_back_are_within_the_memory() {
+    let server = PostgresServer::start(&["--memory", "256M"]);
+    let mut client = RawClient::connect(&server);
+    assert_eq!(client.query("create table t (a int primary key)"), "CZ");
+    let held = most_held(&server, || {
+        let text = "insert into t select value from generate_series(1, 20000) returning repeat('x', 50000)";
+        assert_eq!(client.query(text), "E53200Z");
+        assert_eq!(client.query("select count(*) from t"), "TDCZ");
+        let text =
+            "insert into t select value from generate_series(1, 20000) returning repeat('x', 1000)";
+        assert!(client.query(text).ends_with("CZ"));
+    });
+    assert_within(held);
+}
