@@ -45,8 +45,9 @@ const LIGHT: [Target; 13] = [
 
 /// Those that do.
 #[cfg(feature = "engine")]
-const ENGINE: [Target; 6] = [
+const ENGINE: [Target; 7] = [
     target("sql", engine::sql),
+    target("sql-run", engine::sql_run),
     target("copy", engine::copy),
     target("postgres-start", engine::postgres_start),
     target("postgres-messages", engine::postgres_messages),

@@ -47,10 +47,15 @@ const REFUSED: &str = "Failed to allocate additional ";
 /// What comes in them after what was left.
 const LEFT: &str = " remain available";
 
+/// What stands before the cause, behind the list.
+const CAUSE: &str = "\nError: ";
+
 /// What was asked for by whom, of a message of a memory pool; any other message is kept up to its first line's end.
 pub fn words(message: &str) -> String {
     let Some((_, refused)) = message.split_once(REFUSED) else {
-        return message.lines().next().unwrap_or_default().to_owned();
+        // A list of who else holds memory stands before what a pool of ours has said.
+        let (_, cause) = message.split_once(CAUSE).unwrap_or(("", message));
+        return cause.lines().next().unwrap_or_default().to_owned();
     };
     let (amount, rest) = refused.split_once(" for ").unwrap_or((refused, ""));
     let name = rest.split(" with ").next().unwrap_or_default();

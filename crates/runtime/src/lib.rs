@@ -32,7 +32,7 @@ pub use account::{AccountShare, WithinShares};
 pub use adjacencies::{Adjacencies, AdjacencyCounts, BuildThresholds, Remade};
 pub use error::{Error, Result};
 pub use exhausted::{is_of_account as is_refused_by_account, words as words_of_refusal};
-pub use memory::{HeldMemory, Memory, MemoryFigures, PoolFigures};
+pub use memory::{FUNCTION_RESULT, HeldMemory, Memory, MemoryFigures, PoolFigures};
 pub use own_share::OwnShare;
 pub use pace::Pace;
 pub use patience::Patience;

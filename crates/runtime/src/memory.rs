@@ -61,6 +61,11 @@ const WORKING_SET_PART_MAX: usize = 4;
 /// How often a query that waits for room for its working set looks.
 const WAIT_STEP: Duration = Duration::from_millis(10);
 
+/// Who asks for the result of a function before it is made: its size is as somebody has written it, so that none of it is assured.
+pub const FUNCTION_RESULT: &str = "the result of a function";
+/// What is as large as this is asked for with a look at the process of this moment.
+const FRESH_LOOK_BYTES: usize = 4 << 20;
+
 /// How long a look at the process's memory is good for.
 const SAMPLE_AGE_MAX: Duration = Duration::from_millis(10);
 /// One part of so many of the operators' memory can be had whatever else the process holds.
@@ -274,9 +279,13 @@ impl MemoryPool for ProcessBoundPool {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        let is_assured = || {
+            reservation.consumer().name() != FUNCTION_RESULT
+                && self.inner.reserved().saturating_add(additional) <= self.assured_bytes
+        };
         if let Some(process) = &self.process
             && additional > 0
-            && self.inner.reserved().saturating_add(additional) > self.assured_bytes
+            && !is_assured()
             && process.would_exceed(additional)
         {
             return Err(DataFusionError::ResourcesExhausted(format!(
@@ -323,8 +332,11 @@ impl ProcessMemory {
         let now_us = self.start.elapsed().as_micros() as u64;
         let looked_us = self.looked_us.load(Ordering::Relaxed);
         let is_old = u128::from(now_us - looked_us.min(now_us)) > SAMPLE_AGE_MAX.as_micros();
-        // One thread looks, the others go on with what was seen last.
-        if is_old
+        if additional >= FRESH_LOOK_BYTES {
+            self.looked_us.store(now_us, Ordering::Relaxed);
+            self.look();
+        } else if is_old
+            // One thread looks, the others go on with what was seen last.
             && self
                 .looked_us
                 .compare_exchange(looked_us, now_us, Ordering::Relaxed, Ordering::Relaxed)

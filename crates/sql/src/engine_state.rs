@@ -3,6 +3,7 @@
 //! Settings differ from DataFusion's own where PostgreSQL does: its dialect, names folded to lower case unless quoted, literals like `0.06` are
 //! decimals and not floats, NULLs sort last. Plans are made for as many partitions as the engine has threads. To make them registers some four hundred functions, which takes about a millisecond.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::config::Dialect;
@@ -18,6 +19,7 @@ use crate::files::FileAccess;
 use crate::join_order::{OrderedJoins, statistics};
 use crate::mended::{optimizer_rules, physical_rules, relation_planners};
 use crate::names::{CATALOG, SCHEMA};
+use crate::offered::{SpreadConstants, offer};
 use crate::rounding::roundings;
 use crate::rules::{AfterTypes, BeforeTypes};
 use crate::statement::STACK_BYTES_MIN;
@@ -40,7 +42,7 @@ pub(crate) fn engine_state(
     let threads = runtime.workers().threads();
     let mut rules = Analyzer::new().rules;
     rules.insert(0, Arc::new(BeforeTypes));
-    rules.push(Arc::new(AfterTypes));
+    let pool = &task.runtime_env().memory_pool.clone();
     let mut builder = SessionStateBuilder::new()
         .with_config(
             config(task.session_config().batch_size(), threads)
@@ -49,15 +51,26 @@ pub(crate) fn engine_state(
         )
         .with_runtime_env(task.runtime_env())
         .with_default_features();
-    if let Some(functions) = builder.scalar_functions() {
-        functions.extend(lengths().map(Arc::new));
-        functions.extend(roundings().map(Arc::new));
+    offer(&mut builder, pool);
+    let mut functions = HashMap::new();
+    if let Some(offered) = builder.scalar_functions() {
+        offered.extend(lengths().map(Arc::new));
+        offered.extend(roundings().map(Arc::new));
+        for function in offered {
+            let names = std::iter::once(function.name());
+            for name in names.chain(function.aliases().iter().map(String::as_str)) {
+                functions.insert(name.to_owned(), Arc::clone(function));
+            }
+        }
     }
+    rules.push(Arc::new(AfterTypes { functions }));
+    let mut optimizer = optimizer_rules();
+    optimizer.push(Arc::new(SpreadConstants(Arc::clone(pool))));
     builder
         .with_analyzer_rules(rules)
         .with_type_planner(Arc::new(TypesOfColumns))
         .with_relation_planners(relation_planners())
-        .with_optimizer_rules(optimizer_rules())
+        .with_optimizer_rules(optimizer)
         .with_query_planner(Arc::new(OrderedJoins))
         .with_physical_optimizer_rules(physical_rules())
         .with_physical_optimizer_rule(Arc::new(ShareKeys))

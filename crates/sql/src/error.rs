@@ -397,16 +397,38 @@ fn of_arrow(error: &ArrowError) -> Error {
             Some(error) => of_root(error.find_root()),
             None => Error::new(SqlState::InternalError, error.to_string()),
         },
+        ArrowError::ComputeError(words) => of_computation(words),
+        ArrowError::OffsetOverflowError(_) => Error::new(
+            SqlState::ProgramLimitExceeded,
+            "the texts of one column of a batch of rows are more than 2 GB: ask for shorter values or fewer rows",
+        ),
         ArrowError::SchemaError(_)
-        | ArrowError::ComputeError(_)
         | ArrowError::AvroError(_)
         | ArrowError::IpcError(_)
         | ArrowError::CDataInterface(_)
         | ArrowError::DictionaryKeyOverflowError
-        | ArrowError::RunEndIndexOverflowError
-        | ArrowError::OffsetOverflowError(_) => {
+        | ArrowError::RunEndIndexOverflowError => {
             Error::new(SqlState::InternalError, error.to_string())
         }
+    }
+}
+
+/// Values that a function or an operator cannot work on; arrow has words for them and no kinds.
+fn of_computation(words: &str) -> Error {
+    if words.contains("CompiledTooBig") {
+        return Error::new(
+            SqlState::StatementTooComplex,
+            "a regular expression is too large when its repetitions are written out: repeat less of it, or less often",
+        );
+    }
+    let words = words.trim_start_matches("Execution error: ");
+    let is_overflow = words.to_ascii_lowercase().contains("overflow");
+    match is_overflow {
+        true => Error::new(
+            SqlState::NumericValueOutOfRange,
+            format!("out of range: {words}"),
+        ),
+        false => Error::new(SqlState::InvalidParameterValue, words),
     }
 }
 

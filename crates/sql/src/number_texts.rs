@@ -79,11 +79,13 @@ fn typed(number: &str) -> Option<(String, DataType)> {
     }
     let digits = format!("{whole}{fraction}");
     // Digits before the point.
-    let before = whole.len() as i64 + exponent.unwrap_or(0);
-    let scale = usize::try_from((digits.len() as i64 - before).max(0)).ok();
+    let before = (whole.len() as i64).saturating_add(exponent.unwrap_or(0));
+    let behind = (digits.len() as i64).saturating_sub(before);
+    let scale = usize::try_from(behind.max(0)).ok();
     let significant = digits.trim_start_matches('0').len() as i64;
-    let whole_digits = (before - (digits.len() as i64 - significant)).max(0);
-    let fits = |scale: usize| whole_digits + scale as i64 <= DIGITS_MAX as i64;
+    let whole_digits = before.saturating_sub(digits.len() as i64 - significant);
+    let whole_digits = whole_digits.max(0);
+    let fits = |scale: usize| whole_digits.saturating_add(scale as i64) <= DIGITS_MAX as i64;
     let Some(scale) = scale.filter(|scale| fits(*scale)) else {
         let value: f64 = number.parse().ok()?;
         return value

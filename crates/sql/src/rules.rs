@@ -6,12 +6,13 @@
 //!                                           (`arguments`); windows in the order of bytes; subqueries without a row (`no_row`)
 //! AfterTypes    after they are settled:     integers and sums that fail where they run over (`arithmetic`);
 //!                                           bytes as texts and back (`bytes`); one zero and one NaN in comparisons (`floats`);
+//!                                           functions with their bounds, parameters of aggregates (`offered`);
 //!                                           IN that is unknown, within conditions (`unknown_in`)
 //! ```
 //!
 //! Each visits every expression of a plan once. The conditions and defaults of tables go the same way, without a plan ([`settled`]).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
@@ -22,7 +23,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Distinct, Expr, ExprSchemable, LogicalPlan, WindowFrameBound, WindowFrameUnits,
+    Distinct, Expr, ExprSchemable, LogicalPlan, ScalarUDF, WindowFrameBound, WindowFrameUnits,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
@@ -33,6 +34,7 @@ use crate::bytes::written_as_bytes;
 use crate::bytes_length::length_of_bytes;
 use crate::floats::{beside_doubles, with_one_zero};
 use crate::no_row::null_without_row;
+use crate::offered::{Offered, refuse_parameters};
 use crate::outer_types::with_outer_types;
 use crate::times::in_microseconds;
 use crate::truncated::truncated;
@@ -44,7 +46,10 @@ pub(crate) struct BeforeTypes;
 
 /// What comes when they are.
 #[derive(Debug)]
-pub(crate) struct AfterTypes;
+pub(crate) struct AfterTypes {
+    /// What is offered, by name.
+    pub(crate) functions: HashMap<String, Arc<ScalarUDF>>,
+}
 
 impl AnalyzerRule for BeforeTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
@@ -67,7 +72,9 @@ impl AnalyzerRule for BeforeTypes {
 impl AnalyzerRule for AfterTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_up_with_subqueries(|plan| {
-            map_expressions(plan, after_types)?.transform_data(with_unknown_in)
+            let offered = Offered::new(&self.functions);
+            let after = |expr: Expr, schema: &DFSchema| after_types(expr, schema, offered);
+            map_expressions(plan, after)?.transform_data(with_unknown_in)
         })?;
         Ok(plan.data)
     }
@@ -87,7 +94,8 @@ pub(crate) fn settled(state: &SessionState, expr: Expr, schema: &DFSchema) -> Re
     let simplifier = ExprSimplifier::new(context);
     let expr = before_types(expr, schema)?.data;
     let expr = simplifier.coerce(expr, schema)?;
-    simplifier.simplify(after_types(expr, schema)?.data)
+    let offered = Offered::new(state.scalar_functions());
+    simplifier.simplify(after_types(expr, schema, offered)?.data)
 }
 
 /// `DISTINCT ON` that orders by each expression once: the engine takes the first row of each group by an order without further mention of what is equal already.
@@ -160,17 +168,19 @@ fn peers_of_bytes(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(Transformed::yes(Expr::WindowFunction(window)))
 }
 
-fn after_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn after_types(expr: Expr, schema: &DFSchema, offered: Offered<'_>) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| {
+        refuse_parameters(&expr)?;
         let expr = checked(expr, schema)?;
         let expr = expr.transform_data(|expr| written_as_bytes(expr, schema))?;
+        let expr = expr.transform_data(|expr| offered.bounded(expr, schema))?;
         expr.transform_data(|expr| with_one_zero(expr, schema))
     })
 }
 
 fn map_expressions(
     plan: LogicalPlan,
-    change: fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+    change: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
     let schema = inputs(&plan);

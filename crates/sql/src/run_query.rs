@@ -13,6 +13,7 @@ use datafusion::common::ScalarValue;
 use crate::asked::Asked;
 use crate::column_names::shown_rows;
 use crate::counted::counted_stream;
+use crate::offered::LARGE_BYTES;
 use crate::outcome::Outcome;
 use crate::prepared::{Prepared, Readiness};
 use crate::ready::{ReadyQuery, task_without_functions};
@@ -32,7 +33,13 @@ impl Session {
         let text = &prepared.statement.text;
         let tables = &self.tables_in(&snapshot);
         let readiness = prepared.readiness(tables);
-        if let Readiness::Yes(ready) = &readiness {
+        // Large ones become columns within bounds alone, which a plan says.
+        let are_small = values
+            .iter()
+            .all(|value| value.size() as u64 <= LARGE_BYTES);
+        if let Readiness::Yes(ready) = &readiness
+            && are_small
+        {
             return self.run_ready(ready, &values, text).await;
         }
         let planner = self.planner(&snapshot);
@@ -53,7 +60,9 @@ impl Session {
             let ready = ready.and_then(|plan| ReadyQuery::new(plan, tables));
             let ready = ready.map(Arc::new);
             prepared.keep_ready(ready.as_ref());
-            if let Some(ready) = ready {
+            if let Some(ready) = ready
+                && are_small
+            {
                 return self.run_ready(&ready, &values, text).await;
             }
         }

@@ -34,10 +34,29 @@ impl VisitorMut for Precisions {
             ast::Expr::TypedString(typed) => &mut typed.data_type,
             _ => return ControlFlow::Continue(()),
         };
-        if let ast::DataType::Timestamp(digits @ None, _) = data_type {
-            *digits = Some(DIGITS);
+        match data_type {
+            ast::DataType::Timestamp(digits @ None, _) => *digits = Some(DIGITS),
+            // As in PostgreSQL a length of an array says nothing. To the engine it is one that is taken at once.
+            ast::DataType::Array(_) => without_lengths(data_type),
+            _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+fn without_lengths(data_type: &mut ast::DataType) {
+    let mut data_type = data_type;
+    while let ast::DataType::Array(element) = data_type {
+        match element {
+            ast::ArrayElemTypeDef::SquareBracket(of, length) => {
+                *length = None;
+                data_type = &mut **of;
+            }
+            ast::ArrayElemTypeDef::AngleBracket(of) | ast::ArrayElemTypeDef::Parenthesis(of) => {
+                data_type = &mut **of;
+            }
+            ast::ArrayElemTypeDef::None => return,
+        }
     }
 }
 

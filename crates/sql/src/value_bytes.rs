@@ -9,7 +9,7 @@ pub fn bytes_of_values(batch: &RecordBatch) -> u64 {
     batch.columns().iter().map(bytes_of_array).sum()
 }
 
-fn bytes_of_array(array: &ArrayRef) -> u64 {
+pub(crate) fn bytes_of_array(array: &ArrayRef) -> u64 {
     let between = |offsets: &[i32]| (offsets[array.len()] - offsets[0]) as usize;
     match array.data_type() {
         DataType::Utf8View => bytes_of_views(array, array.as_string_view().lengths()),

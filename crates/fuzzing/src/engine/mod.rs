@@ -1,4 +1,4 @@
-//! What stands on the query engine: SQL, the protocols of PostgreSQL and Flight, plans that travel. Over a small database in memory, which stays as it is.
+//! What stands on the query engine: SQL, which is parsed and run, the protocols of PostgreSQL and Flight, plans that travel. Over a small database in memory, which stays as it is.
 
 mod flight;
 mod house;
@@ -10,4 +10,4 @@ pub(crate) use flight::flight;
 pub(crate) use plans::plans;
 pub use plans::{make_plan, nodes_of};
 pub(crate) use postgres::{postgres_messages, postgres_start};
-pub(crate) use sql::{copy, sql};
+pub(crate) use sql::{copy, sql, sql_run};

@@ -1,7 +1,10 @@
 //! Texts of SQL, and the data of `COPY`.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use orrery_sql::{Outcome, split};
+use futures::TryStreamExt;
+use orrery_sql::{Outcome, StatementKind, split};
 
 use super::house::house;
 
@@ -25,6 +28,40 @@ pub(crate) fn sql(bytes: &[u8]) {
         // Bound to the tables that there are, with parameters.
         let _ = session.prepare_told(text, &[]).await;
         let _ = session.plan(text).await;
+    });
+}
+
+/// What the statements of a text may take together: some have no end.
+const RUN_MAX: Duration = Duration::from_millis(500);
+
+/// A text whose statements are run, within a transaction that is undone. Those about transactions are left out, for they would keep what was changed.
+pub(crate) fn sql_run(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let house = house();
+    let session = house.session.another();
+    let Ok(statements) = session.statements(text) else {
+        return;
+    };
+    house.wait(async {
+        session.begin_block();
+        let run = async {
+            for statement in &statements {
+                if statement.kind() == StatementKind::Transaction {
+                    continue;
+                }
+                let rows = match session.execute(statement).await {
+                    Ok(Outcome::Query(rows) | Outcome::Returned(rows, _)) => rows,
+                    // An error is an answer; the block has failed with it.
+                    Ok(_) | Err(_) => continue,
+                };
+                let _ = rows.try_for_each(|_| std::future::ready(Ok(()))).await;
+            }
+        };
+        // What is beyond it is dropped, as when a client goes away.
+        let _ = tokio::time::timeout(RUN_MAX, run).await;
+        let _ = session.end_block(false).await;
     });
 }
 

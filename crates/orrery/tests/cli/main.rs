@@ -14,6 +14,7 @@ mod common;
 mod deploy;
 mod divided;
 mod edge_weights;
+mod extreme_arguments;
 mod first_contact;
 mod flight;
 mod forwarded;

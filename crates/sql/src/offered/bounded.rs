@@ -1,0 +1,316 @@
+//! A function of the engine whose result is estimated, and memory asked for it, before it is computed.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::interval_arithmetic::Interval;
+use datafusion::logical_expr::preimage::PreimageResult;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Documentation, Expr, ExprSchemable, ExpressionPlacement, Like,
+    Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
+
+use super::growth::Growth;
+use super::joined::joined;
+use super::lists::growth_of;
+use super::memory::{SMALL_BYTES, asked_for};
+use super::patterns::looked_at;
+use super::work;
+use crate::{Error, SqlState};
+
+/// How many times a constant, and a column, is there at once while it is made.
+const CONSTANT_COPIES: u64 = 4;
+const COLUMN_COPIES: u64 = 2;
+
+/// A function with its bound, in the place of itself.
+pub(super) fn bounded_function(
+    of_engine: Arc<ScalarUDF>,
+    growth: Growth,
+    pool: &Arc<dyn MemoryPool>,
+) -> Arc<ScalarUDF> {
+    let pool = Arc::clone(pool);
+    Arc::new(ScalarUDF::new_from_impl(Bounded {
+        of_engine,
+        growth,
+        pool,
+    }))
+}
+
+/// Functions by their names, as a state offers them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offered<'a>(&'a HashMap<String, Arc<ScalarUDF>>);
+
+impl<'a> Offered<'a> {
+    pub(crate) fn new(functions: &'a HashMap<String, Arc<ScalarUDF>>) -> Self {
+        Self(functions)
+    }
+
+    /// The pool that results are of.
+    fn pool(&self) -> Option<&'a Arc<dyn MemoryPool>> {
+        let repeat = self.0.get("repeat")?;
+        Some(&repeat.inner().downcast_ref::<Bounded>()?.pool)
+    }
+
+    /// A call that was made for an operator, or for another call, with the bounds of what is offered; its types are settled, its parts done.
+    pub(crate) fn bounded(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        match expr {
+            // Casts between texts and bytes that are ours.
+            Expr::ScalarFunction(call)
+                if matches!(call.func.name(), "bytea" | "text") && !is_bounded(&call.func) =>
+            {
+                let Some(pool) = self.pool() else {
+                    return Ok(Transformed::no(Expr::ScalarFunction(call)));
+                };
+                Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction {
+                    func: bounded_function(call.func, Growth::Arguments(3), pool),
+                    args: call.args,
+                })))
+            }
+            Expr::ScalarFunction(call) if !is_bounded(&call.func) => {
+                let Some(offered) = self.0.get(call.func.name()).filter(|it| is_bounded(it)) else {
+                    return Ok(Transformed::no(Expr::ScalarFunction(call)));
+                };
+                Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction {
+                    func: Arc::clone(offered),
+                    args: call.args,
+                })))
+            }
+            Expr::BinaryExpr(BinaryExpr {
+                left,
+                op: Operator::StringConcat,
+                right,
+            }) => {
+                let function = joined(&left.get_type(schema)?, &right.get_type(schema)?);
+                let (Some(function), Some(pool)) = (function, self.pool()) else {
+                    let op = Operator::StringConcat;
+                    return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr {
+                        left,
+                        op,
+                        right,
+                    })));
+                };
+                Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction {
+                    func: bounded_function(function, Growth::Arguments(1), pool),
+                    args: vec![*left, *right],
+                })))
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_of_pattern(op) => {
+                Ok(looked_at(*right).update_data(|right| {
+                    let right = Box::new(right);
+                    Expr::BinaryExpr(BinaryExpr { left, op, right })
+                }))
+            }
+            Expr::Like(like) => Ok(of_like(like, Expr::Like)),
+            Expr::SimilarTo(like) => Ok(of_like(like, Expr::SimilarTo)),
+            expr => Ok(Transformed::no(expr)),
+        }
+    }
+}
+
+fn of_like(like: Like, made: fn(Like) -> Expr) -> Transformed<Expr> {
+    let Like {
+        negated,
+        expr,
+        pattern,
+        escape_char,
+        case_insensitive,
+    } = like;
+    looked_at(*pattern).update_data(|pattern| {
+        made(Like {
+            negated,
+            expr,
+            pattern: Box::new(pattern),
+            escape_char,
+            case_insensitive,
+        })
+    })
+}
+
+fn is_of_pattern(op: Operator) -> bool {
+    matches!(
+        op,
+        Operator::RegexMatch
+            | Operator::RegexIMatch
+            | Operator::RegexNotMatch
+            | Operator::RegexNotIMatch
+    )
+}
+
+fn is_bounded(function: &ScalarUDF) -> bool {
+    function.inner().is::<Bounded>()
+}
+
+/// See the module.
+#[derive(Debug)]
+struct Bounded {
+    of_engine: Arc<ScalarUDF>,
+    growth: Growth,
+    pool: Arc<dyn MemoryPool>,
+}
+
+impl PartialEq for Bounded {
+    fn eq(&self, other: &Self) -> bool {
+        self.of_engine == other.of_engine
+    }
+}
+
+impl Eq for Bounded {}
+
+impl Hash for Bounded {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.of_engine.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Bounded {
+    fn name(&self) -> &str {
+        self.of_engine.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.of_engine.aliases()
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        self.of_engine.schema_name(args)
+    }
+
+    fn signature(&self) -> &Signature {
+        self.of_engine.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.of_engine.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        if self.growth == Growth::Cast {
+            refuse_type(args.scalar_arguments)?;
+        }
+        self.of_engine.return_field_from_args(args)
+    }
+
+    fn is_strict(&self) -> bool {
+        self.of_engine.is_strict()
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        work::refuse(self.growth, self.name(), &args.args, args.number_rows)?;
+        let bytes = self.growth.bytes(&args.args, args.number_rows)?;
+        let is_constant = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
+        // What is constant is copied by each step of the planner that looks at it; what is not grows by doubling.
+        let copies = match args.args.iter().all(is_constant) {
+            true => CONSTANT_COPIES,
+            false => COLUMN_COPIES,
+        };
+        let asked_for = asked_for(&self.pool, self.name(), bytes, copies)?;
+        let result = self.of_engine.invoke_with_args(args);
+        drop(asked_for);
+        result
+    }
+
+    /// What takes its place is bounded as it is.
+    fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        // Some put constants together as they do: what is large is left to the call itself.
+        let constants: Vec<_> = args.iter().filter_map(constant).collect();
+        if self.growth.bytes(&constants, 1)? > SMALL_BYTES {
+            return Ok(ExprSimplifyResult::Original(args));
+        }
+        let simplified = self.of_engine.simplify(args, context)?;
+        let ExprSimplifyResult::Simplified(expr) = simplified else {
+            return Ok(simplified);
+        };
+        let bounded = expr.transform_up(|expr| match expr {
+            Expr::ScalarFunction(mut call) if !is_bounded(&call.func) => {
+                let Some(growth) = growth_of(call.func.name()) else {
+                    return Ok(Transformed::no(Expr::ScalarFunction(call)));
+                };
+                call.func = bounded_function(call.func, growth, &self.pool);
+                Ok(Transformed::yes(Expr::ScalarFunction(call)))
+            }
+            expr => Ok(Transformed::no(expr)),
+        })?;
+        Ok(ExprSimplifyResult::Simplified(bounded.data))
+    }
+
+    fn preimage(
+        &self,
+        args: &[Expr],
+        literal: &Expr,
+        context: &SimplifyContext,
+    ) -> Result<PreimageResult> {
+        self.of_engine.preimage(args, literal, context)
+    }
+
+    fn short_circuits(&self) -> bool {
+        self.of_engine.short_circuits()
+    }
+
+    fn conditional_arguments<'a>(
+        &self,
+        args: &'a [Expr],
+    ) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)> {
+        self.of_engine.conditional_arguments(args)
+    }
+
+    fn evaluate_bounds(&self, inputs: &[&Interval]) -> Result<Interval> {
+        self.of_engine.evaluate_bounds(inputs)
+    }
+
+    fn propagate_constraints(
+        &self,
+        interval: &Interval,
+        inputs: &[&Interval],
+    ) -> Result<Option<Vec<Interval>>> {
+        self.of_engine.propagate_constraints(interval, inputs)
+    }
+
+    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
+        self.of_engine.output_ordering(inputs)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.of_engine.coerce_types(types)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.of_engine.documentation()
+    }
+
+    fn placement(&self, args: &[ExpressionPlacement]) -> ExpressionPlacement {
+        self.of_engine.placement(args)
+    }
+}
+
+fn constant(expr: &Expr) -> Option<ColumnarValue> {
+    match expr {
+        Expr::Literal(value, _) => Some(ColumnarValue::Scalar(value.clone())),
+        _ => None,
+    }
+}
+
+/// Types of the engine's own go by their names alone: one of parts may be as deep, or as long, as its text says.
+fn refuse_type(constants: &[Option<&ScalarValue>]) -> Result<()> {
+    let name = constants
+        .get(1)
+        .copied()
+        .flatten()
+        .and_then(|value| value.try_as_str())
+        .flatten();
+    match name {
+        Some(name) if name.bytes().any(|byte| !byte.is_ascii_alphanumeric()) => Err(Error::new(
+            SqlState::FeatureNotSupported,
+            "arrow_cast takes types that are one word, such as 'UInt64': write CAST for others",
+        )
+        .into()),
+        _ => Ok(()),
+    }
+}
