@@ -120,7 +120,7 @@ impl GraphSource for EngineGraphs {
             let prepared = engine.prepare(&query.text, &options);
             let prepared = prepared.map_err(|error| of_query(&error))?;
             let spending = query.spending.as_ref();
-            let counted = spending.map(|spending| spending.watch(prepared.touch_reader()));
+            let counted = spending.map(|spending| spending.watch(prepared.touch_reader().of_run()));
             let results = prepared.execute().await;
             let QueryResults::Solutions(solutions) = results.map_err(|error| of_query(&error))?
             else {
@@ -193,7 +193,7 @@ fn of_query(error: &QueryError) -> Error {
         QueryError::Unsupported { .. } => SqlState::FeatureNotSupported,
         QueryError::Timeout { .. } | QueryError::TooManyRows { .. } => SqlState::QueryCanceled,
         QueryError::OutOfMemory { .. } | QueryError::Busy => SqlState::OutOfMemory,
-        QueryError::MemoryOfAccount { .. } => SqlState::ConfigurationLimitExceeded,
+        QueryError::MemoryOfAccount { .. } | QueryError::OverBudget => SqlState::ConfigurationLimitExceeded,
         QueryError::Service { .. } => SqlState::ForeignDataError,
         QueryError::Storage(_) => SqlState::IoError,
         QueryError::Forbidden { .. } => SqlState::InsufficientPrivilege,

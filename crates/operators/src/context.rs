@@ -77,6 +77,7 @@ pub struct QueryContext {
     patience: Arc<Patience>,
     is_bound_to_commit: AtomicBool,
     touches: AtomicU64,
+    planned_touches: AtomicU64,
 }
 
 impl QueryContext {
@@ -113,6 +114,7 @@ impl QueryContext {
             patience: options.patience,
             is_bound_to_commit: AtomicBool::new(false),
             touches: AtomicU64::new(0),
+            planned_touches: AtomicU64::new(0),
         })
     }
 
@@ -175,6 +177,21 @@ impl QueryContext {
     /// Counts what no node of the plan does, such as terms of the answer ([`touches()`](crate::touches())).
     pub fn note_touches(&self, touches: u64) {
         self.touches.fetch_add(touches, Ordering::Relaxed);
+    }
+
+    /// Counts what was done while the query is planned, which is paid for at once; in portions of some hundreds where there may be many.
+    ///
+    /// # Errors
+    /// When whoever asks has nothing left.
+    pub fn spend_planning(&self, touches: u64) -> Result<()> {
+        self.note_touches(touches);
+        self.planned_touches.fetch_add(touches, Ordering::Relaxed);
+        Ok(self.patience.spend(touches)?)
+    }
+
+    /// What [`QueryContext::spend_planning`] has counted, of [`QueryContext::touches`].
+    pub fn planned_touches(&self) -> u64 {
+        self.planned_touches.load(Ordering::Relaxed)
     }
 
     /// What [`QueryContext::note_touches`] has counted.

@@ -2,12 +2,15 @@
 //!
 //! Planning has no place at which it could be dropped as a stream can: it asks here, often, and ends itself. The
 //! clock is looked at once in `LOOKS_PER_CLOCK` questions, which are a few instructions each.
+//!
+//! What planning itself takes in hand, such as literals that a search finds, is paid for here as it is done.
 
-use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::spending::Spending;
 
 /// Questions for which the clock is looked at once. Between two of them lies less than a millisecond, mostly much less.
 const LOOKS_PER_CLOCK: u32 = 32;
@@ -18,6 +21,8 @@ pub struct Patience {
     limit: Option<(Duration, Instant)>,
     /// Gone when nobody waits for the plan.
     waiting: Option<Weak<()>>,
+    /// Who pays for what planning takes in hand.
+    spending: Option<Arc<Spending>>,
     looks: AtomicU32,
     is_over: AtomicBool,
     is_planned: AtomicBool,
@@ -31,6 +36,22 @@ impl Patience {
             waiting,
             ..Self::default()
         }
+    }
+
+    /// The same where somebody pays for what planning takes in hand.
+    #[must_use]
+    pub fn paid_by(mut self, spending: Option<Arc<Spending>>) -> Self {
+        self.spending = spending;
+        self
+    }
+
+    /// Pays for touches that planning has done.
+    ///
+    /// # Errors
+    /// When nothing is left.
+    pub fn spend(&self, touches: u64) -> Result<()> {
+        let spending = self.spending.as_ref();
+        spending.map_or(Ok(()), |spending| spending.spend(touches))
     }
 
     /// Whether it has come to an end; once it has, it stays so.

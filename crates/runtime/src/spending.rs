@@ -7,13 +7,18 @@
 //! Whoever runs plans tells them here, and whoever charges for them asks [`Touched::touches`] every so often. A plan counts by itself as it works (`orrery_operators`,
 //! `orrery_sql`), so that this costs a lock for each plan and each look, and nothing for a row. A request that nobody charges has none.
 //!
+//! What no plan does is told by [`Spending::spend`]: searches while a query is planned, quads and rows that are changed. Whoever charges may give a limit ([`Spending::limit_by`]), which is
+//! asked each time, so that such work ends where nothing is left.
+//!
 //! A plan may outlive its request: rows of a cursor, of which a later one takes more. It goes on to count where it began, and [`Paused`] has the later one pay for what is done then.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use datafusion_execution::memory_pool::MemoryPool;
+
+use crate::error::{Error, Result};
 
 /// What tells how often it took a row in hand, while it does.
 pub trait Touched: Send + Sync {
@@ -27,9 +32,13 @@ impl<T: Touched + ?Sized> Touched for Arc<T> {
     }
 }
 
+/// Says, of all touches of a request so far, whether something is left.
+type Limit = Box<dyn Fn(u64) -> bool + Send + Sync>;
+
 /// See the module.
 pub struct Spending {
     counted: Mutex<Counted>,
+    limit: OnceLock<Limit>,
     memory: Option<Arc<dyn MemoryPool>>,
 }
 
@@ -39,6 +48,8 @@ struct Counted {
     ended: u64,
     running: BTreeMap<u64, Box<dyn Touched>>,
     last: u64,
+    /// Of what has ended, what was spent on the change.
+    changed: u64,
 }
 
 impl Spending {
@@ -46,6 +57,7 @@ impl Spending {
     pub fn new(memory: Option<Arc<dyn MemoryPool>>) -> Arc<Self> {
         Arc::new(Self {
             counted: Mutex::default(),
+            limit: OnceLock::new(),
             memory,
         })
     }
@@ -69,9 +81,53 @@ impl Spending {
         }
     }
 
-    /// Counts what no plan does.
+    /// Asks this of the touches so far whenever something is spent: whether something is left. Only the first limit counts.
+    pub fn limit_by(&self, has_something_left: impl Fn(u64) -> bool + Send + Sync + 'static) {
+        // Who comes second has no say.
+        let _ = self.limit.set(Box::new(has_something_left));
+    }
+
+    /// Whether there is a limit, so that work is worth being told in portions.
+    pub fn is_limited(&self) -> bool {
+        self.limit.get().is_some()
+    }
+
+    /// Counts what no plan does, where it cannot be stopped.
     pub fn add(&self, touches: u64) {
         self.counted().ended += touches;
+    }
+
+    /// Counts what no plan does, as soon as a portion of it is done.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`] where nothing is left then: no more is to be done, and what was done is not to be kept.
+    pub fn spend(&self, touches: u64) -> Result<()> {
+        self.add(touches);
+        match self.limit.get() {
+            Some(has_something_left) if !has_something_left(self.touches()) => {
+                Err(Error::OverBudget)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same of quads that a change brings or takes away; [`Spending::changed`] is the sum of them.
+    ///
+    /// # Errors
+    /// As [`Spending::spend`].
+    pub fn spend_on_change(&self, quads: u64) -> Result<()> {
+        self.counted().changed += quads;
+        self.spend(quads)
+    }
+
+    /// A change is made from its beginning, perhaps once more.
+    pub fn begin_change(&self) {
+        self.counted().changed = 0;
+    }
+
+    /// What was spent on the change that is made, or was made last.
+    pub fn changed(&self) -> u64 {
+        self.counted().changed
     }
 
     /// Notes how far it is, for what goes on in a later request.
@@ -174,7 +230,7 @@ mod tests {
         let second = spending.watch(Counter(Arc::default()));
         assert_eq!(spending.touches(), 3);
         counter.store(7, Ordering::Relaxed);
-        spending.add(10);
+        spending.spend(10).unwrap();
         assert_eq!(spending.touches(), 17);
         drop(first);
         assert_eq!(spending.touches(), 17);
@@ -183,6 +239,20 @@ mod tests {
         drop(second);
         assert_eq!(spending.touches(), 17);
         assert_eq!(Arc::strong_count(&counter), 1);
+    }
+
+    #[test]
+    fn what_is_spent_ends_where_nothing_is_left_and_counts_nevertheless() {
+        let spending = Spending::new(None);
+        assert!(spending.spend(100).is_ok() && !spending.is_limited());
+        spending.limit_by(|touches| touches < 150);
+        let counter = Arc::new(AtomicU64::new(0));
+        let _plan = spending.watch(Counter(Arc::clone(&counter)));
+        assert!(spending.spend(49).is_ok());
+        counter.store(1, Ordering::Relaxed);
+        assert!(matches!(spending.spend(0), Err(Error::OverBudget)));
+        assert!(spending.spend(10).is_err());
+        assert_eq!(spending.touches(), 160);
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::authentication::{
     Authentication, CameBy, Ruled, Who, kept_password, now_s, user_of_certificate,
 };
 use crate::errors::ServerError;
-use crate::metering::{CostWatch, Exceeded, Meter, PaidStatement};
+use crate::metering::{Exceeded, Meter, PaidStatement, Payment};
 use crate::sql::scope_of;
 use crate::state::ServerState;
 
@@ -470,11 +470,13 @@ impl CallerLimits for PortLimits {
         let state = &self.port.state;
         let meter = state.accounts.enter(&self.limits, Some(self.client));
         let meter = meter.map_err(|exceeded| self.denied(exceeded))?;
-        let spending = Spending::new(state.memory_of(meter.as_ref()));
+        let memory = state.memory_of(meter.as_ref());
         let (sender, spent) = watch::channel(None);
         let time_max = meter.as_ref().and_then(|meter| meter.time_max());
         let answer_max = meter.as_ref().and_then(|meter| self.answer_max(meter));
-        let cost = CostWatch::new(Box::new(Arc::clone(&spending)), meter, None);
+        let of_all = state.engine.runtime().memory().operators();
+        let payment = Payment::new(memory.as_ref().unwrap_or(of_all), meter, None);
+        let (spending, cost) = (Arc::clone(payment.spending()), payment.watch());
         let limits = self.clone();
         let held = PaidStatement::new(cost, move |exceeded| {
             // Who has ended it meanwhile does not need the words.

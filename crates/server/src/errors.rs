@@ -512,6 +512,10 @@ impl From<QueryError> for ServerError {
                 is_timeout,
             },
             QueryError::TooManyRows { rows_max } => Exceeded::Rows { max: rows_max }.into(),
+            // Where it is known whose budget it is, who pays says it in its own words.
+            error @ QueryError::OverBudget => Self::MemoryOfAccount {
+                message: error.to_string(),
+            },
             error @ QueryError::Busy => Self::MemoryBusy {
                 message: error.to_string(),
             },

@@ -91,19 +91,25 @@ pub(crate) async fn answer(
     }
     let (time, meter) = state.enter(parts, None)?;
     let payment = state.payment(parts, meter.as_ref(), &record);
-    let mut response = match parts.method {
+    // What is changed is paid for as it is changed.
+    options.query.spending = payment.as_ref().map(|it| Arc::clone(it.spending()));
+    let made = match parts.method {
         Method::PUT => {
             address.graph()?;
-            store(state, &writes, parts, options, body, &address, true).await?
+            store(state, &writes, parts, options, body, &address, true).await
         }
-        Method::POST => store(state, &writes, parts, options, body, &address, false).await?,
+        Method::POST => store(state, &writes, parts, options, body, &address, false).await,
         Method::PATCH => {
             options.query.timeout = Some(time.limit);
-            options.query.spending = payment.as_ref().map(|it| Arc::clone(it.spending()));
             let asked = (record, payment.clone());
-            patch(state, &writes, asked, parts, options, body, &address).await?
+            patch(state, &writes, asked, parts, options, body, &address).await
         }
-        _ => delete(state, &writes, parts, options, &address).await?,
+        _ => delete(state, &writes, parts, options, &address).await,
+    };
+    let exceeded = payment.as_ref().and_then(|payment| payment.exceeded());
+    let mut response = match (made, exceeded) {
+        (Err(_), Some(exceeded)) => return Err(exceeded.into()),
+        (made, _) => made?,
     };
     updates::charge(payment.as_deref(), &mut response);
     Ok(response)

@@ -52,7 +52,7 @@ use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Extension, Request, State};
 use axum::http::{Method, request::Parts};
 use axum::middleware;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{MethodRouter, any, get, post};
 use futures::{StreamExt as _, TryStreamExt as _};
 use orrery_joint::{EngineGraphs, Readings};
@@ -466,7 +466,7 @@ async fn explain(
         Err(error) => Err(error),
     };
     match explained {
-        Ok(plan) => plan.into_response(),
+        Ok(explained) => explained,
         Err(error) => error.into_response_for(&parts.headers),
     }
 }

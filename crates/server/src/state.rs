@@ -316,6 +316,7 @@ impl ServerState {
             }
             None => edge::ruled_state(parts).cloned(),
         };
+        let payment = self.payment(parts, meter.as_ref(), &record);
         Ok(Job {
             base_iri: base_iri(parts),
             snapshot,
@@ -331,9 +332,8 @@ impl ServerState {
             time,
             request,
             wants_cost: wants_cost(parts, &record),
-            memory: self
-                .memory_of(meter.as_ref())
-                .map(|memory| Spending::new(Some(memory))),
+            payment,
+            second_try: None,
             meter,
             record,
             turn,

@@ -33,13 +33,13 @@ use crate::admission::AdmissionPermit;
 use crate::conditions::{Conditions, State, etag_of_read, tag_of_prefixes, tag_of_scope};
 use crate::errors::ServerError;
 use crate::format::{GraphSerializer, SolutionSerializer};
-use crate::metering::{CostWatch, Meter, note_in_graph, note_in_solutions};
+use crate::metering::{CostWatch, Meter, Payment, note_in_graph, note_in_solutions};
 use crate::negotiate::AcceptedFormats;
-use crate::output::{Content, HeadSender, Output, Stop, TimeLimit, begun};
+use crate::output::{COST, Content, HeadSender, Output, Stop, TimeLimit, begun};
 use crate::protocol::QueryRequest;
 use crate::warnings::warnings_of;
 use axum::http::Method;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use orrery_sparql::{
     Engine, OwnShare, PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream,
     Spending, TripleStream, WrittenStream,
@@ -77,8 +77,10 @@ pub(crate) struct Job {
     pub(crate) record: Arc<AccessRecord>,
     /// Whether what it costs is told, or limited.
     pub(crate) wants_cost: bool,
-    /// Where its memory comes from, if not from that of all.
-    pub(crate) memory: Option<Arc<Spending>>,
+    /// Pays for what planning does; and says where its memory comes from, if not from that of all.
+    pub(crate) payment: Option<Arc<Payment>>,
+    /// Where the memory of a second try comes from that nobody pays for.
+    pub(crate) second_try: Option<Arc<Spending>>,
     /// What it may use; none where nothing is limited.
     pub(crate) meter: Option<Arc<Meter>>,
     /// Gone when nobody waits for the answer to begin.
@@ -122,24 +124,37 @@ async fn begin_here(job: impl Future<Output = ()> + Send + 'static, threads: &Ha
     }
 }
 
-/// The plan of a query, as text.
-pub(crate) async fn explain(mut job: Job, query_threads: &Handle) -> Result<String, ServerError> {
+/// The plan of a query, as text, and what it cost: what planning took in hand, and a touch for each line.
+pub(crate) async fn explain(mut job: Job, query_threads: &Handle) -> Result<Response, ServerError> {
     let time = job.time;
     let waiting = Arc::new(());
     job.waiting = Arc::downgrade(&waiting);
+    let payment = job.payment.clone();
     let (sender, plan) = oneshot::channel();
     query_threads.spawn(async move {
         let text = prepare(&job).map(|prepared| prepared.explain());
+        if let (Some(payment), Ok(text)) = (&job.payment, &text) {
+            payment.charge(text.lines().count() as u64);
+        }
         // Nobody is left to hear it if this fails.
         let _ = sender.send(text);
     });
-    match tokio::time::timeout(time.left(), plan).await {
-        Ok(Ok(text)) => text,
-        Ok(Err(_dropped)) => Err(ServerError::Internal {
-            message: "planning ended without a plan".to_owned(),
-        }),
-        Err(_elapsed) => Err(time.exceeded()),
+    let text = match tokio::time::timeout(time.left(), plan).await {
+        Ok(Ok(text)) => text?,
+        Ok(Err(_dropped)) => {
+            return Err(ServerError::Internal {
+                message: "planning ended without a plan".to_owned(),
+            });
+        }
+        Err(_elapsed) => return Err(time.exceeded()),
+    };
+    let mut response = text.into_response();
+    if let Some(payment) = payment {
+        response
+            .headers_mut()
+            .insert(COST, payment.touches().into());
     }
+    Ok(response)
 }
 
 /// Where a job begins.
@@ -193,14 +208,22 @@ async fn produce_within_memory(
         Err(stop) => return Err(stop),
     };
     // Whether others are the reason is known in the moment of the refusal only.
-    let memory = job.memory.as_ref().and_then(|spending| spending.memory());
-    let own = OwnShare::of(memory.unwrap_or(job.engine.runtime().memory().operators()));
-    job.memory = Some(Spending::new(Some(Arc::clone(&own) as _)));
+    let own = own_share(job);
     let second = produce(job, runs_on, output).await;
     match is_out_of_memory(&second) && own.is_refused_for_others() {
         true => Err(busy()),
         false => second,
     }
+}
+
+/// What the request holds of the memory, counted apart from now on.
+fn own_share(job: &mut Job) -> Arc<OwnShare> {
+    if let Some(payment) = &job.payment {
+        return Arc::clone(payment.own_share());
+    }
+    let own = OwnShare::of(job.engine.runtime().memory().operators());
+    job.second_try = Some(Spending::new(Some(Arc::clone(&own) as _)));
+    own
 }
 
 fn is_out_of_memory(ended: &Result<(), Stop>) -> bool {
@@ -219,10 +242,20 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
         // The time of the run counts elsewhere: only while the query works.
         planning_timeout: Some(job.time.limit),
         waiting: Some(job.waiting.clone()),
-        spending: job.memory.clone(),
+        spending: match &job.payment {
+            Some(payment) => Some(Arc::clone(payment.spending())),
+            None => job.second_try.clone(),
+        },
         ..QueryOptions::of(job.scope.clone())
     };
-    Ok(job.engine.prepare(&job.request.query, &options)?)
+    let prepared = job.engine.prepare(&job.request.query, &options);
+    prepared.map_err(|error| {
+        let payment = job.payment.as_ref();
+        match payment.and_then(|payment| payment.exceeded()) {
+            Some(exceeded) => exceeded.into(),
+            None => error.into(),
+        }
+    })
 }
 
 async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), Stop> {

@@ -67,6 +67,9 @@ pub enum QueryError {
     /// Other queries have all that may be on its way; there was no room for one more in time.
     #[error("other queries need all the memory there is; try again in a moment")]
     Busy,
+    /// Whoever asks has no touches left ([`QueryOptions::spending`](crate::QueryOptions::spending)).
+    #[error("the budget of touches is used up and nothing was done; try again when there is some again, or ask for less")]
+    OverBudget,
     /// `SERVICE`: another endpoint did not answer as it should.
     #[error("SERVICE <{endpoint}>: {message}")]
     Service {
@@ -231,6 +234,7 @@ impl QueryError {
         match error {
             orrery_runtime::Error::OutOfTime { limit } => Self::Timeout { limit },
             orrery_runtime::Error::Busy => Self::Busy,
+            orrery_runtime::Error::OverBudget => Self::OverBudget,
             orrery_runtime::Error::Engine(error) => Self::from_datafusion(error, limit_bytes),
         }
     }

@@ -249,7 +249,8 @@ fn context(
     let limit = options
         .planning_timeout
         .or(engine.limits(options.timeout).timeout);
-    let patience = Arc::new(Patience::new(limit, options.waiting.clone()));
+    let patience = Patience::new(limit, options.waiting.clone());
+    let patience = Arc::new(patience.paid_by(options.spending.clone()));
     let context = ContextOptions {
         base_iri,
         now,

@@ -11,17 +11,32 @@ use orrery_runtime::Touched;
 pub struct TouchReader {
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<QueryContext>,
+    /// What somebody else has counted.
+    without: u64,
 }
 
 impl TouchReader {
     pub(crate) fn new(plan: Arc<dyn ExecutionPlan>, context: Arc<QueryContext>) -> Self {
-        Self { plan, context }
+        Self {
+            plan,
+            context,
+            without: 0,
+        }
+    }
+
+    /// Without what planning has done, which was paid for as it was done
+    /// ([`QueryOptions::spending`](crate::QueryOptions::spending)).
+    #[must_use]
+    pub fn of_run(mut self) -> Self {
+        self.without = self.context.planned_touches();
+        self
     }
 }
 
 impl Touched for TouchReader {
     /// A walk through the plan, which takes some microseconds.
     fn touches(&self) -> u64 {
-        touches(&self.plan).saturating_add(self.context.touches())
+        let all = touches(&self.plan).saturating_add(self.context.touches());
+        all - self.without.min(all)
     }
 }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::exceeded::Exceeded;
 use super::meter::Meter;
+use super::till::Till;
 use crate::access_log::AccessRecord;
 
 /// How often what a query costs is looked at.
@@ -16,11 +17,7 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// See the module.
 pub(crate) struct CostWatch {
     reader: Box<dyn Touched>,
-    /// None where nothing is limited.
-    meter: Option<Arc<Meter>>,
-    /// None where it is not a request of HTTP.
-    record: Option<Arc<AccessRecord>>,
-    charged: u64,
+    till: Arc<Till>,
     /// Nothing is done any more that would cost something.
     is_settled: bool,
     next_look: Instant,
@@ -33,11 +30,15 @@ impl CostWatch {
         meter: Option<Arc<Meter>>,
         record: Option<Arc<AccessRecord>>,
     ) -> Self {
+        let till = Till::new(meter, record).beginning_at(reader.touches());
+        Self::of_till(reader, Arc::new(till))
+    }
+
+    /// Of what was not paid for yet.
+    pub(super) fn of_till(reader: Box<dyn Touched>, till: Arc<Till>) -> Self {
         Self {
-            charged: reader.touches(),
             reader,
-            meter,
-            record,
+            till,
             is_settled: false,
             next_look: Instant::now() + LOOK_EVERY,
         }
@@ -48,7 +49,7 @@ impl CostWatch {
         // The answer is made; the next request is told that nothing is left.
         let _ = self.charge();
         self.is_settled = true;
-        self.charged
+        self.till.paid()
     }
 
     /// Ends when the query costs more than there is.
@@ -73,19 +74,13 @@ impl CostWatch {
 
     /// Fails for an answer that is longer than it may be.
     pub(crate) fn require_bytes(&self, bytes: u64) -> Result<(), Exceeded> {
-        let meter = self.meter.as_ref();
+        let meter = self.till.meter();
         meter.map_or(Ok(()), |meter| meter.require_bytes(bytes))
     }
 
     /// Takes what was done since the last time out of the budgets.
     fn charge(&mut self) -> Result<(), Exceeded> {
-        let touches = self.reader.touches();
-        let more = touches - self.charged.min(touches);
-        self.charged = touches;
-        if let Some(record) = &self.record {
-            record.add_touches(more);
-        }
-        self.meter.as_ref().map_or(Ok(()), |meter| meter.take(more))
+        self.till.pay_up_to(self.reader.touches())
     }
 }
 

@@ -30,6 +30,14 @@ pub(crate) enum Exceeded {
 }
 
 impl Exceeded {
+    /// Whether more was done than there was, not just as much.
+    pub(super) fn is_overdrawn(self) -> bool {
+        match self {
+            Self::Cost { wait, .. } => !wait.is_zero(),
+            Self::Concurrent { .. } | Self::Rows { .. } | Self::Bytes { .. } => true,
+        }
+    }
+
     /// As it is counted.
     pub(crate) fn limit(self) -> SpentLimit {
         match self {

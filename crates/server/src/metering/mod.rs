@@ -16,6 +16,7 @@ mod meter;
 mod paid_statement;
 mod partial;
 mod payment;
+mod till;
 
 pub(crate) use cost_watch::CostWatch;
 pub(crate) use exceeded::Exceeded;

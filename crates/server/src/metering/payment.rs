@@ -7,6 +7,7 @@ use orrery_sparql::{MemoryPool, OwnShare, Spending, Touched as _};
 use super::cost_watch::CostWatch;
 use super::exceeded::Exceeded;
 use super::meter::Meter;
+use super::till::Till;
 use crate::access_log::AccessRecord;
 
 /// What counts a request's work, and whose it is.
@@ -15,25 +16,28 @@ pub(crate) struct Payment {
     spending: Arc<Spending>,
     /// The pool that the spending has, which knows what the request holds.
     own_share: Arc<OwnShare>,
-    /// None where nothing is limited.
-    meter: Option<Arc<Meter>>,
-    /// None where it comes by another way than HTTP.
-    record: Option<Arc<AccessRecord>>,
+    till: Arc<Till>,
 }
 
 impl Payment {
-    /// Of a request that takes its memory from this pool.
+    /// Of a request that takes its memory from this pool. Whatever spends of it ends where the meter says that nothing is left.
     pub(crate) fn new(
         memory: &Arc<dyn MemoryPool>,
         meter: Option<Arc<Meter>>,
         record: Option<Arc<AccessRecord>>,
     ) -> Self {
         let own_share = OwnShare::of(memory);
+        let spending = Spending::new(Some(Arc::clone(&own_share) as _));
+        let till = Arc::new(Till::new(meter, record));
+        let asked = Arc::clone(&till);
+        spending.limit_by(move |touches| {
+            let _ = asked.pay_up_to(touches);
+            asked.exceeded().is_none()
+        });
         Self {
-            spending: Spending::new(Some(Arc::clone(&own_share) as _)),
+            spending,
             own_share,
-            meter,
-            record,
+            till,
         }
     }
 
@@ -52,13 +56,18 @@ impl Payment {
         self.spending.touches()
     }
 
-    /// Looks at what is done from now on.
+    /// Looks at what is done, and was not paid for yet.
     pub(crate) fn watch(&self) -> CostWatch {
-        let (spending, meter) = (Arc::clone(&self.spending), self.meter.clone());
-        CostWatch::new(Box::new(spending), meter, self.record.clone())
+        let (spending, till) = (Arc::clone(&self.spending), Arc::clone(&self.till));
+        CostWatch::of_till(Box::new(spending), till)
     }
 
-    /// What work comes to, charged while it goes on and for its rest, unless it costs more than there is.
+    /// Why work was ended that could not say it itself: nothing was left when it spent more.
+    pub(crate) fn exceeded(&self) -> Option<Exceeded> {
+        self.till.exceeded()
+    }
+
+    /// What work comes to that can still be given up, charged while it goes on and for its rest, unless it costs more than there is.
     pub(crate) async fn while_paid<T, E: From<Exceeded>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -71,18 +80,17 @@ impl Payment {
         };
         // What ran is gone, and has told all that it did.
         cost.settle();
-        done
+        match self.exceeded() {
+            Some(exceeded) => Err(exceeded.into()),
+            None => done,
+        }
     }
 
-    /// Charges for what no watch sees: quads and rows that an update has changed.
-    pub(crate) fn charge(&self, touches: u64) {
-        self.spending.add(touches);
-        if let Some(record) = &self.record {
-            record.add_touches(touches);
-        }
-        if let Some(meter) = &self.meter {
-            // It is done; the next request is told that nothing is left.
-            let _ = meter.take(touches);
-        }
+    /// Charges for quads that a change has brought or taken away, as far as they were not paid for while it was made.
+    pub(crate) fn charge(&self, quads: u64) {
+        self.spending
+            .add(quads.saturating_sub(self.spending.changed()));
+        // It is done; the next request is told that nothing is left.
+        let _ = self.till.pay_up_to(self.touches());
     }
 }

@@ -1,11 +1,12 @@
 //! A request of SQL that was read.
 
 use crate::access_log::AccessRecord;
-use crate::metering::{Meter, Payment};
+use crate::errors::ServerError;
+use crate::metering::{Exceeded, Meter, Payment};
 use crate::negotiate::AcceptedFormats;
 use crate::output::TimeLimit;
 use crate::protocol::Held;
-use orrery_sql::{GraphLimits, Session, SqlScope, Statement};
+use orrery_sql::{Error, GraphLimits, Session, SqlScope, Statement};
 use std::sync::Arc;
 
 /// What both reads and changes need.
@@ -29,6 +30,19 @@ pub(super) struct Asked {
 }
 
 impl Asked {
+    /// Why work was ended that could not say it itself.
+    pub(super) fn exceeded(&self) -> Option<Exceeded> {
+        self.payment.as_ref()?.exceeded()
+    }
+
+    /// A failure in the words of whoever it is told.
+    pub(super) fn failure(&self, error: Error) -> ServerError {
+        match self.exceeded() {
+            Some(exceeded) => exceeded.into(),
+            None => ServerError::of_sql(error, &self.text),
+        }
+    }
+
     /// The same, where what is read of graphs is waited for so long.
     pub(super) fn waiting(self, limits: GraphLimits) -> Self {
         Self {

@@ -152,7 +152,7 @@ async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
         commit,
         commit_time_us,
         transaction: _,
-    } = unit.map_err(|error| ServerError::of_sql(error, &asked.text))?;
+    } = unit.map_err(|error| asked.failure(error))?;
     output.times.prepared(Preparation {
         plan: started.elapsed(),
         ..Preparation::default()
@@ -197,7 +197,10 @@ async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Sto
     let chosen = asked.accepted.tables()?;
     output.content_type = Some(chosen.content_type());
     let schema = rows.schema();
-    let mut rows = rows.map_err(|error| ServerError::of_sql(Error::of_run(&error), ""));
+    let mut rows = rows.map_err(|error| match asked.exceeded() {
+        Some(exceeded) => exceeded.into(),
+        None => ServerError::of_sql(Error::of_run(&error), ""),
+    });
     let mut serializer = TableSerializer::start(chosen.format, &schema, &mut output.buffer)?;
     let written = write_rows(asked, &mut rows, &mut serializer, output).await;
     match written {

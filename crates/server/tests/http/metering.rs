@@ -96,9 +96,16 @@ async fn changes_and_keys_pay() {
     let server = server(cost).await;
     let (address, root) = (server.address, basic("root", PASSWORD));
     let quads: String = (0..200).map(|n| format!("<x:s> <x:p> {n} .")).collect();
+    let some = "INSERT DATA { <x:s> <x:p> 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 }";
+    let change = post(address, "/sparql", &[&ann(), UPDATE], some.as_bytes()).await;
+    assert_eq!(change.status, 200, "{}", change.text());
+    // One that costs more than there is is not made, and leaves nothing.
     let insert = format!("INSERT DATA {{ {quads} }}");
     let change = post(address, "/sparql", &[&ann(), UPDATE], insert.as_bytes()).await;
-    assert_eq!(change.status, 200, "{}", change.text());
+    assert_eq!(change.status, 429, "{}", change.text());
+    let count = "SELECT ?o { <x:s> <x:p> ?o }";
+    let answer = ask(address, count, &[&root, CSV]).await;
+    assert_eq!(answer.text().lines().count(), 11);
     let again = post(address, "/sparql", &[&ann(), UPDATE], insert.as_bytes()).await;
     assert_eq!(again.status, 429, "{}", again.text());
 

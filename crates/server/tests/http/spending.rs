@@ -91,6 +91,144 @@ async fn what_updates_read_is_paid_for_and_ends_them() {
     );
 }
 
+/// How many things have a predicate.
+async fn count(server: &TestServer, predicate: &str) -> String {
+    let query = format!("SELECT (COUNT(*) AS ?n) {{ ?s <{predicate}> ?o }}");
+    let root = basic("root", PASSWORD);
+    let answer = ask(server.address, &query, &[&root, CSV]).await;
+    answer.text().lines().nth(1).unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_costs_more_than_there_is_is_not_made() {
+    let budget = |touches: u64| json!({"cost": {"touches": touches, "seconds": 86_400}});
+    let server = server(budget(1_000)).await;
+    let root = basic("root", PASSWORD);
+    let data = |predicate: &str, count: u32| {
+        let quads = (0..count).map(|number| format!("<x:s{number}> <{predicate}> {number} . "));
+        quads.collect::<String>()
+    };
+    assert_eq!(
+        cost(
+            &update(
+                &server,
+                &ann(),
+                &format!("INSERT DATA {{ {} }}", data("x:few", 300))
+            )
+            .await
+        ),
+        300
+    );
+    let refused = update(
+        &server,
+        &ann(),
+        &format!("INSERT DATA {{ {} }}", data("x:many", 20_000)),
+    )
+    .await;
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert!(refused.header("Retry-After").is_some());
+    assert_eq!(count(&server, "x:many").await, "0");
+    // The same by other ways, each with little left.
+    let ways: [(&str, &str, &str, String); 6] = [
+        (
+            "POST",
+            "/sparql",
+            UPDATE,
+            format!("INSERT DATA {{ {} }}", data("x:many", 20_000)),
+        ),
+        (
+            "POST",
+            "/sparql",
+            UPDATE,
+            format!(
+                "INSERT DATA {{ <x:a> <x:many> 1 }} ; INSERT DATA {{ {} }}",
+                data("x:many", 2_000)
+            ),
+        ),
+        (
+            "POST",
+            "/sparql",
+            UPDATE,
+            "INSERT { ?s <x:many> ?n } WHERE { ?s <http://example.com/number> ?n }".to_owned(),
+        ),
+        (
+            "POST",
+            "/graphs?default",
+            "Content-Type: text/turtle",
+            data("x:many", 2_000),
+        ),
+        (
+            "PATCH",
+            "/graphs?default",
+            UPDATE,
+            format!("INSERT DATA {{ {} }}", data("x:many", 2_000)),
+        ),
+        (
+            "POST",
+            "/sparql",
+            UPDATE,
+            "DELETE WHERE { ?s <x:few> ?n }".to_owned(),
+        ),
+    ];
+    for (method, path, kind, body) in ways {
+        let name = format!(
+            "{method} {path} {}",
+            body.chars().take(40).collect::<String>()
+        );
+        let commands = [
+            add_user("root", true),
+            add_user("ann", false),
+            grant(json!({"user": "ann"}), "write", json!("default_graph")),
+            limit(json!({"user": "ann"}), budget(200)),
+        ];
+        let server = start_with(&commands, |_| {}).await;
+        let made = format!("INSERT DATA {{ {} }}", data("x:few", 300));
+        assert_eq!(cost(&update(&server, &root, &made).await), 300);
+        let refused = send(
+            server.address,
+            method,
+            path,
+            &[&ann(), kind],
+            body.as_bytes(),
+        )
+        .await;
+        assert_eq!(refused.status, 429, "{name}: {}", refused.text());
+        assert_eq!(count(&server, "x:many").await, "0", "{name}");
+        assert_eq!(count(&server, "x:few").await, "300", "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_ends_where_nothing_is_left_and_plans_are_paid_for() {
+    let budget = |touches: u64| json!({"cost": {"touches": touches, "seconds": 86_400}});
+    let server = server(budget(1_000)).await;
+    let (address, root) = (server.address, basic("root", PASSWORD));
+    let labels = "INSERT { ?s <x:label> ?l } WHERE { ?s <http://example.com/number> ?a . VALUES ?b { 1 2 3 4 5 6 7 8 } BIND(CONCAT(\"red wine \", STR(?a), \" \", STR(?b)) AS ?l) }";
+    cost(&update(&server, &root, labels).await);
+    let made = post(address, "/text", &[&root], b"").await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let search = "SELECT (COUNT(*) AS ?n) { SERVICE text:search { [] text:query \"wine\" ; text:literal ?l } }";
+    let path = format!("/explain?query={}", super::client::encode(POINT));
+    let plan = get(address, &path, &[&ann()]).await;
+    assert!((1..40).contains(&cost(&plan)), "{}", plan.text());
+    let whole = cost(&ask(address, search, &[&root]).await);
+    assert!(whole > 8_000, "{whole}");
+    // Neither the search itself nor its plan goes on where nothing is left, nor does the next one begin.
+    let refused = ask(address, search, &[&ann()]).await;
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert!(refused.header("Retry-After").is_some());
+    let refused = ask(address, POINT, &[&ann()]).await;
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    let explained = get(address, &path, &[&ann()]).await;
+    assert_eq!(explained.status, 429, "{}", explained.text());
+    // What was taken is what was done until then: a day's budget of so many more is nearly whole again.
+    let more = limit(json!({"user": "ann"}), budget(3_000));
+    assert_eq!(command(&server, &root, &more).await.status, 200);
+    let path = format!("/explain?query={}", super::client::encode(search));
+    let explained = get(address, &path, &[&ann()]).await;
+    assert_eq!(explained.status, 429, "{}", explained.text());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn statements_of_sql_are_paid_for_and_end_with_the_budget() {
     let budget = |touches: u64| json!({"cost": {"touches": touches, "seconds": 86_400}});

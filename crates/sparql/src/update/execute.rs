@@ -6,6 +6,7 @@ use orrery_storage::{Error as StorageError, ReadView, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
 
+use super::paid::Paid;
 use super::{Operation, ParsedUpdate, UpdateOptions, graphs, memory, modify, weights};
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -28,6 +29,8 @@ impl Engine {
         transaction: &mut Transaction,
     ) -> Result<(), QueryError> {
         options.check_may_write()?;
+        let paid = Paid(options.query.spending.as_deref());
+        paid.begin();
         let mut operations = update.operations.iter();
         operations.try_for_each(|operation| operation.check(&options.writes))?;
         transaction.count_memory(|| Box::new(memory::EngineMemory::new(self)));
@@ -40,6 +43,8 @@ impl Engine {
                 .await
                 .map_err(|error| self.unless_others_hold_the_memory(error))?;
         }
+        // What the last one has read was not asked for yet.
+        paid.changed(0)?;
         self.refuse_quads_of_mapped_graphs(transaction)
     }
 
@@ -89,6 +94,7 @@ impl Engine {
         options: &UpdateOptions,
         transaction: &mut Transaction,
     ) -> Result<(), QueryError> {
+        let paid = Paid(options.query.spending.as_deref());
         match operation {
             Operation::InsertData(data) | Operation::Loaded(data) => {
                 transaction.add_language_tags(data.language_tags());
@@ -97,13 +103,11 @@ impl Engine {
                     transaction.note_loaded_prefixes(data.prefixes());
                 }
                 let mut quads = data.intern(transaction)?;
-                transaction.insert(&mut quads)?;
-                Ok(())
+                paid.for_all(&mut quads, |quads| Ok(transaction.insert(quads)?))
             }
             Operation::DeleteData(data) => {
                 let mut quads = data.known_to(&*transaction.snapshot()?)?;
-                transaction.delete(&mut quads)?;
-                Ok(())
+                paid.for_all(&mut quads, |quads| Ok(transaction.delete(quads)?))
             }
             Operation::Weight(statement) => weights::apply(statement, options, transaction),
             Operation::Other(GraphUpdateOperation::DeleteInsert {

@@ -12,6 +12,7 @@ use spargebra::term::{
 };
 
 use super::UpdateOptions;
+use super::paid::Paid;
 use crate::error::QueryError;
 
 /// Deletes the quads that a `CLEAR` or `DROP` means.
@@ -26,10 +27,12 @@ pub(super) fn clear(
         }
         _ => graphs_of(target, transaction)?,
     };
-    if let Some(graphs) = graphs {
-        transaction.clear(&graphs)?;
+    match graphs {
+        Some(graphs) => {
+            Paid(options.query.spending.as_deref()).changed(transaction.clear(&graphs)?)
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// All graphs with quads that an asker sees, or all of these that are named; refused if one of them may not be changed.

@@ -27,6 +27,7 @@ mod execute;
 mod graphs;
 mod memory;
 mod modify;
+mod paid;
 mod parse;
 mod rights;
 mod services;

@@ -21,6 +21,7 @@ use orrery_term::{LanguageTags, Term, TermId, TermKind, Triple};
 use spargebra::algebra::{GraphPattern, QueryDataset};
 use spargebra::term::{GroundQuadPattern, QuadPattern, Variable};
 
+use super::paid::Paid;
 use super::services::Services;
 use super::{ParsedUpdate, UpdateOptions};
 use crate::engine::Engine;
@@ -80,6 +81,8 @@ pub(super) async fn modify(
     let delete: Vec<QuadPattern> = modification.delete.iter().map(quad_pattern).collect();
     let delete = QuadTemplate::compile(context, &delete, column)?;
     let insert = QuadTemplate::compile(context, modification.insert, column)?;
+    let spending = options.query.spending.as_ref();
+    let paid = Paid(spending.map(AsRef::as_ref));
     let mut changes = Changes {
         delete: QuadList::new(engine, "quads to delete"),
         insert: QuadList::new(engine, "quads to insert"),
@@ -91,11 +94,11 @@ pub(super) async fn modify(
             writes: (!options.are_of_all_graphs()).then_some(&options.writes),
             changeable: HashSet::new(),
         },
+        paid,
     };
-    let spending = options.query.spending.as_ref();
     let counted = spending.map(|spending| {
         let (plan, context) = (Arc::clone(&prepared.plan), Arc::clone(context));
-        spending.watch(TouchReader::new(plan, context))
+        spending.watch(TouchReader::new(plan, context).of_run())
     });
     let added: Result<(), QueryError> = async {
         let mut rows = engine
@@ -119,8 +122,8 @@ pub(super) async fn modify(
     }
     added?;
     let Changes { delete, insert, .. } = changes;
-    delete.apply(|quads| Ok(transaction.delete(quads)?))?;
-    insert.apply(|quads| Ok(transaction.insert(quads)?))
+    delete.apply(paid, |quads| Ok(transaction.delete(quads)?))?;
+    insert.apply(paid, |quads| Ok(transaction.insert(quads)?))
 }
 
 impl Modification<'_> {
@@ -165,6 +168,7 @@ struct Changes<'c> {
     delete: QuadList,
     insert: QuadList,
     ids: Ids<'c>,
+    paid: Paid<'c>,
 }
 
 impl Changes<'_> {
@@ -180,6 +184,7 @@ impl Changes<'_> {
             delete: to_delete,
             insert: to_insert,
             ids,
+            paid,
         } = self;
         delete.for_each(batch, ids.context, |quad| {
             // Before it is looked at whether the database knows the quad's terms: it may know them of hidden quads.
@@ -201,6 +206,7 @@ impl Changes<'_> {
         })?;
         // Deletions come first, and are of the state before: what is staged already stays inserted.
         if transaction.is_bulk() && to_insert.quads.len() >= BULK_QUADS {
+            paid.changed(to_insert.quads.len() as u64)?;
             transaction.insert_staged(&to_insert.quads)?;
             to_insert.quads.clear();
             to_insert.distinct = 0;
@@ -356,11 +362,12 @@ impl QuadList {
 
     fn apply(
         mut self,
-        change: impl FnOnce(&mut Vec<[TermId; 4]>) -> Result<u64, QueryError>,
+        paid: Paid<'_>,
+        change: impl FnMut(&mut Vec<[TermId; 4]>) -> Result<u64, QueryError>,
     ) -> Result<(), QueryError> {
-        if !self.quads.is_empty() {
-            change(&mut self.quads)?;
+        match self.quads.is_empty() {
+            true => Ok(()),
+            false => paid.for_all(&mut self.quads, change),
         }
-        Ok(())
     }
 }
