@@ -22,7 +22,16 @@ const POOR_PARTS: usize = 8;
 /// Postings between two looks at whether to go on.
 const BETWEEN_LOOKS: usize = 64 * 1024;
 
-/// Gives the number of every document that has the grams to `found`, and says so; or does nothing and says `false`, where more than so many postings would have to be read. From time
+/// How much of a query is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GramBounds {
+    /// As much as pays, by what all documents have; nothing where more than so many postings would have to be read. What is found may lack some of the grams.
+    Postings(u64),
+    /// All of it, however much that is: whether a document is found is told by its own grams alone, so that nothing follows from others.
+    Exact,
+}
+
+/// Gives the number of every document that has the grams to `found`, and says so; or does nothing and says `false`, where the bounds do not allow what would have to be read. From time
 /// to time `go_on` is asked.
 ///
 /// # Errors
@@ -30,7 +39,7 @@ const BETWEEN_LOOKS: usize = 64 * 1024;
 pub fn gram_search<'p>(
     parts: impl IntoIterator<Item = &'p OpenPart>,
     query: &GramQuery,
-    postings_max: u64,
+    bounds: GramBounds,
     go_on: &mut dyn FnMut() -> bool,
     found: &mut dyn FnMut(u64),
 ) -> Result<bool, TextError> {
@@ -40,7 +49,7 @@ pub fn gram_search<'p>(
         let index = part.grams()?;
         let tree = Node::of(&index, part, query)?;
         cost = cost.saturating_add(tree.cost());
-        if cost > postings_max {
+        if matches!(bounds, GramBounds::Postings(most) if cost > most) {
             return Ok(false);
         }
         looked_up.push((part, index, tree));
@@ -50,6 +59,7 @@ pub fn gram_search<'p>(
             index: &index,
             go_on,
             seen: 0,
+            is_exact: bounds == GramBounds::Exact,
             common: u64::from(part.segment().max_doc()) / COMMON_PARTS,
         };
         let documents = search.read(&tree)?;
@@ -114,6 +124,8 @@ struct PartSearch<'s> {
     index: &'s InvertedIndexReader,
     go_on: &'s mut dyn FnMut() -> bool,
     seen: usize,
+    /// Whether each gram is asked.
+    is_exact: bool,
     /// Grams that more documents have are not looked up to leave some out.
     common: u64,
 }
@@ -189,13 +201,14 @@ impl PartSearch<'_> {
         all: &[Node],
     ) -> Result<Vec<DocId>, TextError> {
         for one in all {
-            if documents.len() <= FEW_DOCUMENTS || one.cost() > self.common {
+            let is_enough = documents.len() <= FEW_DOCUMENTS || one.cost() > self.common;
+            if documents.is_empty() || is_enough && !self.is_exact {
                 break;
             }
             let kept = self.keep(&documents, one)?;
             let says_little = kept.len() > documents.len() / POOR_PARTS * (POOR_PARTS - 1);
             documents = kept;
-            if says_little {
+            if says_little && !self.is_exact {
                 break;
             }
         }

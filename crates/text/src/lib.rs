@@ -37,7 +37,7 @@ pub use error::{QueryError, TextError};
 pub use files::PartFile;
 pub use fold::fold;
 pub use gram_query::GramQuery;
-pub use gram_search::gram_search;
+pub use gram_search::{GramBounds, gram_search};
 pub use highlight::{HighlightOptions, Highlighter};
 pub use part::{DocumentCounts, OpenPart};
 pub use query::{QUERY_BYTES_MAX, Query};

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use crate::analysis::Analyzer;
 use crate::highlight::is_near;
 use crate::query::Node;
-use crate::{Figures, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search};
+use crate::{
+    Figures, GramBounds, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search,
+};
 
 type Document = (String, Option<&'static str>);
 
@@ -301,10 +303,10 @@ proptest! {
         let documents: Vec<Document> = texts.into_iter().map(|text| (text, None)).collect();
         let parts = index_of(&documents, &[cut], true);
         let mut found = Vec::new();
-        let search = |postings_max, found: &mut Vec<u64>| {
-            gram_search(&parts, &query, postings_max, &mut || true, &mut |number| found.push(number)).unwrap()
+        let search = |bounds, found: &mut Vec<u64>| {
+            gram_search(&parts, &query, bounds, &mut || true, &mut |number| found.push(number)).unwrap()
         };
-        prop_assert!(search(u64::MAX, &mut found));
+        prop_assert!(search(GramBounds::Postings(u64::MAX), &mut found));
         found.sort_unstable();
         let expected: Vec<u64> = (0..).zip(&documents).filter(|(_, (text, _))| query.finds(text)).map(|(number, _)| 7 * number).collect();
         for number in &expected {
@@ -313,8 +315,17 @@ proptest! {
         prop_assert!(found.is_sorted_by(|one, other| one < other));
         prop_assert!(found.len() <= expected.len() + 2 * 32, "{} for {}", found.len(), expected.len());
         let mut none = Vec::new();
-        prop_assert!(expected.is_empty() || !search(0, &mut none));
+        prop_assert!(expected.is_empty() || !search(GramBounds::Postings(0), &mut none));
         prop_assert!(none.is_empty() || expected.is_empty());
+        // Exactly, nothing but what a document has itself says whether it comes: beside few others as beside many.
+        let mut exact = Vec::new();
+        prop_assert!(search(GramBounds::Exact, &mut exact));
+        for (number, document) in documents.iter().enumerate() {
+            let alone = index_of(std::slice::from_ref(document), &[], true);
+            let mut comes = false;
+            gram_search(&alone, &query, GramBounds::Exact, &mut || true, &mut |_| comes = true).unwrap();
+            prop_assert_eq!(comes, exact.contains(&(7 * number as u64)));
+        }
     }
 }
 
@@ -323,7 +334,7 @@ fn a_part_without_grams_says_so() {
     let parts = index(&[("abc".to_owned(), None)], &[]);
     let query = GramQuery::of_text("abc");
     assert!(!parts[0].has_grams());
-    assert!(gram_search(&parts, &query, 1, &mut || true, &mut |_| {}).is_err());
+    assert!(gram_search(&parts, &query, GramBounds::Exact, &mut || true, &mut |_| {}).is_err());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::fixture::TestServer;
 use serde_json::json;
 
 pub(super) const UPDATE: &str = "Content-Type: application/sparql-update";
-const SQL: &str = "Content-Type: application/sql";
+pub(super) const SQL: &str = "Content-Type: application/sql";
 const QUERIES: [&str; 12] = [
     "SELECT * { ?s ?p ?o } ORDER BY ?s ?p ?o LIMIT 20",
     "SELECT (COUNT(*) AS ?n) (COUNT(DISTINCT ?s) AS ?m) { ?s <http://example.com/next> ?o }",

@@ -2,14 +2,140 @@
 //! Two servers differ in hidden quads alone, and tell who does not see these the same: answers, costs, statuses.
 
 use super::access::{PASSWORD, basic};
-use super::client::post;
-use super::hidden::{UPDATE, server_with, told};
+use super::client::{encode, post, query_path, send};
+use super::fixture::TestServer;
+use super::hidden::{SQL, UPDATE, server_with, told};
 
+const VISIBLE: [&str; 2] = [
+    "INSERT { ?s <x:label> ?label . ?s <http://www.opengis.net/ont/geosparql#asWKT> ?place } WHERE { ?s <http://example.com/number> ?n
+        BIND(CONCAT(\"bottle number \", STR(?n), \" of red wine\") AS ?label)
+        BIND(STRDT(CONCAT(\"POINT(\", STR(?n / 100.0), \" 50)\"), <http://www.opengis.net/ont/geosparql#wktLiteral>) AS ?place) }",
+    "INSERT DATA { <x:a> <x:note> \"zyxomma, a dragonfly\", \"shared by a note and a hidden label\" }",
+];
 /// Unrelated to all that is asked for.
 const FEW: [&str; 2] = [
     "INSERT DATA { GRAPH <http://example.com/other> { <http://example.com/a> <http://example.com/b> 1 } }",
     "INSERT DATA { GRAPH <http://example.com/other> { <http://example.com/a> <http://example.com/b> 2 } }",
 ];
+const MANY: [&str; 2] = [
+    "INSERT { GRAPH <http://example.com/hidden> { ?s <x:label> ?label, \"a patient with zyxosis\", \"shared by a note and a hidden label\" ; <x:note> ?note ; <http://www.opengis.net/ont/geosparql#asWKT> ?place } }
+      WHERE { ?s <http://example.com/number> ?n BIND(CONCAT(\"red wine, hidden bottle \", STR(?n)) AS ?label) BIND(CONCAT(\"a note on number \", STR(?n), \" of red\") AS ?note)
+        BIND(STRDT(CONCAT(\"POINT(\", STR(?n / 100.0), \" 50.001)\"), <http://www.opengis.net/ont/geosparql#wktLiteral>) AS ?place) }",
+    "INSERT { GRAPH <http://example.com/later> { ?s <x:label> ?label, \"zyxosis again\" } } WHERE { ?s <http://example.com/number> ?n BIND(CONCAT(\"later wine \", STR(?n)) AS ?label) }",
+];
+
+fn search(words: &str, rest: &str) -> String {
+    format!(
+        "SELECT * {{ SERVICE text:search {{ [] text:query \"{words}\" ; text:entity ?e ; text:literal ?l ; text:score ?score {rest} }} }} ORDER BY ?e ?l"
+    )
+}
+
+fn queries() -> Vec<String> {
+    let mut queries = Vec::new();
+    for words in [
+        "zyxosis",
+        "zyx*",
+        "zyxosi~1",
+        "nowhere",
+        "red wine",
+        "wine NOT red",
+        "shared",
+        "later",
+    ] {
+        queries.push(search(words, ""));
+        queries.push(search(words, "; text:limit 5"));
+        queries.push(search(words, "; text:property <x:note>"));
+        queries.push(format!(
+            "SELECT * {{ ?s ?p ?l . ?l <bif:contains> \"'{}'\" }} ORDER BY ?s ?l",
+            words.trim_end_matches(['*', '~', '1'])
+        ));
+    }
+    for test in [
+        "CONTAINS(?l, \"zyxosis\")",
+        "CONTAINS(?l, \"number 99\")",
+        "CONTAINS(?l, \"hidden\")",
+        "REGEX(?l, \"bottle.*7 of\")",
+        "STRSTARTS(?l, \"later\")",
+        "CONTAINS(STR(?l), \"number 98\")",
+    ] {
+        queries.push(format!(
+            "SELECT * {{ ?s <x:label> ?l FILTER({test}) }} ORDER BY ?s"
+        ));
+        queries.push(format!(
+            "SELECT * {{ ?s ?p ?l FILTER({test}) }} ORDER BY ?s"
+        ));
+    }
+    let near = |metres| {
+        format!(
+            "SELECT * {{ ?s geo:asWKT ?w FILTER(geof:distance(?w, \"POINT(5 50)\"^^geo:wktLiteral, uom:metre) < {metres}) }} ORDER BY ?s"
+        )
+    };
+    queries.extend([near(10), near(2_000), near(20_000)]);
+    queries.push("SELECT * { ?s geo:asWKT ?w } ORDER BY geof:distance(?w, \"POINT(5 50)\"^^geo:wktLiteral, uom:metre) ?s LIMIT 5".to_owned());
+    queries
+}
+
+/// Each twice: what is in memory by then must make no difference.
+fn requests() -> Vec<(&'static str, String, &'static str, String)> {
+    let mut requests = Vec::new();
+    for query in queries().into_iter().chain(queries()) {
+        requests.push(("GET", query_path(&query), "", String::new()));
+        let path = format!("/explain?query={}", encode(&query));
+        requests.push(("GET", path, "", String::new()));
+    }
+    for words in ["zyxosis", "zyx*", "red wine"] {
+        let inner = search(words, "").replace("SELECT *", "SELECT ?e ?l");
+        let texts = [
+            format!("SELECT * FROM sparql('{inner}')"),
+            format!("SELECT entity, literal, score FROM text_search('{words}', 10)"),
+        ];
+        for text in texts {
+            requests.push(("POST", "/sql".to_owned(), SQL, text));
+        }
+    }
+    requests
+}
+
+async fn as_root(server: &TestServer, path: &str, body: &str) {
+    let root = basic("root", PASSWORD);
+    let answer = post(server.address, path, &[&root, UPDATE], body.as_bytes()).await;
+    assert_eq!(answer.status, 200, "{path} {}", answer.text());
+}
+
+/// With an index by these rules, made when one half of the hidden quads is there.
+async fn server(hidden: [&str; 2], rules: &str) -> TestServer {
+    let server = server_with(VISIBLE).await;
+    as_root(&server, "/sparql", hidden[0]).await;
+    as_root(&server, &format!("/text?grams=true{rules}"), "").await;
+    as_root(&server, "/sparql", hidden[1]).await;
+    server
+}
+
+async fn assert_told_the_same(rules: &str) {
+    let (few, many) = (server(FEW, rules).await, server(MANY, rules).await);
+    let ann = basic("ann", PASSWORD);
+    let mut ended_well = 0;
+    for (method, path, kind, body) in requests() {
+        let headers = [ann.as_str(), kind];
+        let headers = &headers[..if kind.is_empty() { 1 } else { 2 }];
+        let [one, other] = [&few, &many].map(|server| server.address);
+        let one = send(one, method, &path, headers, body.as_bytes()).await;
+        let other = send(other, method, &path, headers, body.as_bytes()).await;
+        assert_eq!(told(&one), told(&other), "{method} {path} {body}");
+        ended_well += usize::from(one.status == 200);
+    }
+    assert!(ended_well > 150, "{ended_well}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_searches_cost_says_nothing_of_hidden_texts_and_places() {
+    assert_told_the_same("").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_searches_cost_says_nothing_of_hidden_quads_of_a_text_that_is_seen() {
+    assert_told_the_same("&property=x%3Alabel").await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_right_to_change_a_graph_is_asked_before_a_term_is_looked_up() {

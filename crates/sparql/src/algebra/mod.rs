@@ -24,6 +24,7 @@ mod scope;
 mod search;
 mod service;
 mod services;
+mod text_rule;
 mod variables;
 
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub(crate) use normalise::{Normaliser, weighed};
 pub(crate) use scope::{Dataset, Scope};
 pub(crate) use service::{Service, ServiceEndpoint};
 pub(crate) use services::{finds_paths, is_answered_here, names_end};
+pub(crate) use text_rule::TextRule;
 pub(crate) use variables::{Var, VarSet, VariableTable};
 
 /// A position in a pattern.

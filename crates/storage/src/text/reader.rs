@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use orrery_term::{TermId, TermKind};
-use orrery_text::{Figures, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search};
+use orrery_text::{Figures, GramBounds, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search};
 
 use super::file::{TextFile, text_error};
 use super::recent::{RECENT_BYTES_MAX, RecentPart, RecentTexts, Taken, TextMemory, Unshared};
@@ -142,14 +142,14 @@ impl TextReader {
     }
 
     /// Gives the ids of literals to `found`, in no order: of all that the rules select, those whose text can be what is asked for, and others. Or does
-    /// nothing and says `false`, where more than so many postings would have to be read. From time to time `go_on` is asked.
+    /// nothing and says `false`, where the bounds do not allow what would have to be read. From time to time `go_on` is asked.
     ///
     /// # Errors
     /// When files cannot be read, or the rules have no grams; [`Error::SearchStopped`] when `go_on` says no.
     pub fn with_grams(
         &self,
         query: &GramQuery,
-        postings_max: u64,
+        bounds: GramBounds,
         go_on: &mut dyn FnMut() -> bool,
         found: &mut dyn FnMut(TermId),
     ) -> Result<bool> {
@@ -161,7 +161,7 @@ impl TextReader {
                 found(id);
             }
         };
-        gram_search(parts, query, postings_max, go_on, &mut found)
+        gram_search(parts, query, bounds, go_on, &mut found)
             .map_err(|error| text_error(self.snapshot.directory(), error))
     }
 }

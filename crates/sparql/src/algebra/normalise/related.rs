@@ -323,7 +323,8 @@ impl Normaliser<'_> {
         };
         let mut cursor = index.cursor();
         let rows = cursor.seek(&[subject, property])?;
-        self.context.note_touches(rows.len().clamp(1, VALUES_MAX));
+        self.context
+            .spend_planning(rows.len().clamp(1, VALUES_MAX))?;
         if rows.len() > VALUES_MAX {
             return Ok(None);
         }

@@ -11,17 +11,19 @@
 //! literals lead where they are few, and a pattern that matches less leads them. A plan with literals of a state in it is not kept for others.
 //!
 //! A solution is a quad: its object matches the query, its predicate is one of those that are asked for and that the index covers, its graph one of the pattern's and of the rules', and its subject has a class of the
-//! rules (`rule`). With a limit the best of these come:
-//! by score, then by the ids of literal, subject, predicate and graph. Of who does not see all graphs, literals that stand in no quad that they see are left out before anything
-//! else is done with them.
+//! rules (`TextRule`). With a limit the best of these come:
+//! by score, then by the ids of literal, subject, predicate and graph. Of who does not see all graphs, literals that an index of what they see would not have are left out as they are found, before they
+//! are counted for a limit or a cost: what a search costs, and whether it fails, says nothing of hidden texts, but for its time.
+//!
+//! What is found is paid for while it is found, [`PORTION`] at a time.
 //!
 //! Bounds: [`HITS_MAX`] literals at a time; what a limit needs not is not kept.
 
 mod best;
 mod foreign;
 mod request;
-mod rule;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use orrery_storage::text::{TextReader, TextRules};
@@ -35,15 +37,16 @@ use self::best::{Best, Found};
 use self::foreign::ForeignSearch;
 pub(super) use self::foreign::jena_search;
 use self::request::Request;
-use self::rule::Rule;
 use super::{Normaliser, PatternPlace};
-use crate::algebra::{Group, Item, Quad, Scope, Slot, Values, Var};
+use crate::algebra::{Group, Item, Quad, Scope, Slot, TextRule, Values, Var};
 use crate::error::{QueryError, Result};
 
 /// Literals that are kept at a time, without a limit in all.
 const HITS_MAX: usize = 1 << 20;
 /// Literals that a limit first keeps: more may be needed, for some stand in no quad that is asked for.
 const FIRST_HITS: usize = 256;
+/// Literals that are paid for at once.
+const PORTION: u64 = 256;
 /// Solutions whose texts are highlighted.
 const HIGHLIGHTS_MAX: usize = 100_000;
 
@@ -59,7 +62,7 @@ impl Normaliser<'_> {
         let reader =
             TextReader::within(&view, &**self.context.adjacencies())?.ok_or_else(no_index)?;
         let rules = reader.rules().cloned().unwrap_or_default();
-        let rule = Rule::of(&rules, &view)?;
+        let rule = TextRule::of(&rules, &view)?;
         let search = Search {
             view: &view,
             reader: &reader,
@@ -108,7 +111,7 @@ impl Normaliser<'_> {
             reader: &reader,
             query: &query,
             language: None,
-            rule: &Rule::of(&rules, &view)?,
+            rule: &TextRule::of(&rules, &view)?,
             normaliser: self,
         };
         let rows = search.all(true)?.into_iter().map(|hit| vec![Some(hit.id)]);
@@ -124,7 +127,7 @@ impl Normaliser<'_> {
         &mut self,
         request: &Request,
         hits: &[Found],
-        (predicates, rule, scope): (Option<Vec<TermId>>, &Rule, Scope),
+        (predicates, rule, scope): (Option<Vec<TermId>>, &TextRule, Scope),
         place: &PatternPlace,
     ) -> Result<Group> {
         let literal = self.variable_or_fresh(request.literal.as_ref(), "text");
@@ -284,28 +287,65 @@ struct Search<'s, 'q> {
     query: &'s Query,
     /// What takes literals in the language that is asked for.
     language: Option<TextRules>,
-    rule: &'s Rule,
+    rule: &'s TextRule,
     normaliser: &'s Normaliser<'q>,
 }
 
 impl Search<'_, '_> {
-    /// The best hits that can be kept, the best first, and whether there were more.
+    /// The best hits that can be kept, the best first, and whether there were more. Those that the asker would find in an index of what they see.
     fn hits(&self, most: usize) -> Result<(Vec<Found>, bool)> {
+        let context = self.normaliser.context;
+        let patience = context.patience();
         let mut best = Best::new(most);
-        let mut touches = 0;
-        let patience = self.normaliser.context.patience();
-        let found = self.reader.search(
+        let mut unpaid = 0;
+        // The search is asked to end as soon as something fails in what it calls.
+        let failed: Cell<Option<QueryError>> = Cell::new(None);
+        let has_failed = || {
+            let failure = failed.take();
+            let is_some = failure.is_some();
+            failed.set(failure);
+            is_some
+        };
+        let searched = self.reader.search(
             self.query,
-            &mut || patience.check().is_ok(),
+            &mut || !has_failed() && patience.check().is_ok(),
             &mut |id, score| {
-                touches += 1;
-                best.add(Found { id, score });
+                if has_failed() {
+                    return;
+                }
+                let taken = self.is_for_asker(id).and_then(|is_for_asker| {
+                    if !is_for_asker {
+                        return patience.check().map_err(QueryError::from);
+                    }
+                    best.add(Found { id, score });
+                    unpaid += 1;
+                    match unpaid >= PORTION {
+                        true => Ok(context.spend_planning(std::mem::take(&mut unpaid))?),
+                        false => Ok(()),
+                    }
+                });
+                failed.set(taken.err());
             },
         );
-        self.normaliser.context.note_touches(touches);
+        context.spend_planning(unpaid)?;
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
         patience.check()?;
-        found?;
+        searched?;
         Ok(best.finish())
+    }
+
+    /// Whether an index of what the asker sees would have a literal.
+    fn is_for_asker(&self, id: TermId) -> Result<bool> {
+        match self.sees_all() {
+            true => Ok(true),
+            false => self.rule.has_quad(self.view, id),
+        }
+    }
+
+    fn sees_all(&self) -> bool {
+        self.view.scope().graphs().is_none()
     }
 
     /// All literals that match and that the asker sees; those alone that stand in a quad of the rules, if no pattern asks for that.
@@ -316,17 +356,13 @@ impl Search<'_, '_> {
                 "a search that more than {HITS_MAX} literals match, without text:limit"
             )));
         }
-        let sees_all = self.view.scope().graphs().is_none();
-        let needs_quad = !sees_all || is_alone && self.rule.is_of_quads();
+        // Who does not see all gets no others anyway.
+        let needs_quad = self.sees_all() && is_alone && self.rule.is_of_quads();
         if needs_quad || self.language.is_some() {
             let mut kept = Vec::with_capacity(hits.len());
             for hit in hits {
                 self.normaliser.context.patience().check()?;
-                let is_there = match (needs_quad, is_alone) {
-                    (false, _) => true,
-                    (true, true) => self.rule.has_quad(self.view, hit.id)?,
-                    (true, false) => self.stands_in_a_quad(hit.id)?,
-                };
+                let is_there = !needs_quad || self.rule.has_quad(self.view, hit.id)?;
                 if is_there && self.is_in_language(hit.id)? {
                     kept.push(hit);
                 }
@@ -341,12 +377,6 @@ impl Search<'_, '_> {
             return Ok(true);
         };
         Ok(rules.text_of(&self.normaliser.context.term(id)?).is_some())
-    }
-
-    fn stands_in_a_quad(&self, id: TermId) -> Result<bool> {
-        let index = self.view.index(Permutation::Ospg);
-        let rows = index.map(|index| index.range(&[id])).transpose()?;
-        Ok(rows.is_some_and(|rows| !rows.is_empty()))
     }
 
     /// The first so many solutions, the best first.

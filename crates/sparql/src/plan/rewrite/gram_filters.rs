@@ -14,8 +14,10 @@
 //! What is found is used where it is few: literals for [`ROWS_PER_CANDIDATE`] rows of the smallest pattern each, [`CANDIDATES_MAX`] at most. Before anything is read it is known how many
 //! postings that takes. A plan for such a filter is not kept: what was found is of one state, and one needle is rare where another is not.
 //!
-//! Literals that stand in no quad of the predicate are left out before they are counted: a walk over its objects, where the filter would decode them. Of who does not see all graphs, a quad
-//! that they see.
+//! Literals that stand in no quad of the predicate are left out before they are counted: a walk over its objects, where the filter would decode them.
+//!
+//! Of who does not see all graphs, what is found, whether it is used and what it costs is told by what they see alone: all grams are looked at whatever others have them, without a bound on postings; what an index of
+//! what they see would not have is left out before it is counted; and tests of any term's text (`STR`) are not looked up, for which terms came after the last compaction depends on all graphs. Time alone may tell.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -24,9 +26,9 @@ use orrery_storage::text::{TextReader, TextRules};
 use orrery_storage::{COLUMNS, Permutation};
 use orrery_term::vocabulary::rdf;
 use orrery_term::{Term, TermId, TermKind};
-use orrery_text::GramQuery;
+use orrery_text::{GramBounds, GramQuery};
 
-use crate::algebra::{Group, Item, Quad, Scope, Slot, Values, Var, VarSet};
+use crate::algebra::{Group, Item, Quad, Scope, Slot, TextRule, Values, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::rewrite::text_tests::{TextTest, language};
@@ -39,10 +41,10 @@ const ROWS_PER_CANDIDATE: f64 = 16.0;
 const ROWS_MIN: f64 = 1_000.0;
 /// Postings that are read for each row that would be filtered: they are a few nanoseconds each.
 const POSTINGS_PER_ROW: f64 = 2.0;
-/// Literals that are looked at for who does not see all graphs, of hidden quads and of others.
-const LITERALS_UNSEEN_MAX: usize = 4 * CANDIDATES_MAX;
-/// Postings that are read for them, whatever they see.
-const POSTINGS_UNSEEN_MAX: u64 = 1 << 20;
+/// Literals that are looked at together for who does not see all graphs.
+const PORTION: usize = 1 << 16;
+/// Postings that are read where trigrams are to be used wherever it may be.
+const POSTINGS_FORCED_MAX: u64 = 1 << 20;
 /// Quads of a predicate whose objects are no strings, or may be none.
 const OTHER_ROWS_MAX: u64 = 4_096;
 
@@ -89,7 +91,9 @@ impl Planner<'_> {
                 Some(tag) => rules.takes_language(Some(tag.as_str()).filter(|tag| !tag.is_empty())),
                 None => rules.languages.is_empty(),
             };
-            if asked.grams.is_anything() || !is_of_rules {
+            let sees_all = self.context.view().scope().graphs().is_none();
+            let is_known = sees_all || !asked.is_of_any_term;
+            if asked.grams.is_anything() || !is_of_rules || !is_known {
                 continue;
             }
             if let Some(found) = self.candidates(group, var, &asked, rules)? {
@@ -143,7 +147,7 @@ impl Planner<'_> {
             reason = "an estimate, bounded"
         )]
         let (most, postings_max) = match is_forced {
-            true => (CANDIDATES_MAX, POSTINGS_UNSEEN_MAX),
+            true => (CANDIDATES_MAX, POSTINGS_FORCED_MAX),
             false => (
                 ((rows / ROWS_PER_CANDIDATE) as usize).min(CANDIDATES_MAX),
                 (rows * POSTINGS_PER_ROW) as u64,
@@ -160,7 +164,7 @@ impl Planner<'_> {
         let found = match others {
             None => None,
             Some(others) => self
-                .literals_with(&asked.grams, predicate, (most, postings_max))?
+                .literals_with(&asked.grams, predicate, rules, (most, postings_max))?
                 .map(|mut found| {
                     found.extend(others);
                     found.sort_unstable();
@@ -170,7 +174,7 @@ impl Planner<'_> {
                 .filter(|found| found.len() <= most),
         };
         self.context
-            .note_touches(found.as_ref().map_or(0, |found| found.len() as u64));
+            .spend_planning(found.as_ref().map_or(0, |found| found.len() as u64))?;
         let found: Option<Arc<[TermId]>> = found.map(Arc::from);
         self.grams.note(key, found.clone());
         Ok(found)
@@ -248,58 +252,103 @@ impl Planner<'_> {
         &self,
         grams: &GramQuery,
         predicate: Option<TermId>,
+        rules: &TextRules,
         (most, postings_max): (usize, u64),
     ) -> Result<Option<Vec<TermId>>> {
         let view = self.context.view();
         let Some(reader) = TextReader::for_grams(view, &**self.context.adjacencies())? else {
             return Ok(None);
         };
-        // What hidden texts there are must not decide whether the index is used, as far as it can be afforded.
-        let sees_all = view.scope().graphs().is_none();
-        let (raw_most, postings_max) = match sees_all {
-            true => (most, postings_max),
-            false => (LITERALS_UNSEEN_MAX, POSTINGS_UNSEEN_MAX),
-        };
+        if view.scope().graphs().is_some() {
+            return self.seen_with(&reader, grams, predicate, rules, most);
+        }
         let mut found = Vec::new();
         let mut count = 0;
         let patience = self.context.patience();
+        let bounds = GramBounds::Postings(postings_max);
+        let searched =
+            reader.with_grams(grams, bounds, &mut || patience.check().is_ok(), &mut |id| {
+                count += 1;
+                if count <= most {
+                    found.push(id);
+                }
+            });
+        patience.check()?;
+        if !searched? || count > most {
+            return Ok(None);
+        }
+        match predicate {
+            // All stand in some quad.
+            None => Ok(Some(found)),
+            Some(predicate) => self.objects_among(predicate, found).map(Some),
+        }
+    }
+
+    /// The same for who does not see all graphs: of those literals that an index of what they see would have.
+    fn seen_with(
+        &self,
+        reader: &TextReader,
+        grams: &GramQuery,
+        predicate: Option<TermId>,
+        rules: &TextRules,
+        most: usize,
+    ) -> Result<Option<Vec<TermId>>> {
+        let view = self.context.view();
+        let rule = TextRule::of(rules, view)?;
+        let patience = self.context.patience();
+        let mut seen: Vec<TermId> = Vec::new();
+        let mut portion = Vec::new();
+        let mut take = |portion: &mut Vec<TermId>| -> Result<()> {
+            let found = std::mem::take(portion);
+            let found = match predicate {
+                Some(predicate) => self.objects_among(predicate, found)?,
+                None => found,
+            };
+            for id in found {
+                patience.check()?;
+                if seen.len() <= most && rule.has_quad(view, id)? {
+                    seen.push(id);
+                }
+            }
+            Ok(())
+        };
+        let mut taken = Ok(());
         let searched = reader.with_grams(
             grams,
-            postings_max,
+            GramBounds::Exact,
             &mut || patience.check().is_ok(),
             &mut |id| {
-                count += 1;
-                if count <= raw_most {
-                    found.push(id);
+                portion.push(id);
+                if portion.len() >= PORTION && taken.is_ok() {
+                    taken = take(&mut portion);
+                }
+                if taken.is_err() {
+                    portion.clear();
                 }
             },
         );
+        taken?;
         patience.check()?;
-        if !searched? || count > raw_most {
-            return Ok(None);
-        }
-        let (permutation, mut prefix) = match predicate {
-            // All stand in some quad.
-            None if sees_all => return Ok(Some(found)),
-            None => (Permutation::Ospg, Vec::new()),
-            // The filter would decode the texts of other predicates, too, which may be long; here each is a step of a walk.
-            Some(predicate) => (Permutation::Posg, vec![predicate]),
+        searched?;
+        take(&mut portion)?;
+        Ok((seen.len() <= most).then_some(seen))
+    }
+
+    /// Those of some literals that are objects of a predicate. The filter would decode the texts of other predicates, too, which may be long; here each is a step of a walk.
+    fn objects_among(&self, predicate: TermId, mut ids: Vec<TermId>) -> Result<Vec<TermId>> {
+        let Some(index) = self.context.view().index(Permutation::Posg) else {
+            return Ok(Vec::new());
         };
-        let Some(index) = view.index(permutation) else {
-            return Ok(None);
-        };
-        found.sort_unstable();
+        ids.sort_unstable();
         let mut cursor = index.cursor();
-        let mut seen = Vec::new();
-        for id in found {
-            patience.check()?;
-            prefix.push(id);
-            if !cursor.seek(&prefix)?.is_empty() {
-                seen.push(id);
+        let mut objects = Vec::new();
+        for id in ids {
+            self.context.patience().check()?;
+            if !cursor.seek(&[predicate, id])?.is_empty() {
+                objects.push(id);
             }
-            prefix.pop();
         }
-        Ok(Some(seen))
+        Ok(objects)
     }
 
     /// The objects of a predicate that are no strings, or may be none; `None` if there are many.
@@ -348,7 +397,7 @@ impl Planner<'_> {
                 others.extend(vector.column(OBJECT).iter().copied().map(TermId::from_bits));
             }
         }
-        self.context.note_touches(rows);
+        self.context.spend_planning(rows)?;
         others.dedup();
         Ok(Some(others))
     }

@@ -10,14 +10,12 @@
 //! { ?x wgs:lat ?lat ; wgs:long ?long . FILTER(spatialF:nearby(spatialF:convertLatLon(?lat, ?long), ...)) }  -->  { ... FILTER(?lat >= 48.7) FILTER(?lat <= 49.0) FILTER(?long >= ...) ... }
 //! ```
 //!
-//! The filter stays: the index says only what cannot be. So the answers are the same, and the order of joins is found as for all values. Of who does not see all graphs, literals that
-//! stand in no quad that they see are left out before anything depends on how many there are. Not where the values would be more than half of what the group's smallest pattern has,
+//! The filter stays: the index says only what cannot be. So the answers are the same, and the order of joins is found as for all values. Who does not see all graphs does
+//! without it. Not where the values would be more than half of what the group's smallest pattern has,
 //! or more than [`VALUES_MAX`].
 
 use orrery_geo::surroundings;
 use orrery_operators::places::{Nearness, PlaceSearch, PlacesIndex};
-use orrery_storage::Permutation;
-use orrery_term::TermId;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Variable};
 use spargebra::algebra::Expression;
@@ -37,6 +35,11 @@ const ROUNDED: f64 = 2e-6;
 const ROWS_PER_VALUE: f64 = 2.0;
 
 impl Planner<'_> {
+    /// Whether the index of places may be used. Not of who does not see all graphs: whether it is there, and what it has, depends on the places of all, and so would the cost.
+    pub(in crate::plan) fn may_look_places_up(&self) -> bool {
+        self.tuning.uses_places_index && self.context.view().scope().graphs().is_none()
+    }
+
     /// The values of the variable of a filter by a given place, if the filter is one and there are few.
     pub(in crate::plan) fn near_values(
         &self,
@@ -44,7 +47,7 @@ impl Planner<'_> {
         filter: &Expression,
         outside: &VarSet,
     ) -> Result<Option<Values>> {
-        if !self.tuning.uses_places_index {
+        if !self.may_look_places_up() {
             return Ok(None);
         }
         let Some((arguments, nearness)) = nearness_of(filter) else {
@@ -68,17 +71,11 @@ impl Planner<'_> {
             return Ok(None);
         };
         let most = ((rows / ROWS_PER_VALUE) as usize).min(VALUES_MAX);
-        let ids = match self.context.view().scope().graphs() {
-            None => index.candidates(&search, most),
-            Some(_) => match index.candidates(&search, usize::MAX) {
-                Some(ids) => Some(self.seen(ids)?).filter(|ids| ids.len() <= most),
-                None => None,
-            },
-        };
+        let ids = index.candidates(&search, most);
         let Some(ids) = ids else {
             return Ok(None);
         };
-        self.context.note_touches(ids.len() as u64);
+        self.context.spend_planning(ids.len() as u64)?;
         Ok(Some(Values {
             variables: vec![var],
             rows: ids.into_iter().map(|id| vec![Some(id)]).collect(),
@@ -147,22 +144,6 @@ impl Planner<'_> {
             }
         }
         Ok((fewest >= ROWS_MIN).then_some(fewest))
-    }
-
-    /// Those that stand in a quad that is seen.
-    fn seen(&self, ids: Vec<TermId>) -> Result<Vec<TermId>> {
-        let Some(index) = self.context.view().index(Permutation::Ospg) else {
-            return Ok(Vec::new());
-        };
-        let mut cursor = index.cursor();
-        let mut seen = Vec::new();
-        for id in ids {
-            self.context.patience().check()?;
-            if !cursor.seek(&[id])?.is_empty() {
-                seen.push(id);
-            }
-        }
-        Ok(seen)
     }
 }
 

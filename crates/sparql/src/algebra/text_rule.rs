@@ -2,6 +2,9 @@
 //!
 //! A search by classes finds what its pattern with `?entity rdf:type <class>` beside it would: in the same graph, or in one of the merged ones. A search by graphs looks in those that the
 //! pattern and the rules have in common. So what is found is told by the state, the rules and the pattern; that the index has texts of deleted quads or of other graphs too makes no difference.
+//!
+//! Who does not see all graphs is told by [`TextRule::has_quad`] which literals an index of what they see would have: the index has the others for the sake of quads that are hidden, and nothing may
+//! follow from these, be it a count, a limit or a cost.
 
 use std::sync::Arc;
 
@@ -14,15 +17,15 @@ use crate::algebra::{Group, Item, Quad, Scope, Slot, Values, VariableTable};
 use crate::error::Result;
 
 /// The classes and graphs of the rules, in the ids of what somebody sees.
-pub(super) struct Rule {
+pub(crate) struct TextRule {
     predicates: Option<Vec<TermId>>,
     graphs: Option<Vec<TermId>>,
     /// `rdf:type` and the classes.
     classes: Option<(Option<TermId>, Vec<TermId>)>,
 }
 
-impl Rule {
-    pub(super) fn of(rules: &TextRules, view: &ReadView) -> Result<Self> {
+impl TextRule {
+    pub(crate) fn of(rules: &TextRules, view: &ReadView) -> Result<Self> {
         let ids = |iris: &[String]| -> Result<Option<Vec<TermId>>> {
             if iris.is_empty() {
                 return Ok(None);
@@ -50,12 +53,12 @@ impl Rule {
     }
 
     /// Whether quads are left out by it.
-    pub(super) fn is_of_quads(&self) -> bool {
+    pub(crate) fn is_of_quads(&self) -> bool {
         self.predicates.is_some() || self.graphs.is_some() || self.classes.is_some()
     }
 
     /// The graphs of a pattern, less those that are not in the rules; `None` if none is left.
-    pub(super) fn scope(&self, scope: &Scope) -> Option<Scope> {
+    pub(crate) fn scope(&self, scope: &Scope) -> Option<Scope> {
         let Some(graphs) = &self.graphs else {
             return Some(scope.clone());
         };
@@ -83,7 +86,7 @@ impl Rule {
     }
 
     /// Lets only subjects of the classes through; `scope` is that of the pattern. Each comes once, however many classes it has. Whether any can come.
-    pub(super) fn restrict(
+    pub(crate) fn restrict(
         &self,
         group: &mut Group,
         subject: Slot,
@@ -120,7 +123,7 @@ impl Rule {
     }
 
     /// Whether the subject of a quad in a graph has one of the classes where a pattern looks for it.
-    pub(super) fn has_class(
+    pub(crate) fn has_class(
         &self,
         view: &ReadView,
         subject: TermId,
@@ -155,13 +158,23 @@ impl Rule {
     }
 
     /// Whether a literal stands in a quad of the rules, in any graph, that is seen.
-    pub(super) fn has_quad(&self, view: &ReadView, literal: TermId) -> Result<bool> {
+    pub(crate) fn has_quad(&self, view: &ReadView, literal: TermId) -> Result<bool> {
         let Some(index) = view.index(Permutation::Ospg) else {
             return Ok(false);
         };
         let range = index.range(&[literal])?;
         if !self.is_of_quads() || range.is_empty() {
             return Ok(!range.is_empty());
+        }
+        if let (Some(predicates), Some(posg)) = (&self.predicates, view.index(Permutation::Posg)) {
+            // A look-up for each, before all quads of the literal are looked at.
+            let mut has_predicate = false;
+            for predicate in predicates {
+                has_predicate |= !posg.range(&[*predicate, literal])?.is_empty();
+            }
+            if !has_predicate || self.graphs.is_none() && self.classes.is_none() {
+                return Ok(has_predicate);
+            }
         }
         let mut scan = index.scan(range, [false, true, true, true]);
         while let Some(vector) = scan.next_vector()? {
