@@ -352,14 +352,6 @@ impl ExpressionContext {
         }
     }
 
-    /// How one tag, in lower case, is written, if otherwise.
-    pub(crate) fn written_language_tag(&self, lower: &str) -> Option<Box<str>> {
-        let written = self.snapshot.language_tags().written(lower);
-        written
-            .map(Into::into)
-            .or_else(|| self.own_tags.written(lower))
-    }
-
     /// How those are written that the query brings and the database does not know, if one of them has capitals. As long as none is
     /// added it is the same table.
     pub fn own_language_tags(&self) -> Option<Arc<LanguageTags>> {

@@ -87,6 +87,14 @@ impl StreamedLiteral {
 }
 
 impl QuadBatch {
+    /// One whose language tags are in lower case.
+    pub(crate) fn canonical() -> Self {
+        Self {
+            is_canonical: true,
+            ..Self::default()
+        }
+    }
+
     /// Number of quads.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -138,7 +138,11 @@ impl CommitChanges<'_> {
         quads: &[[TermId; COLUMNS]],
         mut found: impl FnMut(QuadRef<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut batch = QuadBatch::default();
+        // Who does not see all gets language tags in lower case, as of any state ([`Snapshot::showing`]).
+        let mut batch = match self.scope.graphs() {
+            None => QuadBatch::default(),
+            Some(_) => QuadBatch::canonical(),
+        };
         for part in quads.chunks(BATCH_QUADS) {
             batch.fill(self.snapshot, part)?;
             let seen = batch.iter().filter(|quad| self.scope.sees(quad.graph));

@@ -242,7 +242,7 @@ impl Snapshot {
 
     /// What somebody sees of it who does not see all graphs: what is left of the files and of the changes. It tells no more than a database does that
     /// holds nothing else: GSPO is there where a quad of a named graph is seen, and figures are of what is seen, also where nothing is hidden just now:
-    /// that it is so would tell something.
+    /// that it is so would tell something. Language tags are in lower case, for how they are written may have been decided where nothing is seen.
     pub(crate) fn showing(
         &self,
         files: &Arc<Stored>,
@@ -260,6 +260,7 @@ impl Snapshot {
         }
         shown.sampled = Some(sampled);
         shown.is_committed = self.is_committed;
+        shown.language_tags = Arc::default();
         Ok(shown)
     }
 

@@ -64,14 +64,6 @@ impl OwnTags {
         let has_capitals = self.has_capitals.load(Ordering::Relaxed);
         has_capitals.then(|| Arc::clone(&self.table.read()))
     }
-
-    /// How one tag, in lower case, is written, if otherwise.
-    pub(super) fn written(&self, lower: &str) -> Option<Box<str>> {
-        match self.has_capitals.load(Ordering::Relaxed) {
-            true => self.table.read().written(lower).map(Into::into),
-            false => None,
-        }
-    }
 }
 
 /// How language tags are written in what a query gives.
@@ -114,8 +106,8 @@ mod tests {
         own.add_tag(&known, "es", "ES");
         let table = own.with_capitals().unwrap();
         assert_eq!(table.iter().collect::<Vec<_>>(), ["en-GB", "es", "fr"]);
-        assert_eq!(own.written("en-gb").as_deref(), Some("en-GB"));
-        assert_eq!(own.written("es"), None);
+        assert_eq!(table.written("en-gb"), Some("en-GB"));
+        assert_eq!(table.written("es"), None);
         let written = WrittenTags {
             known: &known,
             own: Some(table),

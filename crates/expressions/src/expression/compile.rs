@@ -4,6 +4,7 @@
 //! what is constant, compiles constant patterns, and puts [`Node::PerDistinct`] above the largest
 //! parts that read one variable and cost more than a look at its ids.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
@@ -29,6 +30,27 @@ use crate::values::value::Value;
 const DEPTH_MAX: usize = 500;
 /// Operations in a row from which on they are computed one after the other.
 const CHAIN_MIN: usize = 16;
+
+/// What is compared with something else, where that is `LANG(...)`: a constant in lower case, as tags are. So `LANG(?l) = "en-GB"` finds what it says, however the data write it.
+fn tag_beside<'e>(part: &'e Expression, other: &Expression) -> Cow<'e, Expression> {
+    match part {
+        Expression::Literal(tag)
+            if is_language(other) && tag.value().bytes().any(|byte| byte.is_ascii_uppercase()) =>
+        {
+            match tag.datatype() == oxrdf::vocab::xsd::STRING {
+                true => Cow::Owned(Expression::Literal(oxrdf::Literal::new_simple_literal(
+                    tag.value().to_ascii_lowercase(),
+                ))),
+                false => Cow::Borrowed(part),
+            }
+        }
+        _ => Cow::Borrowed(part),
+    }
+}
+
+fn is_language(expression: &Expression) -> bool {
+    matches!(expression, Expression::FunctionCall(Function::Lang, _))
+}
 
 /// What compilation gives.
 pub(crate) struct Compiled {
@@ -157,6 +179,12 @@ impl Compiler<'_> {
                 self.combine(&parts, false, Node::And)
             }
             Expression::Not(part) => self.unary(part, Node::Not),
+            Expression::Equal(left, right) if is_language(left) || is_language(right) => {
+                self.tags(left, right, Node::Equal)
+            }
+            Expression::SameTerm(left, right) if is_language(left) || is_language(right) => {
+                self.tags(left, right, Node::SameTerm)
+            }
             Expression::Equal(left, right) => self.binary(left, right, Node::Equal),
             Expression::SameTerm(left, right) => self.binary(left, right, Node::SameTerm),
             Expression::Greater(left, right) => self.compare(Comparison::Greater, left, right),
@@ -167,6 +195,7 @@ impl Compiler<'_> {
             Expression::LessOrEqual(left, right) => {
                 self.compare(Comparison::LessOrEqual, left, right)
             }
+            Expression::In(needle, list) if is_language(needle) => self.tag_among(needle, list),
             Expression::In(needle, list) => self.membership(needle, list),
             Expression::Add(..)
             | Expression::Subtract(..)
@@ -244,6 +273,24 @@ impl Compiler<'_> {
                 _ => Node::Error,
             }
         })
+    }
+
+    /// A comparison of which one side is `LANG(...)`.
+    #[inline(never)]
+    fn tags(
+        &mut self,
+        left: &Expression,
+        right: &Expression,
+        make: fn(Box<Node>, Box<Node>) -> Node,
+    ) -> Result<CompiledPart> {
+        let (left, right) = (tag_beside(left, right), tag_beside(right, left));
+        self.binary(&left, &right, make)
+    }
+
+    #[inline(never)]
+    fn tag_among(&mut self, needle: &Expression, list: &[Expression]) -> Result<CompiledPart> {
+        let tags = list.iter().map(|tag| tag_beside(tag, needle).into_owned());
+        self.membership(needle, &tags.collect::<Vec<_>>())
     }
 
     fn compare(

@@ -14,7 +14,7 @@ pub(crate) fn resolve(function: &Function, arguments: usize) -> Result<ScalarFun
     let (expected, implementation, reading): (&'static str, Implementation, Reading) =
         match function {
             Function::Str => ("1", Pure(term::str), Written),
-            Function::Lang => ("1", OfQuery(term::lang), Written),
+            Function::Lang => ("1", Pure(term::lang), Written),
             Function::LangMatches => ("2", Pure(string::lang_matches), Read),
             Function::Datatype => ("1", Pure(term::datatype), Written),
             Function::Iri => ("1", OfQuery(term::iri), Read),

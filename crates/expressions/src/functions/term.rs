@@ -13,20 +13,13 @@ pub(super) fn str(arguments: &[&Value]) -> Option<Value> {
     Some(Value::string(arguments.first()?.lexical()?))
 }
 
-/// The tag as it is written, not as it is compared.
-pub(super) fn lang(
-    arguments: &[&Value],
-    context: &ExpressionContext,
-    _: u64,
-) -> Result<Option<Value>> {
-    Ok(match arguments {
-        [Value::LanguageString { language, .. }] => {
-            let written = context.written_language_tag(language);
-            Some(Value::String(written.unwrap_or_else(|| language.clone())))
-        }
+/// The tag as it is compared, in lower case: how it is written is not the term's, and somebody else may have decided it.
+pub(super) fn lang(arguments: &[&Value]) -> Option<Value> {
+    match arguments {
+        [Value::LanguageString { language, .. }] => Some(Value::String(language.clone())),
         [] | [Value::Iri(_) | Value::BlankNode(_) | Value::Triple(_), ..] => None,
         _ => Some(Value::string("")),
-    })
+    }
 }
 
 pub(super) fn lang_dir(arguments: &[&Value]) -> Option<Value> {

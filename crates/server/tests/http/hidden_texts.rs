@@ -180,3 +180,74 @@ async fn the_right_to_change_a_graph_is_asked_before_a_term_is_looked_up() {
     assert_eq!(statuses[..15], [403; 15]);
     assert_eq!(statuses[25..], [200; 5]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_a_tag_is_written_is_not_decided_by_what_is_hidden_nor_by_others() {
+    let hidden = |tag: &str| {
+        let text = format!(
+            "INSERT DATA {{ GRAPH <http://example.com/hidden> {{ <x:a> <x:b> \"x\"@{tag} }} }}"
+        );
+        [text.clone(), text.replace("x:a", "x:c")]
+    };
+    let (one, other) = (hidden("de-at"), hidden("de-AT"));
+    let lower = server_with([&one[0], &one[1]]).await;
+    let upper = server_with([&other[0], &other[1]]).await;
+    let ann = basic("ann", PASSWORD);
+    let written = "INSERT DATA { GRAPH <http://example.com/g2> { <x:a> <x:b> \"Erdapfel\"@de-at, \"x\"@EN } }";
+    let read = "SELECT ?o (LANG(?o) AS ?l) { GRAPH <http://example.com/g2> { <x:a> <x:b> ?o } } ORDER BY ?o";
+    let mut requests = vec![("POST", "/sparql".to_owned(), vec![UPDATE], written)];
+    for accept in [
+        "Accept: text/csv",
+        "Accept: text/tab-separated-values",
+        "Accept: application/sparql-results+json",
+    ] {
+        requests.push(("GET", query_path(read), vec![accept], ""));
+    }
+    let construct = "CONSTRUCT WHERE { GRAPH <http://example.com/g2> { <x:a> ?p ?o } }";
+    requests.push((
+        "GET",
+        query_path(construct),
+        vec!["Accept: application/n-triples"],
+        "",
+    ));
+    requests.push((
+        "GET",
+        "/graphs?graph=http%3A%2F%2Fexample.com%2Fg2".to_owned(),
+        vec!["Accept: text/turtle"],
+        "",
+    ));
+    requests.push((
+        "GET",
+        "/changes?since=1&format=patch".to_owned(),
+        vec![],
+        "",
+    ));
+    requests.push((
+        "POST",
+        "/sql".to_owned(),
+        vec![SQL],
+        "SELECT * FROM quads WHERE graph = 'http://example.com/g2'",
+    ));
+    for (method, path, headers, body) in requests {
+        let headers: Vec<&str> = headers.into_iter().chain([ann.as_str()]).collect();
+        let [one, other] = [&lower, &upper].map(|server| server.address);
+        let one = send(one, method, &path, &headers, body.as_bytes()).await;
+        let other = send(other, method, &path, &headers, body.as_bytes()).await;
+        assert_eq!(told(&one), told(&other), "{method} {path} {body}");
+        assert!(!one.text().contains("de-AT"), "{}", one.text());
+    }
+    // Who sees all graphs is told how a tag was written first; what it is compared with is the same for everybody.
+    let root = basic("root", PASSWORD);
+    for who in [&ann, &root] {
+        let english = "SELECT ?o { GRAPH ?g { ?s ?p ?o } FILTER(LANG(?o) = \"en\") }";
+        let answer = send(
+            upper.address,
+            "GET",
+            &query_path(english),
+            &[who, "Accept: text/csv"],
+            b"",
+        )
+        .await;
+        assert_eq!(answer.text().lines().count(), 2, "{}", answer.text());
+    }
+}

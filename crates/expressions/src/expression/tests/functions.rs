@@ -292,6 +292,16 @@ fn logic_has_three_values() {
         ("!9223372036854775808", "false"),
         ("!\"2000-13-01\"^^xsd:date", ERROR),
     ]);
+    // Tags are compared without regard to case, also where one of them is a text.
+    check_ours(&[
+        ("LANG(\"a\"@en-GB) = \"en-GB\"", "true"),
+        ("\"EN\" = LANG(\"a\"@en)", "true"),
+        ("LANG(\"a\"@en) != \"EN\"", "false"),
+        ("sameTerm(LANG(\"a\"@en), \"EN\")", "true"),
+        ("LANG(\"a\"@pt-br) IN (\"de\", \"pt-BR\")", "true"),
+        ("LANG(\"a\"@pt-br) NOT IN (\"de\", \"PT-BR\")", "false"),
+        ("STR(\"en\") = \"EN\"", "false"),
+    ]);
     // A term that is only passed on stays as it is.
     check_ours(&[
         ("IF(false, 1/0, \"01\"^^xsd:integer)", "01"),
