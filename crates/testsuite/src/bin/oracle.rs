@@ -242,8 +242,8 @@ fn print(report: &Report) {
     );
     println!("{} of them of a state that is past", report.old_states);
     println!(
-        "{} queries about which the same is told whatever is hidden",
-        report.told_twice
+        "{} queries about which the same is told whatever is hidden, plan, cost and errors included; {} of them of texts, trigrams, places, paths and language tags",
+        report.told_twice, report.of_derived
     );
     println!(
         "{} updates under rules, of which {} changed something and {} were refused",

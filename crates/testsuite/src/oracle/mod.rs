@@ -20,6 +20,7 @@ mod answer;
 mod case;
 mod compare;
 mod data;
+mod derived;
 mod estimates;
 mod exact;
 mod grammar;

@@ -17,6 +17,7 @@ use orrery_storage::{Asker, GraphNames, ReadScope, SmallQuad};
 use orrery_term::Term;
 use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad};
 
+use super::derived::{hidden_place, hidden_text, text_predicate};
 use super::random::Random;
 use crate::Error;
 
@@ -305,6 +306,11 @@ impl Rules {
             hidden.extend(quads.iter().chain(others).map(of_graph));
             let secret = || Term::iri(format!("{NAMESPACE}secret{number}"));
             hidden.push((secret(), secret(), Term::string("secret"), name.clone()));
+            let text = Term::string(hidden_text(number));
+            hidden.push((secret(), Term::iri(text_predicate()), text, name.clone()));
+            let (predicate, place, datatype) = hidden_place(number);
+            let place = Term::typed(place, datatype);
+            hidden.push((secret(), Term::iri(predicate), place, name.clone()));
             let link = Term::iri(format!("{NAMESPACE}p"));
             hidden.push((Term::iri(format!("{NAMESPACE}a")), link, secret(), name));
         }

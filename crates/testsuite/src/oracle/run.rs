@@ -7,6 +7,7 @@ use oxrdf::GraphName;
 
 use super::case::{Difference, Opinion, Outcome, check};
 use super::data::DataSet;
+use super::derived;
 use super::grammar::{self, PREFIXES};
 use super::random::Random;
 use super::rules::Rules;
@@ -65,6 +66,8 @@ pub struct Report {
     pub old_states: u64,
     /// Queries of which all that is told was compared with what a database tells that differs in what is hidden.
     pub told_twice: u64,
+    /// Of these, queries of what is derived from all data.
+    pub of_derived: u64,
     /// Updates under rules that were compared with those over what their author sees.
     pub updates: UpdatesUnderRules,
     /// How many plans were taken that were kept of earlier queries of the same shape.
@@ -157,6 +160,7 @@ impl Report {
         self.under_rules += other.under_rules;
         self.old_states += other.old_states;
         self.told_twice += other.told_twice;
+        self.of_derived += other.of_derived;
         self.updates.add(other.updates);
         self.plans_again += other.plans_again;
         for (variant, count) in other.variants {
@@ -216,7 +220,10 @@ fn run_data_set(options: Options, set: u64, queries: u64) -> Result<Report, Erro
             report.old_states += report.under_rules - before;
         }
         if let Some(twins) = &twins {
-            report.told(twins, &data, &query, (set, number));
+            report.told(twins, &data, &query.to_text(), (set, number));
+            let derived = derived::query(&mut random);
+            report.told(twins, &data, &derived, (set, number));
+            report.of_derived += 1;
         }
     }
     if let Arrival::UnderRules(seed) = data.arrival {
@@ -256,8 +263,7 @@ pub(super) fn parsed_query(random: &mut Random, data: &DataSet) -> Option<Tree> 
 
 impl Report {
     /// Whether all that is told about a query is the same whatever is hidden.
-    fn told(&mut self, twins: &Twins, data: &DataSet, query: &Tree, number: (u64, u64)) {
-        let text = query.to_text();
+    fn told(&mut self, twins: &Twins, data: &DataSet, text: &str, number: (u64, u64)) {
         self.told_twice += 1;
         if let Some((expected, actual)) = twins.difference(&format!("{PREFIXES}{text}")) {
             self.differences.push(FoundDifference {
@@ -268,13 +274,13 @@ impl Report {
                     .iter()
                     .map(|quad| format!("{quad} .\n"))
                     .collect(),
-                query: text.clone(),
+                query: text.to_owned(),
                 difference: Difference {
                     what: "what is hidden shows".to_owned(),
                     expected,
                     actual,
                 },
-                found_in: text,
+                found_in: text.to_owned(),
             });
         }
     }

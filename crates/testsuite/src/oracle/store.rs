@@ -22,6 +22,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::answer::{Answer, Solutions};
+use super::derived::places;
 use super::rules::{Rules, Scopes, Secrets};
 use super::siblings::siblings;
 use crate::Error;
@@ -210,8 +211,9 @@ pub(crate) struct Store {
 pub(super) struct Twins([Store; 2]);
 
 impl Twins {
-    /// Of the data of rules.
+    /// Of the data of rules, and places of some of their subjects.
     pub(super) fn new(quads: &[Quad], arrival: Arrival) -> Result<Self, Error> {
+        let quads = &[quads, &places(quads)].concat();
         Ok(Self([
             Store::new(quads, arrival)?,
             Store::beside(quads, arrival, Secrets::Other)?,
@@ -220,7 +222,17 @@ impl Twins {
 
     /// What the asker is told otherwise by one than by the other.
     pub(super) fn difference(&self, query: &str) -> Option<(String, String)> {
-        let [one, other] = self.0.each_ref().map(|store| store.told(query));
+        // Also where indices are looked up however little that pays.
+        let told = |store: &Store| {
+            [false, true].map(|reduces_always| {
+                let tuning = Tuning {
+                    reduces_always,
+                    ..Tuning::default()
+                };
+                store.told(query, tuning)
+            })
+        };
+        let [one, other] = self.0.each_ref().map(|store| told(store).concat());
         (one != other).then_some((one, other))
     }
 }
@@ -336,8 +348,9 @@ impl Store {
     }
 
     /// All that the asker is told about a query, but times: the plan, what a run counts of it, its cost, and the answer in the order in which it comes.
-    fn told(&self, query: &str) -> String {
+    fn told(&self, query: &str, tuning: Tuning) -> String {
         let options = QueryOptions {
+            tuning,
             timeout: Some(TIME_LIMIT),
             scope: self.scope.clone(),
             snapshot: self.past.clone(),
