@@ -87,6 +87,46 @@ fn a_variable_may_be_selected_twice() {
 }
 
 #[test]
+fn as_gives_a_value_only_to_what_has_none() {
+    for marked in [
+        "SELECT (COUNT(*) AS @?c) { ?s ?p ?c }",
+        "SELECT (SUM(?c) AS @?c) { ?s ?p ?c } GROUP BY ?s",
+        "SELECT (1 AS @?s) { ?s ?p ?o }",
+        "SELECT (COUNT(*) AS @?x) { VALUES ?x { 1 } }",
+        "SELECT (COUNT(*) AS @?x) { BIND(1 AS ?x) }",
+        "SELECT (COUNT(*) AS @?x) { { SELECT ?x { ?x ?y ?z } } }",
+        "SELECT (COUNT(*) AS @?x) { OPTIONAL { ?x ?y ?z } }",
+        "SELECT (MAX(?y) AS @?g) { ?x ?y ?z } GROUP BY (STR(?x) AS ?g)",
+        "SELECT ?s { ?s ?p ?o } GROUP BY (STR(?o) AS @?s)",
+        "SELECT ?g { ?s ?p ?o } GROUP BY (1 AS ?g) (2 AS @?g)",
+        "SELECT ?n { { SELECT (COUNT(*) AS @?c) (1 AS ?n) { ?s ?p ?c } } }",
+        "SELECT * { ?s ?p ?o BIND(1 AS @?s) }",
+        "SELECT * { { SELECT (1 AS ?x) {} } BIND(2 AS @?x) }",
+        "SELECT * { VALUES ?x { 1 } BIND(2 AS @?x) }",
+        "ASK { ?s ?p ?o } GROUP BY (STR(?o) AS @?s)",
+    ] {
+        let (text, column) = (marked.replace('@', ""), marked.find('@').unwrap() + 1);
+        let error = parse_query(&text, &ParserOptions::default()).expect_err(&text);
+        assert!(
+            matches!(error.kind, ErrorKind::AlreadyBound { .. }),
+            "{text}: {error}"
+        );
+        assert_eq!(error.column, column, "{text}");
+    }
+    for text in [
+        "SELECT (COUNT(*) AS ?c) { ?s ?p ?o }",
+        "SELECT (COUNT(*) AS ?c) { ?s ?p ?o FILTER EXISTS { ?a ?b ?c } }",
+        "SELECT (COUNT(*) AS ?c) { ?s ?p ?o MINUS { ?a ?b ?c } }",
+        "SELECT (COUNT(*) AS ?c) { { SELECT ?s { ?s ?p ?c } } }",
+        "SELECT ?c { ?s ?p ?c { SELECT (COUNT(*) AS ?n) { ?a ?b ?d } } }",
+        "SELECT (STR(?s) AS ?x) (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?s",
+        "SELECT ?g (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY (STR(?o) AS ?g)",
+    ] {
+        query(text);
+    }
+}
+
+#[test]
 fn paths_are_a_select_over_the_service_that_finds_them() {
     for (text, parts) in [
         (

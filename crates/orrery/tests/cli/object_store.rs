@@ -543,7 +543,7 @@ fn what_was_acknowledged_by_a_faulty_store_is_there() {
             false => check_failure(&done, &[]),
         }
     }
-    let count = "SELECT (COUNT(*) AS ?n) { <urn:s> <urn:p> ?n }";
+    let count = "SELECT (COUNT(*) AS ?n) { <urn:s> <urn:p> ?o }";
     let found = place.succeed(&["query", "--db", &database, "--format", "csv", count]);
     let found: usize = found.lines().last().unwrap().trim().parse().unwrap();
     // What was not acknowledged may be there or not.

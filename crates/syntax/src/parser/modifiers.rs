@@ -7,7 +7,7 @@ use super::{Aggregates, Parsed, Parser};
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
 use crate::names::VariableId;
-use crate::token::TokenKind;
+use crate::token::{Token, TokenKind};
 use crate::word::Keyword;
 
 /// `GROUP BY`.
@@ -17,6 +17,8 @@ pub(super) struct Grouping {
     /// Of those that the text names.
     pub(super) ids: Vec<VariableId>,
     pub(super) computed: Vec<(Expression, Variable)>,
+    /// The variables that `AS` names, which must have no value before.
+    pub(super) assigned: Vec<(VariableId, Token)>,
 }
 
 /// All of it.
@@ -126,6 +128,7 @@ impl Parser<'_, '_> {
                         let token = self.token;
                         let (id, variable) = self.variable()?;
                         self.assigned.add(id, token);
+                        grouping.assigned.push((id, token));
                         Some((id, variable))
                     }
                     false => None,

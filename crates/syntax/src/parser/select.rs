@@ -224,9 +224,15 @@ impl<'t> Parser<'t, '_> {
         let has_group_by = modifiers.group.is_some();
         let is_grouped = has_group_by || !found.is_empty();
         let mut pattern = pattern;
+        // What has a value in a row of the pattern has none in a group; `AS` must not give it another (SPARQL 1.1, 18.2.1 and 18.2.4.4).
+        let hidden = match is_grouped {
+            true => self.computed_again(&selection, mark),
+            false => Vec::new(),
+        };
         if is_grouped {
-            self.scope.forget(mark);
             let group = modifiers.group.unwrap_or_default();
+            self.check_computed_groups(&group.assigned, mark)?;
+            self.scope.forget(mark);
             for (expression, variable) in group.computed {
                 self.deeper()?;
                 pattern = GraphPattern::Extend {
@@ -257,7 +263,8 @@ impl<'t> Parser<'t, '_> {
         }
         let (pattern, columns, ids) = match selection {
             Selection::Items(items) => {
-                self.items_selected(items, pattern, mark, is_grouped.then_some(has_group_by))?
+                let groups = is_grouped.then_some(has_group_by);
+                self.items_selected(items, pattern, (mark, &hidden), groups)?
             }
             star => {
                 if is_grouped && let Selection::Star(at) | Selection::StarAsNamed(at) = star {
@@ -286,12 +293,46 @@ impl<'t> Parser<'t, '_> {
         Ok((pattern, ids))
     }
 
-    /// The columns of a list. `groups`: whether there are groups, and whether by a `GROUP BY`.
+    /// Columns that are computed though the pattern gives them values.
+    fn computed_again(&self, selection: &Selection, mark: usize) -> Vec<VariableId> {
+        let Selection::Items(items) = selection else {
+            return Vec::new();
+        };
+        let computed = items.iter().filter(|item| item.expression.is_some());
+        let ids = computed.filter_map(|item| item.id);
+        ids.filter(|id| self.scope.has(*id, mark)).collect()
+    }
+
+    /// Refuses `GROUP BY (... AS ?x)` where `?x` has a value already.
+    fn check_computed_groups(
+        &mut self,
+        assigned: &[(VariableId, Token)],
+        mark: usize,
+    ) -> Parsed<()> {
+        for (at, (id, token)) in assigned.iter().enumerate() {
+            let is_twice = assigned[..at].iter().any(|(other, _)| other == id);
+            if is_twice || self.scope.has(*id, mark) {
+                let failure = self.already_bound(*id, *token);
+                self.report(failure)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn already_bound(&self, id: VariableId, token: Token) -> super::Failure {
+        let variable = self.names.name(id).to_owned();
+        let kind = ErrorKind::AlreadyBound { variable };
+        let hint = Hint::Note("give it another name");
+        self.error_at(token, kind).with_hint(hint)
+    }
+
+    /// The columns of a list; the `hidden` ones have values in the pattern that no group has. `groups`: whether there are groups, and whether by a
+    /// `GROUP BY`.
     fn items_selected(
         &mut self,
         items: Vec<Item>,
         mut pattern: GraphPattern,
-        mark: usize,
+        (mark, hidden): (usize, &[VariableId]),
         groups: Option<bool>,
     ) -> Parsed<(GraphPattern, Vec<Variable>, Vec<VariableId>)> {
         let mut columns = Vec::with_capacity(items.len());
@@ -309,11 +350,8 @@ impl<'t> Parser<'t, '_> {
                 failure = id.map(|id| self.repeated(id, item.token));
             } else if let Some(id) = id {
                 let is_visible = self.scope.has(id, mark);
-                if computed && is_visible {
-                    let variable = item.variable.as_str().to_owned();
-                    let kind = ErrorKind::AlreadyBound { variable };
-                    let hint = Hint::Note("give it another name");
-                    failure = Some(self.error_at(item.token, kind).with_hint(hint));
+                if computed && (is_visible || hidden.contains(&id)) {
+                    failure = Some(self.already_bound(id, item.token));
                 } else if !computed
                     && !is_visible
                     && let Some(has_group_by) = groups

@@ -330,6 +330,10 @@ fn refused_by_us(text: &str, error: &SyntaxError) -> Option<&'static str> {
         ErrorKind::VariableInData => {
             return Some("DATA holds no variables, nor as a graph without triples");
         }
+        // Without groups spargebra refuses them, too.
+        ErrorKind::AlreadyBound { .. } => {
+            return Some("AS gives no value to what has one in the rows of a group");
+        }
         ErrorKind::NestedAggregate => {
             return Some("an aggregate inside another (SPARQL 1.2, 11.3)");
         }
