@@ -7,12 +7,13 @@
 
 use crate::blocks::{BlockReader, Next};
 use crate::decompress::decompressed_text;
-use crate::documents::{DocumentEvents, StatementTooLong, parse_document};
+use crate::documents::{DocumentEvents, DocumentSyntax, StatementTooLong, parse_document};
 use crate::error::SyntaxError;
 use crate::format::Format;
 use crate::interner::{InternedTerms, Interner, LocalQuad};
+use crate::iris::Iris;
 use crate::json_ld::LeftOut;
-use crate::looks::{Looks, Peeked, peek};
+use crate::looks::{Peeked, peek};
 use crate::ntriples::{AfterError, parse_block};
 use crate::parsing::locate;
 use crate::sort_keys::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY};
@@ -122,7 +123,7 @@ pub fn read_document(
         .map(bounded)
         .and_then(peek)
         .map_err(DocumentError::Input)?;
-    if let Some(what) = looks.and_then(Looks::no_rdf) {
+    if let Some(what) = looks.and_then(|looks| looks.no_rdf(format)) {
         let name = name.to_owned();
         return Err(DocumentError::NoRdf { name, what });
     }
@@ -135,15 +136,14 @@ pub fn read_document(
     let read = if format.is_line_based() {
         read_lines(text, name, format, events.memory, &mut interner)
     } else {
-        let syntax = (format, base_iri);
-        parse_document(
-            text,
-            name,
-            syntax,
+        let syntax = DocumentSyntax {
+            format,
+            base_iri,
             statement_bytes_max,
-            &mut interner,
-            &mut events,
-        )
+            skips_errors: false,
+            iris: Iris::Right,
+        };
+        parse_document(text, name, syntax, &mut interner, &mut events)
     };
     let left_out = events.left_out;
     if too_long.load(Ordering::Relaxed) {
@@ -299,6 +299,13 @@ impl DocumentEvents for Events<'_, '_> {
     fn left_out(&mut self, left_out: LeftOut) {
         self.left_out = Some(left_out);
     }
+
+    // Nothing wrong is left out here.
+    fn left_out_from(&mut self, _: String) {}
+
+    fn fail(&mut self, error: SyntaxError) -> DocumentError {
+        DocumentError::Syntax(Box::new(error))
+    }
 }
 
 impl Document {
@@ -373,6 +380,65 @@ fn term<'k>(key: &'k [u8], nodes: &MarkedNodes) -> DocumentTerm<'k> {
         }
         key => DocumentTerm::Key(key),
     }
+}
+
+/// What a load that leaves out wrong statements takes of a text, and how many errors it tells; nothing where it fails.
+#[cfg(test)]
+pub(crate) fn read_skipping(
+    text: &[u8],
+    format: Format,
+    skips_errors: bool,
+) -> Option<(Document, usize)> {
+    struct Counted(usize, bool);
+    impl DocumentEvents for Counted {
+        type Error = ();
+        fn quad_taken(&mut self, _: &mut Interner) -> Result<(), ()> {
+            Ok(())
+        }
+        fn syntax_error(&mut self, describe: impl FnOnce() -> SyntaxError) -> Result<(), ()> {
+            // Told of whatever is wrong.
+            let _ = describe().to_string();
+            self.0 += 1;
+            if self.1 { Ok(()) } else { Err(()) }
+        }
+        fn input_error(&mut self, _: io::Error) {}
+        fn too_long(&mut self, _: StatementTooLong) {}
+        fn left_out(&mut self, _: LeftOut) {}
+        fn left_out_from(&mut self, _: String) {}
+        fn fail(&mut self, _: SyntaxError) {}
+    }
+    let mut interner = Interner::new(None);
+    let mut counted = Counted(0, skips_errors);
+    if format.is_line_based() {
+        let after = if skips_errors {
+            AfterError::Skip
+        } else {
+            AfterError::Stop
+        };
+        let with_graph = format == Format::NQuads;
+        let is_read = parse_block(text, with_graph, &mut interner, &mut |_| {
+            counted.0 += 1;
+            after
+        });
+        is_read.then_some(())?;
+    } else {
+        let syntax = DocumentSyntax {
+            format,
+            base_iri: Some("http://base.example/dir/file"),
+            statement_bytes_max: 1 << 20,
+            skips_errors,
+            iris: Iris::Right,
+        };
+        let input = Box::new(io::Cursor::new(text.to_vec()));
+        parse_document(input, "test", syntax, &mut interner, &mut counted).ok()?;
+    }
+    let document = Document {
+        terms: interner.take(),
+        warning: None,
+        language_tags: LanguageTags::default(),
+        prefixes: Prefixes::default(),
+    };
+    Some((document, counted.0))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! These formats cannot be cut at line ends, so one worker reads one file from its start
 //! to its end. Their parsers check everything; terms are taken over as they are, but for XML literals of
 //! RDF/XML (`xml_literal`). Positions in error
-//! messages are the parser's own where it has any; the XML parser has none, so the text is handed to
+//! messages are the parser's own where it has any; that of JSON has none, so the text is handed to
 //! it line by line and the last line handed over is reported.
 //!
 //! Where JSON-LD leaves something out, that is told (`json_ld`).
@@ -13,10 +13,15 @@
 use crate::error::SyntaxError;
 use crate::format::Format;
 use crate::interner::{Interner, LocalId};
+use crate::iris::Iris;
 use crate::json_ld::{LeftOut, Watch};
+use crate::json_numbers::{JsonNumbers, Replaced};
+use crate::json_reader::{JsonReader, WrongJson};
 use crate::ntriples::TermSink;
+use crate::rdf_xml::{self, Problem, RdfXmlReader, in_utf8};
+use crate::statement_reader::{self, After, StatementReader, Trouble};
 use crate::turtle::TurtleReader;
-use crate::window::{Window, WindowReader};
+use crate::window::{Found, Window, WindowReader};
 use crate::xml_entities::Entities;
 use crate::xml_literal::with_used_namespaces;
 use orrery_term::LanguageTags;
@@ -25,15 +30,13 @@ use orrery_term::nesting::Nesting;
 use orrery_term::{Direction, Prefixes, TRIPLE_DEPTH_MAX};
 use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{BaseDirection, GraphName, Literal, NamedOrBlankNode, Quad, Term};
-use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, ReaderQuadParser};
+use oxrdfio::RdfParseError;
 use oxttl::{TriGParser, TurtleParser};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, Read};
 use std::rc::Rc;
-
-/// A parser that reports this many errors without reading on is given up.
-const ERRORS_WITHOUT_PROGRESS_MAX: u32 = 100;
+use std::sync::Arc;
 
 /// The longest token of JSON-LD; its parser has this limit.
 const JSON_TOKEN_BYTES_MAX: usize = 16 << 20;
@@ -64,71 +67,90 @@ pub(crate) trait DocumentEvents {
     fn too_long(&mut self, statement: StatementTooLong) -> Self::Error;
     /// At the end, where statements of JSON-LD were left out.
     fn left_out(&mut self, left_out: LeftOut);
+    /// Where wrong statements are left out, and a document is not read to its end: what is said of it.
+    fn left_out_from(&mut self, said: String);
+    /// When statements that were given may be wrong, whether wrong ones are left out or not.
+    fn fail(&mut self, error: SyntaxError) -> Self::Error;
 }
 
-/// Reads a whole document into `interner`. The parser may hold `statement_bytes_max` of its text, and what it makes of them.
+/// How a document is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DocumentSyntax<'b> {
+    pub(crate) format: Format,
+    pub(crate) base_iri: Option<&'b str>,
+    /// What the parser may hold of the text, and what it makes of it.
+    pub(crate) statement_bytes_max: usize,
+    /// Whether wrong statements are left out.
+    pub(crate) skips_errors: bool,
+    pub(crate) iris: Iris,
+}
+
+/// Reads a whole document into `interner`.
 pub(crate) fn parse_document<E: DocumentEvents>(
     input: Box<dyn Read + Send>,
     name: &str,
-    (format, base_iri): (Format, Option<&str>),
-    statement_bytes_max: usize,
+    syntax: DocumentSyntax<'_>,
     interner: &mut Interner,
     events: &mut E,
 ) -> Result<(), E::Error> {
-    let syntax = match format {
+    let format = syntax.format;
+    let tag_syntax = match format {
         Format::RdfXml => TagSyntax::Xml,
         Format::JsonLd => TagSyntax::JsonLd,
         _ => TagSyntax::At,
     };
     let window = Rc::new(RefCell::new(Window {
         statement_line: 1,
-        tags: TagFinder::new(syntax),
-        nesting: Nesting::of(syntax),
+        tags: TagFinder::new(tag_syntax),
+        nesting: Nesting::of(tag_syntax),
         bytes: Vec::new(),
         end: 0,
         lines: 0,
         last_line: Vec::new(),
-        keeps_text: format == Format::JsonLd,
         entities: (format == Format::RdfXml).then(Entities::default),
         statement_start: 0,
         is_exceeded: false,
     }));
+    let numbers = Replaced::new();
     // The tags of what was taken, which the parsers put into lower case.
     let mut taken_tags = LanguageTags::default();
     let (input, watch, held_max) = match format {
         Format::JsonLd => {
-            let (input, watch) = Watch::start(input, base_iri);
-            (input, watch, statement_bytes_max as u64 / JSON_PART)
+            let input = Box::new(JsonNumbers::new(input, Arc::clone(&numbers)));
+            let (input, watch) = Watch::start(input, syntax.base_iri);
+            (input, watch, syntax.statement_bytes_max as u64 / JSON_PART)
         }
-        _ => (input, None, statement_bytes_max as u64),
+        Format::RdfXml => {
+            let input = in_utf8(input).map_err(|error| events.input_error(error))?;
+            (input, None, syntax.statement_bytes_max as u64)
+        }
+        _ => (input, None, syntax.statement_bytes_max as u64),
     };
     let reader = WindowReader {
         input,
         window: Rc::clone(&window),
         pending: Vec::new(),
         pending_start: 0,
-        by_line: matches!(format, Format::RdfXml | Format::JsonLd),
+        by_line: format == Format::JsonLd,
         statement_bytes_max: held_max,
     };
-    let mut quads =
-        Quads::new(reader, format, base_iri).map_err(|error| events.input_error(error))?;
+    let mut quads = Quads::new(reader, syntax).map_err(|error| events.input_error(error))?;
     let mut prefixes = Prefixes::default();
-    let mut errors_without_progress = 0;
-    let mut last_end = 0;
     // The statements that the parser gave, until it found an error.
     let mut given = Some(0);
     while let Some(quad) = quads.next() {
         match quad {
             Ok(mut quad) => {
                 if given == Some(0) {
-                    // Those of XML and JSON-LD hold within what is open.
+                    // Those of JSON-LD hold within what is open.
                     quads.note_prefixes(&mut prefixes);
                 }
                 given = given.map(|number| number + 1);
                 window.borrow_mut().end_statement();
-                errors_without_progress = 0;
-                if format == Format::RdfXml {
-                    trim_namespaces(&mut quad.object);
+                match format {
+                    Format::RdfXml => trim_namespaces(&mut quad.object),
+                    Format::JsonLd => numbers.restore(&mut quad.object),
+                    _ => {}
                 }
                 match take(&quad, interner, &mut taken_tags) {
                     Ok(()) => events.quad_taken(interner)?,
@@ -139,7 +161,7 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                     }
                 }
             }
-            Err(RdfParseError::Io(error)) => {
+            Err(Wrong::Input(error)) => {
                 let line = window.borrow().statement_line;
                 let bytes_max = match window.borrow().is_exceeded {
                     true => usize::try_from(held_max).unwrap_or(usize::MAX),
@@ -149,26 +171,21 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                 };
                 return Err(events.too_long(StatementTooLong { line, bytes_max }));
             }
-            Err(RdfParseError::Syntax(error)) => {
+            Err(Wrong::Statement(found, after)) => {
                 given = None;
                 window.borrow_mut().end_statement();
-                let end = window.borrow().end;
-                if end > last_end {
-                    errors_without_progress = 0;
-                }
-                last_end = end;
-                errors_without_progress += 1;
-                events.syntax_error(|| window.borrow().describe(name, format, &error))?;
-                if errors_without_progress > ERRORS_WITHOUT_PROGRESS_MAX {
-                    break;
+                let describe = || window.borrow().describe(name, format, &found);
+                match after {
+                    After::Fails => return Err(events.fail(describe())),
+                    After::Ends { line } if syntax.skips_errors => {
+                        let told = describe();
+                        events.left_out_from(left_out_from((name, format), line));
+                        events.syntax_error(|| told)?;
+                        break;
+                    }
+                    After::Ends { .. } | After::GoesOn => events.syntax_error(describe)?,
                 }
             }
-        }
-    }
-    if let Some(given) = given {
-        let window = window.borrow();
-        if let Some(found) = window.missing_of_xml(given) {
-            events.syntax_error(|| window.describe_cut(name, found))?;
         }
     }
     quads.note_prefixes(&mut prefixes);
@@ -188,64 +205,125 @@ pub(crate) fn parse_document<E: DocumentEvents>(
     Ok(())
 }
 
+/// What is said of a document that is not read to its end, of which the line is the last that is known.
+fn left_out_from((name, format): (&str, Format), line: u64) -> String {
+    if format == Format::JsonLd {
+        return format!(
+            "{name}: all of it was left out, for nobody can tell which of its statements are right; correct it, and load it again"
+        );
+    }
+    let line = line + 1;
+    format!(
+        "{name}: all from line {line} to its end was left out, for nobody can tell where its next statement begins; correct what is wrong there, \
+         and load it again"
+    )
+}
+
+/// What a parser found wrong.
+enum Wrong {
+    Input(io::Error),
+    Statement(Found, After),
+}
+
 /// The parser of a format over a text.
 enum Quads {
     Turtle(Box<TurtleReader<WindowReader>>),
-    Other(Box<ReaderQuadParser<WindowReader>>, Format),
+    Statements(Box<StatementReader<WindowReader>>),
+    RdfXml(Box<RdfXmlReader<WindowReader>>),
+    Json(Box<JsonReader>),
 }
 
 impl Quads {
-    fn new(reader: WindowReader, format: Format, base_iri: Option<&str>) -> io::Result<Self> {
+    fn new(reader: WindowReader, syntax: DocumentSyntax<'_>) -> io::Result<Self> {
         let not_a_base = |error: oxiri::IriParseError| io::Error::other(error.to_string());
-        let rdf_format = match format {
-            Format::Turtle => {
+        let DocumentSyntax {
+            format, base_iri, ..
+        } = syntax;
+        let is_by_statement = syntax.skips_errors || syntax.iris == Iris::AsWritten;
+        Ok(match format {
+            Format::Turtle | Format::TriG | Format::NTriples | Format::NQuads
+                if is_by_statement =>
+            {
+                let reading = statement_reader::Reading {
+                    base_iri,
+                    has_graphs: matches!(format, Format::TriG | Format::NQuads),
+                    iris: syntax.iris,
+                    held_bytes_max: syntax.statement_bytes_max,
+                };
+                Self::Statements(Box::new(StatementReader::new(reader, reading)?))
+            }
+            Format::Turtle | Format::NTriples => {
                 let mut parser = TurtleParser::new();
                 if let Some(base_iri) = base_iri {
                     parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
                 }
-                return Ok(Self::Turtle(Box::new(TurtleReader::turtle(parser, reader))));
+                Self::Turtle(Box::new(TurtleReader::turtle(parser, reader)))
             }
-            Format::TriG => {
+            Format::TriG | Format::NQuads => {
                 let mut parser = TriGParser::new();
                 if let Some(base_iri) = base_iri {
                     parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
                 }
-                return Ok(Self::Turtle(Box::new(TurtleReader::trig(parser, reader))));
+                Self::Turtle(Box::new(TurtleReader::trig(parser, reader)))
             }
-            Format::NTriples => RdfFormat::NTriples,
-            Format::NQuads => RdfFormat::NQuads,
-            Format::RdfXml => RdfFormat::RdfXml,
-            Format::JsonLd => RdfFormat::JsonLd {
-                profile: JsonLdProfileSet::empty(),
-            },
-        };
-        let mut parser = RdfParser::from_format(rdf_format);
-        if let Some(base_iri) = base_iri {
-            parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
-        }
-        Ok(Self::Other(Box::new(parser.for_reader(reader)), format))
+            Format::RdfXml => {
+                let reading = rdf_xml::Reading {
+                    base_iri,
+                    iris: syntax.iris,
+                    skips_within_bytes: syntax.skips_errors.then_some(syntax.statement_bytes_max),
+                };
+                Self::RdfXml(Box::new(RdfXmlReader::new(reader, reading)?))
+            }
+            Format::JsonLd => {
+                let held = syntax.skips_errors.then_some(syntax.statement_bytes_max);
+                Self::Json(Box::new(JsonReader::new(reader, base_iri, held)?))
+            }
+        })
     }
 
-    fn next(&mut self) -> Option<Result<Quad, RdfParseError>> {
-        match self {
-            Self::Turtle(parser) => parser.next(),
-            Self::Other(parser, _) => parser.next(),
-        }
+    fn next(&mut self) -> Option<Result<Quad, Wrong>> {
+        Some(match self {
+            Self::Turtle(parser) => parser.next()?.map_err(|error| match error {
+                RdfParseError::Io(error) => Wrong::Input(error),
+                RdfParseError::Syntax(error) => Wrong::Statement((&error).into(), After::GoesOn),
+            }),
+            Self::Statements(parser) => parser.next()?.map_err(|trouble| match trouble {
+                Trouble::Input(error) => Wrong::Input(error),
+                Trouble::Wrong(wrong) => {
+                    let place = Some((wrong.start, wrong.end_offset));
+                    Wrong::Statement(Found::said_by_parser(wrong.message, place), wrong.after)
+                }
+            }),
+            Self::RdfXml(parser) => parser.next()?.map_err(|problem| match problem {
+                Problem::Input(error) => Wrong::Input(error),
+                Problem::Fault(fault) => {
+                    let after = match fault.ends_reading {
+                        true => After::Ends {
+                            line: fault.place.start.line,
+                        },
+                        false => After::GoesOn,
+                    };
+                    Wrong::Statement(fault.into(), after)
+                }
+            }),
+            Self::Json(parser) => parser.next()?.map_err(|wrong| match wrong {
+                WrongJson::Input(error) => Wrong::Input(error),
+                WrongJson::Document(error, after) => Wrong::Statement((&error).into(), after),
+            }),
+        })
     }
 
     /// Takes the prefixes that are declared at this place of the text.
     fn note_prefixes(&self, prefixes: &mut Prefixes) {
         match self {
             Self::Turtle(parser) => parser.note_prefixes(prefixes),
-            Self::Other(parser, format) => {
-                for (name, iri) in parser.prefixes() {
-                    // A default namespace of XML is for elements, `xml:` for XML.
-                    let is_of_xml = *format == Format::RdfXml && matches!(name, "" | "xml");
-                    if !is_of_xml {
-                        prefixes.note_loaded(name, iri);
-                    }
+            Self::Statements(parser) => parser.note_prefixes(prefixes),
+            Self::RdfXml(parser) => {
+                for (name, iri, _) in parser.prefixes().iter() {
+                    prefixes.note_loaded(name, iri);
                 }
             }
+            Self::Json(parser) => parser.note_prefixes(prefixes),
         }
     }
 }
@@ -271,11 +349,11 @@ fn take(
     tags: &mut LanguageTags,
 ) -> Result<(), Cow<'static, str>> {
     let subject = take_node(&quad.subject, interner);
-    let predicate = interner.checked_iri(quad.predicate.as_str());
+    let predicate = interner.parsed_iri(quad.predicate.as_str());
     let object = take_object(&quad.object, (interner, tags), 0)?;
     let graph = match &quad.graph_name {
         GraphName::DefaultGraph => None,
-        GraphName::NamedNode(named) => Some(interner.checked_iri(named.as_str())),
+        GraphName::NamedNode(named) => Some(interner.parsed_iri(named.as_str())),
         GraphName::BlankNode(blank) => Some(interner.blank_node(blank.as_str())),
     };
     interner.quad(subject, predicate, object, graph);
@@ -284,7 +362,7 @@ fn take(
 
 fn take_node(node: &NamedOrBlankNode, interner: &mut Interner) -> LocalId {
     match node {
-        NamedOrBlankNode::NamedNode(named) => interner.checked_iri(named.as_str()),
+        NamedOrBlankNode::NamedNode(named) => interner.parsed_iri(named.as_str()),
         NamedOrBlankNode::BlankNode(blank) => interner.blank_node(blank.as_str()),
     }
 }
@@ -296,14 +374,14 @@ fn take_object(
     depth: usize,
 ) -> Result<LocalId, Cow<'static, str>> {
     Ok(match object {
-        Term::NamedNode(named) => interner.checked_iri(named.as_str()),
+        Term::NamedNode(named) => interner.parsed_iri(named.as_str()),
         Term::BlankNode(blank) => interner.blank_node(blank.as_str()),
         Term::Literal(literal) => take_literal(literal, interner, tags),
         // Beyond the limit the interner refuses whatever stands there instead.
         Term::Triple(_) if depth > TRIPLE_DEPTH_MAX => interner.string(""),
         Term::Triple(triple) => {
             let subject = take_node(&triple.subject, interner);
-            let predicate = interner.checked_iri(triple.predicate.as_str());
+            let predicate = interner.parsed_iri(triple.predicate.as_str());
             let object = take_object(&triple.object, (interner, tags), depth + 1)?;
             interner.triple(subject, predicate, object)?
         }
@@ -365,6 +443,12 @@ mod tests {
         fn left_out(&mut self, left_out: LeftOut) {
             self.left_out = Some(left_out);
         }
+        fn left_out_from(&mut self, said: String) {
+            panic!("{said}");
+        }
+        fn fail(&mut self, error: SyntaxError) {
+            panic!("{error}");
+        }
     }
 
     fn parse(text: &'static str, format: Format) -> (u64, Vec<SyntaxError>) {
@@ -376,15 +460,14 @@ mod tests {
     fn parse_bounded(text: &'static [u8], format: Format, bytes_max: usize) -> (u64, Collect) {
         let mut interner = Interner::new(None);
         let mut events = Collect::default();
-        let base = (format, Some("http://example.org/"));
-        let result = parse_document(
-            Box::new(text),
-            "f",
-            base,
-            bytes_max,
-            &mut interner,
-            &mut events,
-        );
+        let syntax = DocumentSyntax {
+            format,
+            base_iri: Some("http://example.org/"),
+            statement_bytes_max: bytes_max,
+            skips_errors: false,
+            iris: Iris::Right,
+        };
+        let result = parse_document(Box::new(text), "f", syntax, &mut interner, &mut events);
         assert_eq!(result.is_err(), events.too_long.is_some());
         (interner.quad_count(), events)
     }
@@ -485,6 +568,41 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_of_json_ld_are_integers_below_ten_to_the_21st() {
+        let text = r#"{"@context": {"@vocab": "http://e/", "d": {"@type": "http://www.w3.org/2001/XMLSchema#double"}, "j": {"@type": "@json"}},
+            "@id": "http://e/a", "n": [9223372036854775808, 100000000000000000000, -123456789012345678901, 1.5e20, 1e21],
+            "d": 100000000000000000000, "j": [1e20, 5], "s": "100000000000000000000"}"#;
+        let text = text.as_bytes();
+        let (document, errors) =
+            crate::document::read_skipping(text, Format::JsonLd, false).unwrap();
+        assert_eq!(errors, 0);
+        let mut terms: Vec<String> = document
+            .terms()
+            .map(|term| match term {
+                crate::document::DocumentTerm::Key(key) => {
+                    format!("{:?}", orrery_term::parse_key(key).unwrap())
+                }
+                other => format!("{other:?}"),
+            })
+            .collect();
+        terms.retain(|term| {
+            term.contains("0000")
+                || term.contains("E2")
+                || term.contains("7589012345678901")
+                || term.contains("5678901")
+        });
+        let all = terms.join("\n");
+        for expected in [
+            "-123456789012345678901",
+            "\"100000000000000000000\"",
+            "150000000000000000000",
+            "[100000000000000000000,5]",
+        ] {
+            assert!(all.contains(expected), "{expected}: {all}");
+        }
+    }
+
+    #[test]
     fn a_document_of_xml_that_is_cut_is_wrong() {
         let whole = "<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" \
                      xmlns:e=\"urn:e:\">\n <e:T rdf:about=\"a\">\n  <e:p>text</e:p>\n </e:T>\n <!-- <e:T> -->\n\
@@ -502,7 +620,7 @@ mod tests {
         assert_eq!((quads, errors[0].line), (2, Some(5)), "{errors:?}");
         assert_eq!(
             errors[0].to_string(),
-            "f:5:8: the file ends before its first element is closed, found '</e:T>'; it may have been cut; fetch or write it anew"
+            "f:5:8: the file ends before its first element is closed; it may have been cut; fetch or write it anew"
         );
         for typed in ["<e:T xmlns:e='urn:e:'>", "<T xmlns='urn:e:'> \n <p>1</p>\n"] {
             assert_eq!(parse(typed, Format::RdfXml).1.len(), 1, "{typed}");
@@ -568,7 +686,7 @@ mod tests {
         let (_, errors) = parse(xml, Format::RdfXml);
         // The name of the element, and the tag that closes another one.
         let places: Vec<_> = errors.iter().map(|it| (it.line, it.column)).collect();
-        let expected = [(Some(3), Some(2)), (Some(3), Some(10))];
+        let expected = [(Some(3), Some(3)), (Some(3), Some(10))];
         assert_eq!(places, expected, "{errors:?}");
 
         let (_, errors) = parse("{\"@id\": \"a\",\n \"urn:p\": }", Format::JsonLd);

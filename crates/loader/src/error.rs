@@ -172,6 +172,9 @@ fn format_advice(looks_like: Option<Format>) -> String {
 
 /// What can be done about a wrong statement.
 fn advice(error: &SyntaxError) -> String {
+    if error.is_past_skipping {
+        return "; correct it: statements before it may be wrong, too, so that --skip-errors cannot tell which to leave out".to_owned();
+    }
     match error.looks_like {
         Some(LooksLike::Format(format)) => format!(
             "; if it is {}, load it with --format {}",
@@ -184,6 +187,9 @@ fn advice(error: &SyntaxError) -> String {
                 "; correct it, load it with --format {}, or leave out wrong statements with --skip-errors",
                 format.short_name()
             ),
+            Some(LoadOption::LenientIris) => {
+                "; correct it, take such IRIs as they are with --lenient-iris, or leave out wrong statements with --skip-errors".to_owned()
+            }
             Some(LoadOption::Base) => {
                 "; correct it, give a base with --base, or leave out wrong statements with --skip-errors".to_owned()
             }
@@ -213,6 +219,8 @@ pub struct SyntaxError {
     pub looks_like: Option<LooksLike>,
     /// What whoever loads the text may say of it to set it right; who it is, and how that is said, only they know.
     pub option: Option<LoadOption>,
+    /// Whether not even a load that leaves out wrong statements can go on.
+    pub is_past_skipping: bool,
 }
 
 /// What may be said of a text that is loaded.
@@ -223,6 +231,8 @@ pub enum LoadOption {
     Format(Format),
     /// Against which IRI its relative ones are resolved.
     Base,
+    /// That IRIs are taken as they are written.
+    LenientIris,
 }
 
 impl SyntaxError {
@@ -239,6 +249,7 @@ impl SyntaxError {
             excerpt: None,
             looks_like: None,
             option: None,
+            is_past_skipping: false,
         }
     }
 }

@@ -214,6 +214,7 @@ pub(crate) fn ingest(
     if let Some((_, error)) = shared.take_failure() {
         return Err(error);
     }
+    shared.tell_odd_iris();
     let counts = shared.counts;
     let kept = full.kept.into_inner();
     let kept = kept.unwrap_or_else(PoisonError::into_inner);

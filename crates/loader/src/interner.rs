@@ -15,8 +15,9 @@
 //! [`LocalId`] counts the keys of one batch in order of first appearance.
 
 use crate::arena::{Arena, KeyRef};
+use crate::iris::Iris;
 use crate::large_literals::{LargeLiterals, StagedText};
-use crate::ntriples::{TermSink, check_iri};
+use crate::ntriples::TermSink;
 use crate::sort_keys::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, NUMBERED_BLANK_NODE_KEY};
 use crate::triple_keys::{write_mark, write_triple_key};
 use foldhash::fast::FixedState;
@@ -88,6 +89,10 @@ pub(crate) struct Interner {
     target_graph: Option<Box<str>>,
     /// Its number in this batch, once it was needed.
     target_graph_id: Option<LocalId>,
+    /// Which IRIs are taken.
+    iris: Iris,
+    /// How many were taken that are odd, and the first.
+    odd_iris: Option<(u64, String)>,
 }
 
 /// What an interner gives up when its batch is full.
@@ -121,6 +126,8 @@ impl Interner {
             file_number: 0,
             target_graph: target_graph.map(Into::into),
             target_graph_id: None,
+            iris: Iris::Right,
+            odd_iris: None,
         };
         interner.start_batch();
         interner
@@ -265,6 +272,43 @@ impl Interner {
         id
     }
 
+    /// Says which IRIs are taken.
+    pub(crate) fn set_iris(&mut self, iris: Iris) {
+        self.iris = iris;
+    }
+
+    /// IRIs that were taken though RFC 3987 does not allow them: how many distinct ones of each batch, and the first.
+    pub(crate) fn odd_iris(&self) -> Option<(u64, &str)> {
+        self.odd_iris
+            .as_ref()
+            .map(|(count, first)| (*count, first.as_str()))
+    }
+
+    fn check_iri(&mut self, iri: &str) -> Result<(), Cow<'static, str>> {
+        if self.iris.check(iri)? {
+            let first = || (0, iri.to_owned());
+            self.odd_iris.get_or_insert_with(first).0 += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes an IRI that a parser of documents gives, which has checked it.
+    pub(crate) fn parsed_iri(&mut self, iri: &str) -> LocalId {
+        if self.iris == Iris::Right {
+            return self.checked_iri(iri);
+        }
+        self.key_buffer.clear();
+        iri_key(iri, &mut self.key_buffer);
+        match self.find_key_buffer() {
+            Ok(id) => id,
+            Err(hash) => {
+                // It counts those that are odd.
+                let _ = self.check_iri(iri);
+                self.insert_key_buffer(hash)
+            }
+        }
+    }
+
     /// Takes an IRI that a parser has checked already.
     pub(crate) fn checked_iri(&mut self, iri: &str) -> LocalId {
         self.key_buffer.clear();
@@ -373,7 +417,7 @@ impl Interner {
     /// Accepts the IRI of a datatype or says what is wrong with it.
     pub(crate) fn check_datatype(&mut self, datatype: &str) -> Result<(), Cow<'static, str>> {
         if !self.datatypes.contains(datatype) {
-            check_iri(datatype)?;
+            self.check_iri(datatype)?;
             if self.datatypes.len() >= DATATYPES_MAX {
                 self.datatypes.clear();
             }
@@ -417,7 +461,7 @@ impl TermSink for Interner {
             // What stands here was valid when it came.
             Ok(id) => Ok(id),
             Err(hash) => {
-                check_iri(iri)?;
+                self.check_iri(iri)?;
                 Ok(self.insert_key_buffer(hash))
             }
         }

@@ -49,6 +49,8 @@ mod batch;
 mod blocks;
 mod bulk;
 mod compact;
+#[cfg(test)]
+mod damage_tests;
 mod decompress;
 mod delta_batch;
 mod document;
@@ -56,9 +58,13 @@ mod documents;
 mod error;
 mod excerpt;
 mod format;
+mod held;
 mod ingest;
 mod interner;
+mod iris;
 mod json_ld;
+mod json_numbers;
+mod json_reader;
 mod key_sort;
 mod large_literals;
 mod load;
@@ -75,6 +81,7 @@ mod parts;
 mod permutations;
 mod progress;
 mod publish;
+mod rdf_xml;
 mod report;
 mod row_packing;
 mod row_sort;
@@ -83,6 +90,8 @@ mod sort_keys;
 mod source;
 mod stage_dir;
 mod staged_sink;
+mod statement_reader;
+mod statements;
 mod threads;
 mod triple_keys;
 mod turtle;
@@ -122,8 +131,12 @@ pub struct LoadOptions {
     pub graph: Option<String>,
     /// The format of all sources; `None` tells it from each file's name.
     pub format: Option<Format>,
-    /// Whether wrong statements are counted and left out instead of failing the load.
+    /// Whether wrong statements are counted and left out instead of failing the load. A statement is left out whole; where nobody can tell
+    /// where the next one begins, all up to the end of the file is.
     pub skip_errors: bool,
+    /// Whether IRIs are taken as they are written, if only they have a scheme and characters that N-Triples can write: RFC 3987 does not
+    /// allow `http://a/#b#c`, `http://a/[1]`, `http://a/100%`, and dumps have them. They are counted in a warning.
+    pub lenient_iris: bool,
     /// What relative IRIs of Turtle, TriG, RDF/XML and JSON-LD are resolved against; `None` is the address of each file.
     pub base_iri: Option<String>,
     /// Literals of more bytes (with tag or datatype; 4096 at least) are not held in memory but pass through files, and
@@ -159,6 +172,7 @@ impl Default for LoadOptions {
             graph: None,
             format: None,
             skip_errors: false,
+            lenient_iris: false,
             base_iri: None,
             literal_bytes_max: LITERAL_BYTES_MAX,
         }

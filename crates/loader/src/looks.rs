@@ -21,23 +21,28 @@ pub(crate) enum Looks {
     Like(Format),
     /// No RDF: what it is, and what to do about it.
     NoRdf(&'static str),
+    /// A text in UTF-16, which XML may be in.
+    Utf16,
     /// A page for people.
     Html,
 }
 
 impl Looks {
-    /// Why nothing that begins so can be loaded.
-    pub(crate) fn no_rdf(self) -> Option<&'static str> {
+    /// Why nothing that begins so can be loaded in this format.
+    pub(crate) fn no_rdf(self, format: Format) -> Option<&'static str> {
         match self {
             Self::NoRdf(what) => Some(what),
-            Self::Like(_) | Self::Html => None,
+            Self::Utf16 if format != Format::RdfXml => Some(
+                "its text is UTF-16; convert it to UTF-8, for example by `iconv -f UTF-16 -t UTF-8`",
+            ),
+            Self::Like(_) | Self::Html | Self::Utf16 => None,
         }
     }
 
     /// Names what a text that is no `format` looks like, if that is something else.
     pub(crate) fn instead_of(self, format: Format) -> Option<LooksLike> {
         match self {
-            Self::NoRdf(_) => None,
+            Self::NoRdf(_) | Self::Utf16 => None,
             Self::Html => Some(LooksLike::Html),
             Self::Like(other) => (!reads(format, other)).then_some(LooksLike::Format(other)),
         }
@@ -100,6 +105,9 @@ fn look(first: &[u8]) -> Option<Looks> {
     if let Some(what) = binary(first) {
         return Some(Looks::NoRdf(what));
     }
+    if matches!(first, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        return Some(Looks::Utf16);
+    }
     let text = first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first);
     let text = String::from_utf8_lossy(text);
     let text = text.trim_start();
@@ -147,9 +155,6 @@ fn binary(first: &[u8]) -> Option<&'static str> {
         }
         [b'$', b'H', b'D', b'T', ..] => Some("it is an HDT file; convert it to N-Triples"),
         [b'P', b'A', b'R', b'1', ..] => Some("it is a Parquet file; convert it to N-Triples"),
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(
-            "its text is UTF-16; convert it to UTF-8, for example by `iconv -f UTF-16 -t UTF-8`",
-        ),
         _ => None,
     }
 }

@@ -5,12 +5,11 @@
 
 mod json;
 mod wording;
-mod xml;
 
 pub(crate) use json::place_of as place_in_json;
-pub(crate) use wording::{Said, Surroundings};
+pub(crate) use wording::{Said, Surroundings, quoted, undeclared};
 
-use wording::{TOKEN_CHARACTERS_MAX, between, cut, quoted, undeclared};
+use wording::{TOKEN_CHARACTERS_MAX, between, cut};
 
 use crate::error::LoadOption;
 use crate::excerpt::shown;
@@ -32,7 +31,8 @@ pub(crate) fn said(format: Format, found: &str, place: Option<Surroundings<'_>>)
         let known = match format {
             Format::Turtle | Format::TriG => in_turtle(format, found, place),
             Format::NTriples | Format::NQuads => in_lines(format, found, place),
-            Format::RdfXml => xml::in_xml(found, place),
+            // Its parser says what it found as people are told it, but for IRIs.
+            Format::RdfXml => None,
             Format::JsonLd => json::in_json(found),
         };
         known.or_else(|| in_iri(format, found, place))
@@ -103,11 +103,20 @@ fn in_iri(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> 
             .with(LoadOption::Base),
         });
     }
+    if let Some((_, part)) = found.split_once("Invalid IRI percent encoding '") {
+        let part = part.split_once('\'').map_or(part, |(part, _)| part);
+        let shift = place.from.find(part).unwrap_or(0);
+        let said = Said::new(
+            format!("{} in an IRI encodes nothing", quoted(part)),
+            "write %25 for a percent sign",
+        );
+        return Some(may_be_as_written(format, said.at(shift)));
+    }
     let (_, rest) = found.split_once("Invalid IRI code point '")?;
     let wrong = rest.chars().next()?;
     // Not there, if it was written as an escape: the parsers see what that stands for.
     let written_at = match format {
-        Format::RdfXml => xml::wrong_in_iri(place.from, wrong),
+        Format::RdfXml => place.from.find(wrong),
         _ => place.from.strip_prefix('<').and_then(|iri| {
             let end = iri.find('>').unwrap_or(iri.len());
             Some(1 + iri[..end].find(wrong)?)
@@ -133,7 +142,19 @@ fn in_iri(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> 
             format!("write {encoded} for it")
         }
     };
-    Some(Said::new(format!("{name} stands in an IRI"), mend).at(shift))
+    let said = Said::new(format!("{name} stands in an IRI"), mend).at(shift);
+    Some(match wrong <= ' ' || "<>\"{}|^`\\".contains(wrong) {
+        // What N-Triples cannot write is never taken.
+        true => said,
+        false => may_be_as_written(format, said),
+    })
+}
+
+fn may_be_as_written(format: Format, said: Said) -> Said {
+    match format {
+        Format::JsonLd => said,
+        _ => said.with(LoadOption::LenientIris),
+    }
 }
 
 fn unclosed_iri() -> Said {

@@ -7,11 +7,12 @@
 use crate::LoadOptions;
 use crate::batch::{MemoryBatch, seal};
 use crate::blocks::{Block, line_ends};
-use crate::documents::{DocumentEvents, StatementTooLong, parse_document};
+use crate::documents::{DocumentEvents, DocumentSyntax, StatementTooLong, parse_document};
 use crate::error::{LoadError, SyntaxError, clipped};
 use crate::excerpt::excerpt_of;
 use crate::format::Format;
 use crate::interner::Interner;
+use crate::iris::Iris;
 use crate::json_ld::LeftOut;
 use crate::long_line::LongLine;
 use crate::mends::{Surroundings, said};
@@ -94,6 +95,8 @@ pub(crate) struct ParseCounts {
     pub(crate) left_out: AtomicU64,
     pub(crate) has_named_graphs: AtomicBool,
     pub(crate) warnings: Mutex<Vec<String>>,
+    /// IRIs that were taken as they are written, and the first.
+    odd_iris: Mutex<Option<(u64, String)>>,
 }
 
 impl<'a> Shared<'a> {
@@ -201,6 +204,32 @@ impl<'a> Shared<'a> {
         }
     }
 
+    /// Which IRIs are taken.
+    fn iris(&self) -> Iris {
+        match self.options.lenient_iris {
+            true => Iris::AsWritten,
+            false => Iris::Right,
+        }
+    }
+
+    /// Counts IRIs that were taken though they are odd.
+    fn note_odd_iris(&self, interner: &Interner) {
+        if let Some((count, first)) = interner.odd_iris() {
+            let odd = self.counts.odd_iris.lock();
+            let mut odd = odd.unwrap_or_else(PoisonError::into_inner);
+            odd.get_or_insert_with(|| (0, first.to_owned())).0 += count;
+        }
+    }
+
+    /// Once all is parsed: what is said of IRIs that are odd.
+    pub(crate) fn tell_odd_iris(&self) {
+        let odd = self.counts.odd_iris.lock();
+        let odd = odd.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((count, first)) = odd {
+            self.note_warning(0, || odd_iris_warning(count, &first));
+        }
+    }
+
     pub(crate) fn note_named_graphs(&self) {
         self.counts.has_named_graphs.store(true, Ordering::Relaxed);
     }
@@ -221,13 +250,10 @@ pub(crate) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(shared: &'a Shared<'a>) -> Self {
-        Self {
-            shared,
-            interner: Interner::with_large_literals(
-                shared.options.graph.as_deref(),
-                shared.stage.large_literals(),
-            ),
-        }
+        let graph = shared.options.graph.as_deref();
+        let mut interner = Interner::with_large_literals(graph, shared.stage.large_literals());
+        interner.set_iris(shared.iris());
+        Self { shared, interner }
     }
 
     /// Works until there is no more work, or a failure. Gives back the last batch.
@@ -257,6 +283,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.note_named_graphs();
+        self.shared.note_odd_iris(&self.interner);
         self.interner
     }
 
@@ -343,8 +370,13 @@ impl<'a> Parser<'a> {
         let result = parse_document(
             input,
             &source.name,
-            (source.format, source.base_iri.as_deref()),
-            self.shared.bounds.statement_bytes,
+            DocumentSyntax {
+                format: source.format,
+                base_iri: source.base_iri.as_deref(),
+                statement_bytes_max: self.shared.bounds.statement_bytes,
+                skips_errors: self.shared.options.skip_errors,
+                iris: self.shared.iris(),
+            },
             &mut self.interner,
             &mut events,
         );
@@ -426,6 +458,28 @@ impl DocumentEvents for Events<'_> {
 
     fn left_out(&mut self, left_out: LeftOut) {
         self.shared.note_left_out(self.part, &left_out);
+    }
+
+    fn left_out_from(&mut self, said: String) {
+        self.shared.note_warning(0, || said);
+    }
+
+    fn fail(&mut self, error: SyntaxError) -> Option<LoadError> {
+        Some(LoadError::Syntax(Box::new(SyntaxError {
+            is_past_skipping: true,
+            ..error
+        })))
+    }
+}
+
+/// What is said of IRIs that were taken as they are written.
+fn odd_iris_warning(count: u64, first: &str) -> String {
+    let first = clipped(first.as_bytes());
+    match count {
+        1 => format!("1 IRI was taken as it is written, which RFC 3987 does not allow: <{first}>"),
+        more => format!(
+            "{more} IRIs were taken as they are written, which RFC 3987 does not allow, such as <{first}>"
+        ),
     }
 }
 

@@ -170,7 +170,7 @@ impl CheckedSource {
         let Peeked { text, looks } = plain
             .and_then(peek)
             .map_err(|error| LoadError::input(&self.name, error))?;
-        if let Some(what) = looks.and_then(Looks::no_rdf) {
+        if let Some(what) = looks.and_then(|looks| looks.no_rdf(self.format)) {
             return Err(LoadError::NoRdf {
                 name: self.name.to_string(),
                 what,
@@ -202,7 +202,7 @@ fn unknown_format(
             name,
             looks_like: Some(format),
         },
-        Some(Looks::Html) | None => LoadError::UnknownFormat {
+        Some(Looks::Html | Looks::Utf16) | None => LoadError::UnknownFormat {
             name,
             looks_like: None,
         },

@@ -9,16 +9,78 @@ use oxrdf::{GraphName, Quad};
 use oxrdfio::RdfParseError;
 use oxttl::trig::LowLevelTriGParser;
 use oxttl::turtle::LowLevelTurtleParser;
-use oxttl::{TriGParser, TurtleParser};
+use oxttl::{TriGParser, TurtleParser, TurtleSyntaxError};
 use std::io::{self, Read};
 
 /// Pieces have at least and at most so many bytes.
 const PIECE_BYTES_MIN: usize = 64 << 10;
 const PIECE_BYTES_MAX: usize = 64 << 20;
 
-enum Parser {
+/// A parser of either, which is given its text.
+pub(crate) enum Parser {
     Turtle(LowLevelTurtleParser),
     TriG(LowLevelTriGParser),
+}
+
+impl Parser {
+    pub(crate) fn next(&mut self) -> Option<Result<Quad, TurtleSyntaxError>> {
+        match self {
+            Self::Turtle(parser) => {
+                let triple = parser.parse_next()?;
+                Some(triple.map(|triple| triple.in_graph(GraphName::DefaultGraph)))
+            }
+            Self::TriG(parser) => parser.parse_next(),
+        }
+    }
+
+    pub(crate) fn extend(&mut self, text: &[u8]) {
+        match self {
+            Self::Turtle(parser) => parser.extend_from_slice(text),
+            Self::TriG(parser) => parser.extend_from_slice(text),
+        }
+    }
+
+    /// No more text follows.
+    pub(crate) fn end(&mut self) {
+        match self {
+            Self::Turtle(parser) => parser.end(),
+            Self::TriG(parser) => parser.end(),
+        }
+    }
+
+    pub(crate) fn is_end(&self) -> bool {
+        match self {
+            Self::Turtle(parser) => parser.is_end(),
+            Self::TriG(parser) => parser.is_end(),
+        }
+    }
+
+    pub(crate) fn base_iri(&self) -> Option<&str> {
+        match self {
+            Self::Turtle(parser) => parser.base_iri(),
+            Self::TriG(parser) => parser.base_iri(),
+        }
+    }
+
+    /// The prefixes that were declared so far.
+    pub(crate) fn declared(&self) -> Vec<(String, String)> {
+        let owned = |(name, iri): (&str, &str)| (name.to_owned(), iri.to_owned());
+        match self {
+            Self::Turtle(parser) => parser.prefixes().map(owned).collect(),
+            Self::TriG(parser) => parser.prefixes().map(owned).collect(),
+        }
+    }
+
+    /// Takes the prefixes that were declared so far.
+    pub(crate) fn note_prefixes(&self, prefixes: &mut Prefixes) {
+        let mut note = |(name, iri): (&str, &str)| {
+            prefixes.note_loaded(name, iri);
+        };
+        match self {
+            Self::Turtle(parser) => parser.prefixes().for_each(&mut note),
+            Self::TriG(parser) => parser.prefixes().for_each(&mut note),
+        }
+    }
 }
 
 /// The quads of a text.
@@ -51,31 +113,13 @@ impl<R: Read> TurtleReader<R> {
     }
 
     fn parse_next(&mut self) -> Option<Result<Quad, RdfParseError>> {
-        let quad = match &mut self.parser {
-            Parser::Turtle(parser) => parser
-                .parse_next()?
-                .map(|triple| triple.in_graph(GraphName::DefaultGraph)),
-            Parser::TriG(parser) => parser.parse_next()?,
-        };
+        let quad = self.parser.next()?;
         Some(quad.map_err(|error| RdfParseError::Syntax(error.into())))
     }
 
     /// Takes the prefixes that were declared so far.
     pub(crate) fn note_prefixes(&self, prefixes: &mut Prefixes) {
-        let mut note = |(name, iri): (&str, &str)| {
-            prefixes.note_loaded(name, iri);
-        };
-        match &self.parser {
-            Parser::Turtle(parser) => parser.prefixes().for_each(&mut note),
-            Parser::TriG(parser) => parser.prefixes().for_each(&mut note),
-        }
-    }
-
-    fn is_end(&self) -> bool {
-        match &self.parser {
-            Parser::Turtle(parser) => parser.is_end(),
-            Parser::TriG(parser) => parser.is_end(),
-        }
+        self.parser.note_prefixes(prefixes);
     }
 
     /// Gives the parser more text, or tells it that there is no more.
@@ -87,19 +131,9 @@ impl<R: Read> TurtleReader<R> {
             .read_to_end(&mut self.piece)?;
         self.unused_bytes += self.piece.len();
         let is_last = self.piece.len() < wanted;
-        match &mut self.parser {
-            Parser::Turtle(parser) => {
-                parser.extend_from_slice(&self.piece);
-                if is_last {
-                    parser.end();
-                }
-            }
-            Parser::TriG(parser) => {
-                parser.extend_from_slice(&self.piece);
-                if is_last {
-                    parser.end();
-                }
-            }
+        self.parser.extend(&self.piece);
+        if is_last {
+            self.parser.end();
         }
         Ok(())
     }
@@ -114,7 +148,7 @@ impl<R: Read> Iterator for TurtleReader<R> {
                 self.unused_bytes = 0;
                 return Some(quad);
             }
-            if self.is_end() {
+            if self.parser.is_end() {
                 return None;
             }
             if let Err(error) = self.feed() {

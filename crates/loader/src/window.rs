@@ -3,7 +3,9 @@
 use crate::error::{SyntaxError, clipped};
 use crate::excerpt::excerpt_of;
 use crate::format::Format;
-use crate::mends::{Surroundings, place_in_json, said};
+use crate::held::InParts;
+use crate::mends::{Said, Surroundings, place_in_json, said};
+use crate::rdf_xml::{Fault, Position};
 use crate::xml_entities::Entities;
 use memchr::{memchr, memchr_iter, memrchr};
 use orrery_term::language::TagFinder;
@@ -18,6 +20,60 @@ use std::rc::Rc;
 /// Text kept behind the reading position, to quote from it. The parsers read ahead a few KiB.
 pub(crate) const WINDOW_BYTES: usize = 128 << 10;
 
+/// What a parser found wrong.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// In the parser's words.
+    message: String,
+    /// Where it begins, and the offset of its end, if the parser tells.
+    place: Option<(Position, u64)>,
+    /// What is said of it, if that is known.
+    said: Option<Said>,
+}
+
+impl Found {
+    /// What is told in a parser's own words.
+    pub(crate) fn said_by_parser(message: String, place: Option<(Position, u64)>) -> Self {
+        Self {
+            message,
+            place,
+            said: None,
+        }
+    }
+}
+
+impl From<&RdfSyntaxError> for Found {
+    fn from(error: &RdfSyntaxError) -> Self {
+        let mut message = error.to_string();
+        // The position is shown in front already.
+        if message.starts_with("Parser error")
+            && let Some((_, rest)) = message.split_once(": ")
+        {
+            message = rest.to_owned();
+        }
+        let place = error.location().map(|place| {
+            let start = Position {
+                offset: place.start.offset,
+                line: place.start.line,
+                column: place.start.column,
+            };
+            (start, place.end.offset)
+        });
+        Self::said_by_parser(message, place)
+    }
+}
+
+impl From<Fault> for Found {
+    fn from(fault: Fault) -> Self {
+        let place = fault.place;
+        Self {
+            message: fault.said.message.clone(),
+            place: Some((place.start, place.start.offset + place.length)),
+            said: Some(fault.said),
+        }
+    }
+}
+
 /// The last stretch of the text that the parser was given.
 pub(crate) struct Window {
     pub(crate) bytes: Vec<u8>,
@@ -26,9 +82,7 @@ pub(crate) struct Window {
     /// Whole lines handed over before the last one.
     pub(crate) lines: u64,
     pub(crate) last_line: Vec<u8>,
-    /// Whether text behind the last line is kept, too, where lines are handed over.
-    pub(crate) keeps_text: bool,
-    /// How deep it is nested, and the elements of XML.
+    /// How deep it is nested.
     pub(crate) nesting: Nesting,
     /// The entities of XML.
     pub(crate) entities: Option<Entities>,
@@ -64,9 +118,6 @@ impl Window {
             if self.last_line.len() < WINDOW_BYTES {
                 self.last_line.extend_from_slice(bytes);
             }
-            if !self.keeps_text {
-                return Ok(());
-            }
         } else {
             self.lines += memchr_iter(b'\n', bytes).count() as u64;
         }
@@ -86,54 +137,28 @@ impl Window {
         self.statement_line = self.lines + 1 + u64::from(is_line_ended);
     }
 
-    pub(crate) fn describe(
-        &self,
-        name: &str,
-        format: Format,
-        error: &RdfSyntaxError,
-    ) -> SyntaxError {
-        let mut found = error.to_string();
-        // The position is shown in front already.
-        if found.starts_with("Parser error")
-            && let Some((_, rest)) = found.split_once(": ")
-        {
-            found = rest.to_owned();
-        }
-        let Some(location) = error.location() else {
-            if format == Format::JsonLd {
-                return self.describe_json(name, &found);
-            }
-            let line = &self.last_line;
-            let blanks = leading_blanks(line);
-            let said = said(format, &found, Some(Surroundings::of(line, blanks)));
-            let start = blanks + said.shift;
-            let end = match said.shift {
-                0 => line.trim_ascii_end().len(),
-                _ => start + 1,
-            };
-            return SyntaxError {
-                line: Some(self.lines + 1),
-                column: Some(1 + characters(&line[..start.min(line.len())])),
-                text: clipped(line.trim_ascii()),
-                mend: said.mend,
-                option: said.option,
-                excerpt: excerpt_of(line, start, end),
-                ..SyntaxError::new(name, said.message)
-            };
+    pub(crate) fn describe(&self, name: &str, format: Format, found: &Found) -> SyntaxError {
+        let Some((place, end_offset)) = found.place else {
+            return self.describe_json(name, &found.message);
         };
-        let Some(start) = self.within(location.start.offset) else {
+        let said_of = |surroundings| match &found.said {
+            Some(said) => said.clone(),
+            None => said(format, &found.message, surroundings),
+        };
+        let (line, column) = (place.line + 1, place.column + 1);
+        let Some(start) = self.within(place.offset) else {
             // A text that is not closed begins further back than anything that is still here.
-            let said = said(format, &found, None);
+            let said = said_of(None);
             return SyntaxError {
-                line: Some(location.start.line + 1),
-                column: Some(location.start.column + 1),
+                line: Some(line),
+                column: Some(column),
                 mend: said.mend,
                 option: said.option,
                 ..SyntaxError::new(name, said.message)
             };
         };
-        let end = self.within(location.end.offset).unwrap_or(start);
-        let said = said(format, &found, Some(Surroundings::of(&self.bytes, start)));
+        let end = self.within(end_offset).unwrap_or(start);
+        let said = said_of(Some(Surroundings::of(&self.bytes, start)));
         let (place, place_end) = match said.shift {
             0 => (start, end),
             shift => (start + shift, start + shift + 1),
@@ -142,8 +167,8 @@ impl Window {
         // What moved it on within a line stands on that line.
         let excerpt = excerpt_of(&self.bytes, place, place_end);
         SyntaxError {
-            line: Some(location.start.line + 1),
-            column: Some(location.start.column + 1 + characters(moved)),
+            line: Some(line),
+            column: Some(column + characters(moved)),
             text: clipped(self.bytes[start..end.max(start)].trim_ascii()),
             mend: said.mend,
             option: said.option,
@@ -181,29 +206,6 @@ impl Window {
         }
     }
 
-    /// What a document of XML lacks at its end, of which its parser made so many statements and found nothing wrong.
-    pub(crate) fn missing_of_xml(&self, statements: u64) -> Option<&'static str> {
-        let elements = self.nesting.elements()?;
-        if elements.are_open() {
-            return Some("the file ends before its first element is closed");
-        }
-        let is_missing = statements == 0 && elements.are_missing();
-        is_missing.then_some("the file ends before its first element")
-    }
-
-    /// A document of XML that was cut: its last line.
-    pub(crate) fn describe_cut(&self, name: &str, found: &'static str) -> SyntaxError {
-        let line = self.last_line.trim_ascii_end();
-        SyntaxError {
-            line: Some(self.lines + 1),
-            column: Some(1 + characters(line)),
-            text: clipped(line.trim_ascii()),
-            mend: Some("it may have been cut; fetch or write it anew".to_owned()),
-            excerpt: excerpt_of(line, line.len(), line.len()),
-            ..SyntaxError::new(name, found)
-        }
-    }
-
     /// The error of a quad that the parser accepted; the parser has read on a little meanwhile.
     pub(crate) fn describe_quad(
         &self,
@@ -229,12 +231,6 @@ fn characters(bytes: &[u8]) -> u64 {
     String::from_utf8_lossy(bytes).chars().count() as u64
 }
 
-fn leading_blanks(line: &[u8]) -> usize {
-    line.iter()
-        .take_while(|byte| byte.is_ascii_whitespace())
-        .count()
-}
-
 /// Notes in the window what the parser is given; at most one line at a time if `by_line`.
 pub(crate) struct WindowReader {
     pub(crate) input: Box<dyn Read + Send>,
@@ -244,6 +240,12 @@ pub(crate) struct WindowReader {
     pub(crate) by_line: bool,
     /// What the parser may be given without making a statement of it.
     pub(crate) statement_bytes_max: u64,
+}
+
+impl InParts for WindowReader {
+    fn end_part(&self) {
+        self.window.borrow_mut().end_statement();
+    }
 }
 
 impl Read for WindowReader {

@@ -24,7 +24,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    pub(super) fn new(message: impl Into<String>, mend: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>, mend: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             mend: Some(mend.into()),
@@ -33,7 +33,7 @@ impl Said {
         }
     }
 
-    pub(super) fn plain(message: impl Into<String>) -> Self {
+    pub(crate) fn plain(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             mend: None,
@@ -117,7 +117,7 @@ pub(super) fn valid_beginning(bytes: &[u8]) -> &str {
     }
 }
 
-pub(super) fn undeclared(name: &str, declaration: impl Fn(&str, &str) -> String) -> Said {
+pub(crate) fn undeclared(name: &str, declaration: impl Fn(&str, &str) -> String) -> Said {
     let shown_name = cut(name, TOKEN_CHARACTERS_MAX);
     let message = format!("the prefix {shown_name}: is not declared");
     match probably_meant(name) {
@@ -126,7 +126,7 @@ pub(super) fn undeclared(name: &str, declaration: impl Fn(&str, &str) -> String)
     }
 }
 
-pub(super) fn quoted(token: &str) -> String {
+pub(crate) fn quoted(token: &str) -> String {
     format!("`{}`", cut(token, TOKEN_CHARACTERS_MAX))
 }
 

@@ -156,6 +156,7 @@ fn parse(
         graph: request.graph,
         format: None,
         skip_errors: request.skip_errors,
+        lenient_iris: request.lenient_iris,
         base_iri: None,
         literal_bytes_max: request.literal_bytes_max,
     };
@@ -179,6 +180,7 @@ fn parse(
     let mut shared = Shared::new(&options, &parts, (&stage, &sink), bounds, &SilentProgress);
     shared.kept_errors = Some(Mutex::default());
     let open = parse_parts(&shared, threads, given, None);
+    shared.tell_odd_iris();
     if let Some(((part, _), error)) = shared.take_failure() {
         return Err(failed(part, error, request.statement_bytes));
     }

@@ -14,7 +14,7 @@ use super::members::{LoadWorkers, Member, begin_request, failure_of, wrong_answe
 use super::messages::{Failure, ParseEnd, ParseRequest, Piece, PieceInput, Task};
 use super::wire::{FRAME_BYTES, Kind, Packing};
 use crate::blocks::Block;
-use crate::error::LoadError;
+use crate::error::{LoadError, SyntaxError};
 use crate::interner::Interner;
 use crate::ntriples::TermSink;
 use crate::parsing::{ParseTask, Parser, Shared};
@@ -349,6 +349,7 @@ impl<'a> Feeder<'a> {
         let mut request = begin_request(&Task::Parse(ParseRequest {
             graph: options.graph.clone(),
             skip_errors: options.skip_errors,
+            lenient_iris: options.lenient_iris,
             literal_bytes_max: options.literal_bytes_max,
             statement_bytes: self.shared.bounds.statement_bytes,
             batch_bytes: self.shared.bounds.batch_bytes,
@@ -403,15 +404,27 @@ impl<'a> Feeder<'a> {
         let shared = self.shared;
         match failure {
             Failure::Unable(why) => Trouble::Unable(why),
-            Failure::Syntax(told) if !shared.options.skip_errors => {
+            Failure::Syntax(told) => {
                 let Some(&part) = parts.get(told.piece) else {
                     return wrong_answer("an error is of none of the pieces").into();
                 };
-                let name = &shared.parts[part].source.name;
-                shared.syntax_error(part, || told.into_error(name));
+                let error = told.into_error(&shared.parts[part].source.name);
+                match shared.options.skip_errors {
+                    // It is one that cannot be.
+                    true => {
+                        let error = SyntaxError {
+                            is_past_skipping: true,
+                            ..error
+                        };
+                        let line = error.line.unwrap_or(u64::MAX);
+                        shared.fail((part, line), LoadError::Syntax(Box::new(error)));
+                    }
+                    false => {
+                        shared.syntax_error(part, || error);
+                    }
+                }
                 Trouble::Load(None)
             }
-            Failure::Syntax(_) => wrong_answer("a wrong statement was not left out").into(),
             Failure::TooLong {
                 piece,
                 line,
@@ -442,11 +455,11 @@ impl<'a> Feeder<'a> {
             let name = &shared.parts[part].source.name;
             shared.syntax_error(part, || told.into_error(name));
         }
+        let mut warnings = end.warnings.into_iter();
         if end.left_out > 0 {
-            let mut warnings = end.warnings.into_iter();
             shared.note_warning(end.left_out, || warnings.next().unwrap_or_default());
-            warnings.for_each(|warning| shared.note_warning(0, || warning));
         }
+        warnings.for_each(|warning| shared.note_warning(0, || warning));
         if end.has_named_graphs {
             shared.note_named_graphs();
         }

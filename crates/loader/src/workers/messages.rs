@@ -17,6 +17,8 @@ pub(super) enum Task {
 pub(super) struct ParseRequest {
     pub(super) graph: Option<String>,
     pub(super) skip_errors: bool,
+    #[serde(default)]
+    pub(super) lenient_iris: bool,
     pub(super) literal_bytes_max: usize,
     /// What a parser of a document may hold without making a statement of it.
     pub(super) statement_bytes: usize,
@@ -113,6 +115,8 @@ pub(super) struct ToldError {
     option: Option<String>,
 }
 
+/// The name of [`LoadOption::LenientIris`] in a message.
+const LENIENT_IRIS: &str = "lenient-iris";
 /// The name of [`LoadOption::Base`] in a message.
 const BASE: &str = "base";
 
@@ -130,6 +134,7 @@ impl ToldError {
                 .map(|excerpt| (excerpt.text, excerpt.before, excerpt.width)),
             option: error.option.map(|option| match option {
                 LoadOption::Base => BASE.to_owned(),
+                LoadOption::LenientIris => LENIENT_IRIS.to_owned(),
                 LoadOption::Format(format) => format.short_name().to_owned(),
             }),
         }
@@ -139,6 +144,7 @@ impl ToldError {
     pub(super) fn into_error(self, name: &str) -> SyntaxError {
         let option = self.option.as_deref().and_then(|option| match option {
             BASE => Some(LoadOption::Base),
+            LENIENT_IRIS => Some(LoadOption::LenientIris),
             format => format.parse().ok().map(LoadOption::Format),
         });
         SyntaxError {

@@ -20,7 +20,7 @@ pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) cache: CacheArguments,
     /// Load through a running server instead, such as http://127.0.0.1:7878
-    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "skip_errors", "threads"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "skip_errors", "lenient_iris", "threads"])]
     pub(crate) server: Option<String>,
     /// Put triples into this graph instead of the default graph
     #[arg(long, value_name = "IRI")]
@@ -38,9 +38,12 @@ pub(crate) struct LoadArguments {
     /// Load all below directories too: the files whose names tell a format, or with --format every file
     #[arg(long, short)]
     pub(crate) recursive: bool,
-    /// Leave out statements with syntax errors, count and log them
+    /// Leave out wrong statements whole, count and log them; where nobody can tell where the next one begins, the rest of the file
     #[arg(long)]
     pub(crate) skip_errors: bool,
+    /// Take IRIs as they are written, with a warning: http://a/#b#c, http://a/[1], http://a/100% (RFC 3987 does not allow them)
+    #[arg(long)]
+    pub(crate) lenient_iris: bool,
     /// Threads; all cores if not given
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,

@@ -44,6 +44,7 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
         graph: arguments.graph,
         format,
         skip_errors: arguments.skip_errors,
+        lenient_iris: arguments.lenient_iris,
         base_iri: arguments.base,
         ..LoadOptions::default()
     };

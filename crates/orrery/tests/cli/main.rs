@@ -13,6 +13,7 @@ mod cluster;
 mod common;
 mod deploy;
 mod divided;
+mod documents;
 mod edge_weights;
 mod extreme_arguments;
 mod first_contact;

@@ -1,0 +1,154 @@
+//! Documents with faults, odd IRIs and odd encodings, as `orrery load` takes them.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{fail, run, succeed, text};
+
+/// Loads a file with options. Gives what the report says, and what is said beside it.
+fn load(
+    directory: &Path,
+    name: &str,
+    content: impl AsRef<[u8]>,
+    options: &[&str],
+) -> (serde_json::Value, String) {
+    let file = directory.join(name);
+    fs::write(&file, content).unwrap();
+    let database = directory.join("db");
+    let _ = fs::remove_dir_all(&database);
+    let arguments = [
+        "load",
+        "--report",
+        "json",
+        "--db",
+        text(&database),
+        text(&file),
+    ];
+    let output = run(&[&arguments[..], options].concat());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    (serde_json::from_slice(&output.stdout).unwrap(), said)
+}
+
+fn lines(directory: &Path) -> Vec<String> {
+    let dumped = succeed(&["dump", "--db", text(&directory.join("db"))]);
+    let mut lines: Vec<String> = dumped.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn what_is_left_out_is_whole_and_what_is_not_read_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let trig = "@prefix : <http://e/> .\n:g1 { :a :p <http://e/x y> . :b :q :r . }\n:g2 { :c :d ( 1 \"x\"@toolonglanguagetag ) ; :m 5 .\n :h :i :j }\n:j :k :l .\n";
+    let (report, _) = load(home, "a.trig", trig, &["--skip-errors"]);
+    assert_eq!(report["errors_skipped"], 2);
+    assert_eq!(
+        lines(home),
+        [
+            "<http://e/b> <http://e/q> <http://e/r> <http://e/g1> .",
+            "<http://e/h> <http://e/i> <http://e/j> <http://e/g2> .",
+            "<http://e/j> <http://e/k> <http://e/l> .",
+        ]
+    );
+    // Nobody knows where the text was to end.
+    let turtle =
+        "<a:s> <a:p> <a:o> .\n<a:s> <a:p> \"x .\n<a:s> <a:p> <a:q> .\n<a:s> <a:p> \"y\" .\n";
+    let (report, said) = load(home, "a.ttl", turtle, &["--skip-errors"]);
+    assert_eq!(lines(home), ["<a:s> <a:p> <a:o> ."]);
+    assert!(
+        said.contains("all from line 2 to its end was left out"),
+        "{said}"
+    );
+    assert!(report["warnings"][0].as_str().unwrap().contains("line 2"));
+    let json = "[{\"@id\": \"a:s\", \"a:p\": 1}, {\"@id\": 5}]";
+    let (report, said) = load(home, "a.jsonld", json, &["--skip-errors"]);
+    assert_eq!(report["quads_added"], 0);
+    assert!(said.contains("all of it was left out"), "{said}");
+}
+
+#[test]
+fn iris_of_dumps_are_taken_as_they_are_where_that_is_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let odd = ["http://x/a#b#c", "http://x/a[1]", "http://x/100%"];
+    let nt: String = odd
+        .iter()
+        .map(|iri| format!("<a:s> <a:p> <{iri}> .\n"))
+        .collect();
+    let ttl = format!("@prefix : <a:> .\n{}", nt.replace("<a:p>", ":p"));
+    let properties: String = odd
+        .iter()
+        .map(|iri| format!("<e:p rdf:resource='{iri}'/>"))
+        .collect();
+    let xml = format!(
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='a:'><rdf:Description rdf:about='a:s'>{properties}</rdf:Description></rdf:RDF>"
+    );
+    let mut expected: Vec<&str> = nt.lines().collect();
+    expected.sort_unstable();
+    for (name, content) in [
+        ("a.nt", &nt),
+        ("a.nq", &nt),
+        ("a.ttl", &ttl),
+        ("a.trig", &ttl),
+        ("a.rdf", &xml),
+    ] {
+        let (report, said) = load(home, name, content, &["--lenient-iris"]);
+        assert_eq!(lines(home), expected, "{name}");
+        assert!(
+            said.contains("3 IRIs were taken as they are written"),
+            "{name}: {said}"
+        );
+        assert_eq!(report["warnings"].as_array().unwrap().len(), 1, "{name}");
+        let database = home.join("db");
+        fs::remove_dir_all(&database).unwrap();
+        fail(
+            &["load", "--db", text(&database), text(&home.join(name))],
+            &[name],
+        );
+        // What nothing can write stays an error, and so does all else.
+        for (from, to) in [
+            ("100%", "1 0"),
+            ("<a:s>", "s"),
+            (" .", ""),
+            ("</e:p>", "</e:q>"),
+            ("'/>", "'>"),
+            ("a:p", "a b:p"),
+        ] {
+            let wrong = content.replace(from, to);
+            if wrong == **content || !name.ends_with("nt") && from == "<a:s>" {
+                continue;
+            }
+            fs::write(home.join(name), wrong).unwrap();
+            fail(
+                &[
+                    "load",
+                    "--lenient-iris",
+                    "--db",
+                    text(&database),
+                    text(&home.join(name)),
+                ],
+                &[name],
+            );
+        }
+    }
+}
+
+#[test]
+fn rdf_xml_is_read_in_the_encoding_that_it_is_in() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let body = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='a:'><rdf:Description rdf:about='a:s'><e:p>caf\u{e9}</e:p></rdf:Description></rdf:RDF>";
+    let latin = format!("<?xml version='1.0' encoding='ISO-8859-1'?>{body}");
+    let latin: Vec<u8> = latin
+        .chars()
+        .map(|c| u8::try_from(u32::from(c)).unwrap())
+        .collect();
+    let wide = format!("\u{feff}<?xml version='1.0' encoding='UTF-16'?>{body}");
+    let wide: Vec<u8> = wide.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for content in [latin, wide, body.as_bytes().to_vec()] {
+        load(home, "a.rdf", content, &[]);
+        assert_eq!(lines(home), ["<a:s> <a:p> \"caf\u{e9}\" ."]);
+    }
+}
