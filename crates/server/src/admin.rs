@@ -152,7 +152,10 @@ fn apply(
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default().as_secs();
     let (user, act) = (by.user, command.summary());
-    let who = format!("user {}: {act}", user.0);
+    let who = match &by.name {
+        Some(name) => format!("{name}: {act}"),
+        None => format!("user {}: {act}", user.0),
+    };
     let changed = orrery_guard::change(writer, &who, |catalog| {
         if !command.is_allowed(catalog, user) {
             let name = catalog.user(user).map(|user| user.name.clone());

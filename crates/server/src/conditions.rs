@@ -28,7 +28,7 @@ const TAGS_MAX: usize = 64;
 /// Bytes of a scope's digest in a tag.
 const TAG_DIGEST_BYTES: usize = 16;
 /// What the compression of an answer adds to its tag.
-const GZIP: &str = "-gzip";
+const CODINGS: [&str; 3] = ["-gzip", "-br", "-zstd"];
 
 /// What a request wants to be so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Conditions {
             Some(Tags::Any) => Some(tag.as_str()),
             Some(Tags::Listed(tags)) => {
                 let mut known = tags.iter().map(|tag| tag.text.as_str());
-                known.find(|known| known.strip_suffix(GZIP).unwrap_or(known) == tag)
+                known.find(|known| plain(known) == tag)
             }
         };
         if known.is_some() && !matches!(*method, Method::GET | Method::HEAD) {
@@ -235,6 +235,12 @@ pub(crate) fn etag_of_commit(commit: u64) -> HeaderValue {
     header_of(format!("\"{commit}\""))
 }
 
+/// A tag without what compression has added to it.
+fn plain(tag: &str) -> &str {
+    let ending = CODINGS.iter().find_map(|ending| tag.strip_suffix(ending));
+    ending.unwrap_or(tag)
+}
+
 fn header_of(tag: String) -> HeaderValue {
     // Of digits, letters and hyphens, which always are a header.
     HeaderValue::try_from(tag).unwrap_or(HeaderValue::from_static("\"\""))
@@ -242,16 +248,17 @@ fn header_of(tag: String) -> HeaderValue {
 
 /// Makes the tag of an answer that was compressed on its way another one than that of the plain answer.
 pub(crate) fn mark_compressed(headers: &mut HeaderMap) {
-    if headers
-        .get(header::CONTENT_ENCODING)
-        .is_none_or(|coding| coding != "gzip")
-    {
+    let coding = headers.get(header::CONTENT_ENCODING);
+    let Some(ending) = coding.and_then(|coding| {
+        let coding = coding.to_str().ok()?;
+        CODINGS.iter().find(|ending| ending[1..] == *coding)
+    }) else {
         return;
-    }
+    };
     let plain = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
     let plain = plain.and_then(|tag| tag.strip_prefix('"')?.strip_suffix('"'));
     if let Some(plain) = plain {
-        let compressed = header_of(format!("\"{plain}{GZIP}\""));
+        let compressed = header_of(format!("\"{plain}{ending}\""));
         headers.insert(header::ETAG, compressed);
     }
 }

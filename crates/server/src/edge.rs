@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// What a browser asks before it lets a page of another origin send more than a simple request.
 const PREFLIGHT_METHODS: HeaderValue = HeaderValue::from_static("GET, POST");
 const PREFLIGHT_HEADERS: HeaderValue = HeaderValue::from_static(
-    "Accept, Content-Type, Content-Encoding, If-Match, If-None-Match, If-Unmodified-Since",
+    "Accept, Authorization, Content-Type, Content-Encoding, If-Match, If-None-Match, If-Unmodified-Since",
 );
 const PREFLIGHT_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 /// What pages of other origins may read of an answer's head beside what they always may.

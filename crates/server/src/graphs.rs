@@ -7,7 +7,7 @@
 //! | `/graphs?graph=IRI` | that graph |
 //! | `/graphs?default` | the default graph |
 //! | `/graphs/some/path` | the graph with this very address, `http://HOST/graphs/some/path` |
-//! | `/graphs` | for POST: triples become a new graph, quads go where they say |
+//! | `/graphs` | for GET: all quads; for POST: triples become a new graph, quads go where they say |
 //!
 //! | method | does | answers |
 //! | --- | --- | --- |
@@ -121,14 +121,18 @@ async fn read(
     parts: &Parts,
     address: &Address,
 ) -> Result<Response, ServerError> {
-    let graph = address.graph()?;
     if address.is_relaxed.is_some() {
         return Err(ServerError::bad_request(
             "parameter `durability` is for changes",
         ));
     }
     // The name was checked: it cannot end the query's IRI.
+    let graph = match &address.target {
+        Target::Graph(name) => name.as_deref(),
+        Target::Store => None,
+    };
     let query = match graph {
+        None if address.target == Target::Store => ALL_QUADS.to_owned(),
         Some(name) => format!("CONSTRUCT {{ ?s ?p ?o }} WHERE {{ GRAPH <{name}> {{ ?s ?p ?o }} }}"),
         None => "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }".to_owned(),
     };
@@ -152,6 +156,9 @@ async fn read(
     job.union_default_graph = false;
     stream_body::answer(job, state.query_threads.handle(), &state.is_over).await
 }
+
+/// What `/graphs` itself has. The two halves have variables of their own, so that each solution makes one quad.
+const ALL_QUADS: &str = "CONSTRUCT { ?s ?p ?o . GRAPH ?g { ?a ?b ?c } } WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?a ?b ?c } } }";
 
 fn no_such_graph(name: &str) -> ServerError {
     ServerError::Missing {

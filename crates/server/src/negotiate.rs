@@ -8,6 +8,7 @@
 use crate::format::{GraphFormat, SolutionFormat, TableFormat};
 use crate::media_type::MediaType;
 use axum::http::{HeaderMap, HeaderValue, header};
+use std::borrow::Cow;
 
 /// A format and the media type under which the client asked for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,14 +113,15 @@ impl AcceptedFormats {
                 types.map(move |&media_type| Chosen { format, media_type })
             })
         };
-        if let Some(name) = &self.format {
+        if let Some(name) = self.format.as_ref().filter(|name| *name != AUTOMATIC) {
+            let called = name_here(name);
             // Either a name, or media types as some clients send them.
             let by_type = || {
-                name.split(',').find_map(|wanted| {
+                called.split(',').find_map(|wanted| {
                     offers().find(|offer| offer.media_type.eq_ignore_ascii_case(wanted.trim()))
                 })
             };
-            return from_name(name)
+            return from_name(&called)
                 .map(|format| Chosen {
                     format,
                     media_type: media_types(format).first().copied().unwrap_or("text/plain"),
@@ -154,6 +156,25 @@ impl AcceptedFormats {
             }
         }
         best.map(|(_, offer)| offer).ok_or_else(not_acceptable)
+    }
+}
+
+/// What some clients send for: choose one.
+const AUTOMATIC: &str = "auto";
+
+/// The name by which a format goes here, of those by which other servers and their clients call it. A `+` that nobody has encoded came as a space.
+fn name_here(name: &str) -> Cow<'_, str> {
+    let written = name.to_ascii_lowercase().replace(' ', "+");
+    match written.as_str() {
+        "n3" | "text/n3" | "text/rdf+n3" | "application/n3" => "turtle".into(),
+        "rdf+xml" | "rdf/xml" => "rdfxml".into(),
+        "json-ld" | "ld+json" => "jsonld".into(),
+        "n-triples" | "text/plain+rdf" => "ntriples".into(),
+        "n-quads" => "nquads".into(),
+        "sparql-json" | "sparql-results+json" => "json".into(),
+        "sparql-xml" | "sparql-results+xml" => "xml".into(),
+        _ if name.contains(' ') => written.into(),
+        _ => name.into(),
     }
 }
 

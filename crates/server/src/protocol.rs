@@ -10,14 +10,16 @@
 //!
 //! Updates come by the two forms of POST: parameter `update`, or `application/sparql-update`.
 //!
-//! Everything here works on bytes in memory; nothing is executed. Parameters that are unknown, or belong to the other
-//! operation, are refused by their names: a query that means another dataset than its sender does is worse than none.
+//! Everything here works on bytes in memory; nothing is executed. Parameters that belong to the other operation are refused by their names, and so is
+//! what looks like one of a dataset, or gives a variable its value: a query that means another dataset than its sender does is worse than none. All
+//! others that are unknown are passed over with a warning, see `passed_over`.
 
 use crate::body::BodyMemory;
 use crate::errors::ServerError;
 use crate::freshness::{MIN_COMMIT_PARAMETER, check_in_address};
 use crate::media_type::MediaType;
-use crate::parameters::{checked_iri, decode_name, decode_value, pairs, unknown};
+use crate::parameters::{checked_iri, decode_name, decode_value, pairs};
+use crate::passed_over::PassedOver;
 use crate::times::parse_time;
 use axum::http::{HeaderMap, Method, header};
 use std::time::Duration;
@@ -38,6 +40,8 @@ pub(crate) struct QueryRequest {
     pub(crate) at: Option<String>,
     /// `partial=true`: where a limit ends the query, the rows found so far are an answer.
     pub(crate) partial: bool,
+    /// Parameters that are unknown here.
+    pub(crate) passed_over: PassedOver,
     /// What is held for the request's body.
     pub(crate) memory: Held,
 }
@@ -54,6 +58,8 @@ pub(crate) struct UpdateRequest {
     pub(crate) timeout: Option<Duration>,
     /// `durability=relaxed`: the answer does not wait for the disk.
     pub(crate) is_relaxed: bool,
+    /// Parameters that are unknown here.
+    pub(crate) passed_over: PassedOver,
     /// What is held for the request's body.
     pub(crate) memory: Held,
 }
@@ -151,7 +157,7 @@ impl Parameters {
     }
 
     fn set(&mut self, name: &str, value: &[u8]) -> Result<(), ServerError> {
-        self.has_any = true;
+        let had_any = std::mem::replace(&mut self.has_any, true);
         let text = || decode_value(name, value);
         match name {
             "query" => {
@@ -195,7 +201,10 @@ impl Parameters {
             MIN_COMMIT_PARAMETER => check_in_address(self.is_body)?,
             // Some clients send it with updates, too, whose answer has one format.
             "format" | "output" | "results" => self.request.format = Some(text()?),
-            _ => return Err(unknown(name, KNOWN)),
+            _ => {
+                self.has_any = had_any;
+                self.request.passed_over.add(name, &text()?, KNOWN)?;
+            }
         }
         Ok(())
     }
@@ -269,6 +278,7 @@ impl Parameters {
         }
         Ok(Operation::Update(UpdateRequest {
             timeout: self.request.timeout,
+            passed_over: self.request.passed_over,
             ..self.update
         }))
     }
@@ -559,13 +569,16 @@ mod tests {
         for request in [
             "query=ASK{}&deafult-graph-uri=http://e/",
             "deafult-graph-uri=x",
-            "query=ASK{}&infer=true",
         ] {
             let refused = message(get(request));
             assert!(
                 refused.contains("is unknown here; known are query, "),
                 "{refused}"
             );
+        }
+        for name in ["$x", "default-graph", "named-graf-uri"] {
+            let refused = message(get(&format!("query=ASK{{}}&{name}=http://e/")));
+            assert!(refused.contains("is unknown here"), "{refused}");
         }
         for (name, operation) in [
             ("default-graph-uri", "query=ASK{}"),
@@ -598,6 +611,30 @@ mod tests {
             late.starts_with("parameter `timeout` is `soon`: expected a time"),
             "{late}"
         );
+    }
+
+    #[test]
+    fn parameters_of_other_servers_are_passed_over_with_a_word() {
+        let warnings = |address: &str| {
+            let warnings = query_of(get(address)).passed_over.warnings();
+            let text = warnings.iter().map(|it| it.to_str().unwrap().to_owned());
+            text.collect::<Vec<_>>()
+        };
+        let silent = "query=ASK{}&debug=on&infer=false&should-sponge=&signal_void=on&format=json";
+        assert_eq!(warnings(silent), [""; 0]);
+        let told = warnings("query=ASK{}&limti=10&infer=true");
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("parameter `limti` is unknown here and was passed over"));
+        assert!(told[1].contains("nothing is inferred"), "{told:?}");
+        assert_eq!(warnings("query=ASK{}&a=1&b=1&c=1&d=1&e=1&f=1").len(), 4);
+        assert_eq!(
+            get("debug=on").unwrap(),
+            Operation::Describe { format: None }
+        );
+        let Ok(Operation::Update(update)) = post(FORM, "", b"update=CLEAR+ALL&x=1") else {
+            panic!("an update");
+        };
+        assert_eq!(update.passed_over.warnings().len(), 1);
     }
 
     proptest! {

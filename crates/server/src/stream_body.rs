@@ -298,6 +298,7 @@ async fn produce_prepared(
         None => results,
     };
     output.warnings = warnings_of(&job.request.query);
+    output.warnings.extend(job.request.passed_over.warnings());
     if runs_on == RunsOn::HttpThread && prepared.expected_rows() > ROWS_HERE_MAX {
         // Giving way is what takes it to the query threads.
         tokio::task::yield_now().await;

@@ -20,6 +20,7 @@ use crate::protocol::UpdateRequest;
 use crate::query_log::AtCommit;
 use crate::stages::Stages;
 use crate::state::ServerState;
+use crate::warnings::WARNING;
 use crate::writes::{Change, Committed, Writes};
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
@@ -168,6 +169,7 @@ pub(crate) async fn update(
     let engine = Arc::clone(&state.engine);
     let of_parse = options.clone();
     let (text, memory) = (request.update, request.memory);
+    let passed_over = request.passed_over.warnings();
     let warnings = orrery_sparql::warnings(&text);
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let begun = Instant::now();
@@ -203,6 +205,9 @@ pub(crate) async fn update(
     }
     let committed = committed?;
     let mut response = answer_with(StatusCode::OK, committed, &warnings);
+    for warning in passed_over {
+        response.headers_mut().append(WARNING, warning);
+    }
     charge(payment.as_deref(), &mut response);
     Ok(response)
 }

@@ -15,8 +15,13 @@ const HEADERS_MAX: usize = 4;
 /// The headers of a query's text.
 pub(crate) fn warnings_of(text: &str) -> Vec<HeaderValue> {
     let all = orrery_sparql::warnings(text).into_iter().take(HEADERS_MAX);
-    all.filter_map(|warning| HeaderValue::try_from(ascii(&warning.to_string())).ok())
+    all.filter_map(|warning| header_of(&warning.to_string()))
         .collect()
+}
+
+/// The header of one sentence.
+pub(crate) fn header_of(warning: &str) -> Option<HeaderValue> {
+    HeaderValue::try_from(ascii(warning)).ok()
 }
 
 fn ascii(text: &str) -> String {

@@ -513,6 +513,9 @@ fn gives_each_triple_once(query: &Query, dataset: &Dataset) -> bool {
         GraphPattern::Project { inner, .. } => inner,
         other => other,
     };
+    if is_of_whole_graphs(template, pattern, dataset) {
+        return true;
+    }
     let (found, is_one_graph) = match pattern {
         GraphPattern::Bgp { patterns } => (patterns, matches!(dataset.default, Scope::Default)),
         GraphPattern::Graph {
@@ -541,6 +544,61 @@ fn gives_each_triple_once(query: &Query, dataset: &Dataset) -> bool {
         && is_plain(made)
         && is_plain(found)
         && variables(found).is_subset(&variables(made))
+}
+
+/// Whether a template of quads gives back what was found, where it was found: of each graph with a name, and before that of the default graph if that is asked for.
+fn is_of_whole_graphs(
+    template: &[TriplePattern],
+    pattern: &GraphPattern,
+    dataset: &Dataset,
+) -> bool {
+    let (default, named) = match pattern {
+        GraphPattern::Union { left, right } => match &**left {
+            GraphPattern::Bgp { patterns } => (patterns.as_slice(), &**right),
+            _ => return false,
+        },
+        named => (&[][..], named),
+    };
+    let GraphPattern::Graph {
+        name: NamedNodePattern::Variable(graph),
+        inner,
+    } = named
+    else {
+        return false;
+    };
+    let GraphPattern::Bgp { patterns: named } = &**inner else {
+        return false;
+    };
+    let Some((made_in_default, [mark, made_in_named @ ..])) =
+        template.split_at_checked(default.len())
+    else {
+        return false;
+    };
+    let is_of_graph = match template_graph(mark) {
+        Some(Some(TermPattern::Variable(name))) => name == graph,
+        _ => false,
+    };
+    let mut seen = HashSet::new();
+    seen.insert(graph.clone());
+    let all_different = default.iter().chain(named).all(|triple| {
+        let predicate = match &triple.predicate {
+            NamedNodePattern::Variable(variable) => Some(variable),
+            NamedNodePattern::NamedNode(_) => None,
+        };
+        let ends = [&triple.subject, &triple.object].map(|term| match term {
+            TermPattern::Variable(variable) => Some(variable),
+            _ => None,
+        });
+        let mut variables = ends.into_iter().chain([predicate]);
+        variables.all(|variable| variable.is_some_and(|it| seen.insert(it.clone())))
+    });
+    default.len() <= 1
+        && named.len() == 1
+        && all_different
+        && matches!(dataset.default, Scope::Default)
+        && is_of_graph
+        && made_in_default == default
+        && made_in_named == named
 }
 
 /// The variables of the answer: what a `SELECT` projects, what a `DESCRIBE` describes.

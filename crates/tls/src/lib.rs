@@ -5,14 +5,18 @@
 //!                  ^ looked at every second; what cannot be served leaves the old one in place
 //! ```
 //!
+//! and of those who ask: whom a client trusts, [trust].
+//!
 //! TLS 1.2 and 1.3 by rustls with ring. A connection keeps what it began with; the next one gets what the files have by then.
 
 mod error;
 mod files;
 mod peer;
 mod tls;
+mod trust;
 
 pub use error::TlsError;
 pub use files::TlsFiles;
 pub use peer::PeerNames;
 pub use tls::{Served, Tls};
+pub use trust::client_trusting;

@@ -205,7 +205,7 @@ impl Parsing {
         let limit = self.plan.options.answer_rows_max;
         if self.rows > limit {
             return Err(RemoteFailure::new(format!(
-                "its answer has more than {limit} solutions; ask for less"
+                "its answer has more than {limit} solutions; ask for less, or raise the limit (--service-rows-max)"
             ))
             .into());
         }

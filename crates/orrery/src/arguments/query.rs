@@ -52,6 +52,22 @@ pub(crate) struct EndpointArguments {
         default_value = "30s"
     )]
     pub(crate) timeout: Seconds,
+    /// Most solutions that one answer of SERVICE may have; they are held in memory or spilled, within --memory
+    #[arg(
+        id = "service-rows-max",
+        long = "service-rows-max",
+        value_name = "N",
+        default_value_t = 1_000_000
+    )]
+    pub(crate) rows_max: usize,
+    /// Most bytes that one answer of SERVICE may have
+    #[arg(
+        id = "service-bytes-max",
+        long = "service-bytes-max",
+        value_name = "BYTES",
+        default_value = "256M"
+    )]
+    pub(crate) bytes_max: Bytes,
 }
 
 #[derive(Args)]

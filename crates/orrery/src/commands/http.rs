@@ -276,25 +276,38 @@ pub(crate) fn failed(shown: &str, error: &reqwest::Error) -> Failure {
 
 /// Trusts also the certificates of the file that the environment names.
 fn trusting(client: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, Failure> {
-    let authorities = authorities()?.into_iter();
-    Ok(authorities.fold(client, reqwest::ClientBuilder::add_root_certificate))
+    let Some((path, pem)) = authorities_file()? else {
+        return Ok(client);
+    };
+    let config = orrery_tls::client_trusting(&pem);
+    let config = config.map_err(|reason| unusable(&path, &reason))?;
+    Ok(client.use_preconfigured_tls(config))
+}
+
+/// The file of certificates that the environment names, if it names one, and what stands in it.
+fn authorities_file() -> Result<Option<(PathBuf, Vec<u8>)>, Failure> {
+    let Some(path) = std::env::var_os(CA_VARIABLE).filter(|path| !path.is_empty()) else {
+        return Ok(None);
+    };
+    let path = PathBuf::from(path);
+    let pem = std::fs::read(&path).map_err(|error| Failure::file(&path, error))?;
+    Ok(Some((path, pem)))
+}
+
+fn unusable(path: &Path, reason: &str) -> Failure {
+    let path = path.display();
+    Failure::Other(format!("the environment's {CA_VARIABLE}, {path}: {reason}"))
 }
 
 /// The certificates of the file that the environment names, if it names one.
 pub(crate) fn authorities() -> Result<Vec<reqwest::Certificate>, Failure> {
-    let Some(path) = std::env::var_os(CA_VARIABLE).filter(|path| !path.is_empty()) else {
+    let Some((path, pem)) = authorities_file()? else {
         return Ok(Vec::new());
     };
-    let path = Path::new(&path);
-    let pem = std::fs::read(path).map_err(|error| Failure::file(path, error))?;
-    let wrong = |reason: String| {
-        let path = path.display();
-        Failure::Other(format!("the environment's {CA_VARIABLE}, {path}: {reason}"))
-    };
     let certificates = reqwest::Certificate::from_pem_bundle(&pem);
-    let certificates = certificates.map_err(|error| wrong(error.to_string()))?;
+    let certificates = certificates.map_err(|error| unusable(&path, &error.to_string()))?;
     if certificates.is_empty() {
-        return Err(wrong("it has no certificate".to_owned()));
+        return Err(unusable(&path, "it has no certificate"));
     }
     Ok(certificates)
 }

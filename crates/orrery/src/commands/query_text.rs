@@ -60,7 +60,8 @@ impl EndpointArguments {
         Ok(EndpointOptions {
             allow: allow.map_err(|error| Failure::Other(format!("--service-allow: {error}")))?,
             timeout: self.timeout.0,
-            ..EndpointOptions::default()
+            answer_rows_max: self.rows_max,
+            answer_bytes_max: self.bytes_max.0,
         })
     }
 }

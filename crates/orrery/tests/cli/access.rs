@@ -213,6 +213,13 @@ fn a_server_asks_who_asks_and_is_administered_while_it_runs() {
     );
     done("root", &grant);
     done("ann", &["update", "--server", &public, other]);
+    // Commits name who made them, not by number.
+    let log = succeed(&["log", "--db", &database]);
+    assert!(
+        log.contains("root: grant write on graph <x:other>"),
+        "{log}"
+    );
+    assert!(!log.contains("user 0"), "{log}");
 
     // In an address it is not repeated in messages.
     let key = done("ann", &["key", "add", "ann", "--server", &admin]);

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{orrery, succeed, text};
+use crate::common::{check_failure, good, orrery, run, succeed, text};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -133,4 +133,30 @@ fn a_server_that_writes_takes_loads_over_http_only() {
         text(&data),
     ]);
     assert_eq!(server.count(), 2);
+}
+
+#[test]
+fn an_answer_of_another_server_may_have_as_many_solutions_as_is_said() {
+    let home = tempfile::tempdir().unwrap();
+    let [there, here] = ["there", "here"].map(|name| home.path().join(name));
+    let data = home.path().join("data.ttl");
+    std::fs::write(&data, "<http://e/s> <http://e/p> 1, 2, 3 .\n").unwrap();
+    for database in [&there, &here] {
+        succeed(&["load", "--db", text(database), text(&data)]);
+    }
+    let server = Server::start_with(text(&there), &[]);
+    let query = format!(
+        "SELECT * {{ SERVICE <http://{}/sparql> {{ ?s ?p ?o }} }}",
+        server.address
+    );
+    let asked = |more: &[&str]| {
+        let arguments = ["query", "--db", text(&here), "--format", "csv", &query];
+        let allowed = ["--service-allow", "127.0.0.1"];
+        run(&[&arguments[..], &allowed, more].concat())
+    };
+    let all = good(asked(&["--service-rows-max", "3"]), &["query"]);
+    assert_eq!(all.lines().count(), 4, "{all}");
+    let refused = ["more than 2 solutions", "--service-rows-max"];
+    check_failure(&asked(&["--service-rows-max", "2"]), &refused);
+    check_failure(&asked(&["--service-bytes-max", "20"]), &["20 B"]);
 }

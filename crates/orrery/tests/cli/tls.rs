@@ -54,6 +54,40 @@ fn a_server_within_tls_is_asked_by_https() {
 }
 
 #[test]
+fn a_self_made_certificate_of_an_authority_is_trusted_where_the_environment_names_it() {
+    let home = tempfile::tempdir().unwrap();
+    let database = database(home.path());
+    // As `openssl req -x509` makes it: it may sign others, and is shown by a server itself.
+    let made = |file: &str| {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut parameters = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let certificate = parameters.self_signed(&key).unwrap();
+        let files = ["pem", "key"].map(|ending| text(&home.path().join(file)).to_owned() + ending);
+        std::fs::write(&files[0], certificate.pem()).unwrap();
+        std::fs::write(&files[1], key.serialize_pem()).unwrap();
+        files
+    };
+    let ([certificate, key], [other, _]) = (made("server."), made("other."));
+    let address = free_address();
+    let options = ["--tls-certificate", &certificate, "--tls-key", &key];
+    let admin = [&options[..], &["--admin", &address]].concat();
+    let _server = Server::start_with(&database, &admin);
+    let list = |known: &str| {
+        let mut command = orrery();
+        let server = format!("https://{address}");
+        command
+            .env("ORRERY_USER", "root")
+            .env("ORRERY_PASSWORD", PASSWORD)
+            .env("ORRERY_CA_FILE", known)
+            .args(["user", "list", "--server", &server]);
+        command.output().unwrap()
+    };
+    wait_until("the server answers", || list(&certificate).status.success());
+    check_failure(&list(&other), &["certificate"]);
+}
+
+#[test]
 fn files_that_do_not_fit_are_refused_at_the_start() {
     let home = tempfile::tempdir().unwrap();
     let database = database(home.path());

@@ -28,6 +28,7 @@ mod limits;
 mod metering;
 mod metrics;
 mod oidc;
+mod other_clients;
 mod port_spending;
 mod port_standby;
 mod port_statements;

@@ -85,13 +85,13 @@ fn construct_quads(
     ids: IdStream,
     decoder: Decoder,
     template: Template,
-    pool: &Arc<dyn MemoryPool>,
-    limit_bytes: u64,
+    mut given: Option<Given<4>>,
 ) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
-    let mut given = Given::new(pool, limit_bytes);
     ids.map(move |batch| {
         let mut quads = template.quads(&batch?, decoder.context())?;
-        given.retain_new(&mut quads)?;
+        if let Some(given) = &mut given {
+            given.retain_new(&mut quads)?;
+        }
         decoded_quads(&decoder, &quads)
     })
     .filter(|batch| {
@@ -110,7 +110,8 @@ pub(crate) fn construct(
     limit_bytes: u64,
 ) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
     if template.has_graphs() {
-        return construct_quads(ids, decoder, template, pool, limit_bytes);
+        let given = (!gives_each_once).then(|| Given::new(pool, limit_bytes));
+        return construct_quads(ids, decoder, template, given);
     }
     let mut given = (!gives_each_once).then(|| Given::new(pool, limit_bytes));
     ids.map(move |batch| {
