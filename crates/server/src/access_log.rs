@@ -272,6 +272,11 @@ impl AccessRecord {
         }
     }
 
+    /// Rows of the answer so far.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
     /// Counts rows that were written into the answer.
     pub(crate) fn add_rows(&self, rows: u64) {
         self.rows.fetch_add(rows, Ordering::Relaxed);

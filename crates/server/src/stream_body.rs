@@ -37,7 +37,7 @@ use crate::metering::{CostWatch, Meter, Payment, note_in_graph, note_in_solution
 use crate::negotiate::AcceptedFormats;
 use crate::output::{COST, Content, HeadSender, Output, Stop, TimeLimit, begun};
 use crate::protocol::QueryRequest;
-use crate::warnings::warnings_of;
+use crate::warnings::{header_of, warnings_of};
 use axum::http::Method;
 use axum::response::{IntoResponse as _, Response};
 use orrery_sparql::{
@@ -231,7 +231,18 @@ fn is_out_of_memory(ended: &Result<(), Stop>) -> bool {
 }
 
 fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
-    let options = QueryOptions {
+    let prepared = job.engine.prepare(&job.request.query, &query_options(job));
+    prepared.map_err(|error| {
+        let payment = job.payment.as_ref();
+        match payment.and_then(|payment| payment.exceeded()) {
+            Some(exceeded) => exceeded.into(),
+            None => error.into(),
+        }
+    })
+}
+
+fn query_options(job: &Job) -> QueryOptions {
+    QueryOptions {
         default_graphs: job.request.default_graphs.clone(),
         named_graphs: job.request.named_graphs.clone(),
         union_default_graph: job.union_default_graph,
@@ -247,15 +258,27 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
             None => job.second_try.clone(),
         },
         ..QueryOptions::of(job.scope.clone())
+    }
+}
+
+/// Says of an empty answer which pattern has nothing.
+async fn hint(job: &Job, prepared: &PreparedQuery, output: &mut Output) -> Result<(), Stop> {
+    let options = query_options(job);
+    let engine = &job.engine;
+    let empty = engine.why_empty(prepared, &job.request.query, &options);
+    let empty = match output.wait(empty).await {
+        Ok(empty) => empty,
+        Err(Stop::ClientGone) => return Err(Stop::ClientGone),
+        // The answer is whole without it.
+        Err(Stop::Failed(_)) => return Ok(()),
     };
-    let prepared = job.engine.prepare(&job.request.query, &options);
-    prepared.map_err(|error| {
-        let payment = job.payment.as_ref();
-        match payment.and_then(|payment| payment.exceeded()) {
-            Some(exceeded) => exceeded.into(),
-            None => error.into(),
-        }
-    })
+    if let Some(meter) = &job.meter {
+        // It has its answer, though it may have none after this one.
+        _ = meter.take(empty.touches);
+    }
+    let hints = empty.hints.iter().filter_map(|hint| header_of(hint));
+    output.warnings.extend(hints);
+    Ok(())
 }
 
 async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), Stop> {
@@ -299,6 +322,14 @@ async fn produce_prepared(
     };
     output.warnings = warnings_of(&job.request.query);
     output.warnings.extend(job.request.passed_over.warnings());
+    if prepared.has_unbound_variables() {
+        let unbound = job
+            .engine
+            .never_bound(prepared, &job.request.query, &query_options(job));
+        output
+            .warnings
+            .extend(unbound.iter().filter_map(|it| header_of(it)));
+    }
     if runs_on == RunsOn::HttpThread && prepared.expected_rows() > ROWS_HERE_MAX {
         // Giving way is what takes it to the query threads.
         tokio::task::yield_now().await;
@@ -359,6 +390,11 @@ async fn produce_prepared(
             serializer.finish(&mut output.buffer)?;
             output.end_partial(|reason, out| note_in_graph(chosen.format, reason, out))?;
         }
+    }
+    // ASK has its answer.
+    let is_empty = prepared.kind() != QueryKind::Ask && job.record.rows() == 0;
+    if is_empty && output.partial.is_none() && output.can_restart() {
+        hint(job, prepared, output).await?;
     }
     output.finish().await
 }

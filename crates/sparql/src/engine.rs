@@ -20,6 +20,7 @@ use orrery_storage::{Database, ReadView};
 use crate::edge_weights::kept::WeightTables;
 use crate::error::QueryError;
 use crate::execute::{Limits, Run};
+use crate::looks::Looks;
 use crate::mapped::MappedGraphs;
 use crate::options::{EngineOptions, QueryOptions};
 use crate::parse::{self, ShapeCache, ShapeCounts};
@@ -39,6 +40,7 @@ pub struct Engine {
     plans: PlanCache,
     mapped: Option<Arc<dyn MappedGraphs>>,
     weights: Arc<WeightTables>,
+    looks: Looks,
 }
 
 impl fmt::Debug for Engine {
@@ -85,6 +87,7 @@ impl Engine {
             plans: PlanCache::default(),
             mapped: None,
             weights,
+            looks: Looks::default(),
         }
     }
 
@@ -106,7 +109,13 @@ impl Engine {
             plans: PlanCache::default(),
             mapped: self.mapped.clone(),
             weights: Arc::clone(&self.weights),
+            looks: Looks::default(),
         }
+    }
+
+    /// What counts how many empty answers were looked into.
+    pub(crate) fn looks(&self) -> &Looks {
+        &self.looks
     }
 
     pub(crate) fn weights(&self) -> &Arc<WeightTables> {

@@ -21,10 +21,14 @@ pub fn only_in_named_graphs(view: &ReadView, text: &str) -> Result<Option<u64>> 
     if quads == 0 || !index.range(&[TermId::DEFAULT_GRAPH])?.is_empty() {
         return Ok(None);
     }
-    let names_graphs = words_of(text).any(|word| {
+    Ok((!names_graphs(text)).then_some(quads))
+}
+
+/// Whether a text may be about graphs that are named.
+pub(crate) fn names_graphs(text: &str) -> bool {
+    words_of(text).any(|word| {
         GRAPH_WORDS
             .iter()
             .any(|known| word.eq_ignore_ascii_case(known))
-    });
-    Ok((!names_graphs).then_some(quads))
+    })
 }

@@ -259,6 +259,17 @@ fn context(
     Ok(QueryContext::new(Arc::clone(view), context)?)
 }
 
+/// Plans a query of our own about what a text has asked. Nothing of it is kept.
+pub(crate) fn prepare_parsed(
+    engine: &Engine,
+    (text, query): (&str, &Query),
+    view: &Arc<ReadView>,
+    options: &QueryOptions,
+) -> Result<PreparedQuery, QueryError> {
+    let now = Instant::now();
+    prepared(engine, (text, query), ((now, now), view), options, None)
+}
+
 /// Plans a query that was read, and keeps its plan for the constants and under the key that are given.
 fn prepared(
     engine: &Engine,

@@ -201,6 +201,19 @@ impl PreparedQuery {
         Ok(())
     }
 
+    /// Whether a variable of the answer is unbound in every row.
+    pub fn has_unbound_variables(&self) -> bool {
+        self.kind == QueryKind::Select && self.variables_without_column().next().is_some()
+    }
+
+    /// Variables of the answer for which the plan has nothing.
+    pub(crate) fn variables_without_column(&self) -> impl Iterator<Item = &str> {
+        let columns = self.variables.iter().zip(&self.columns);
+        columns
+            .filter(|(_, column)| column.is_none())
+            .map(|(name, _)| name.as_str())
+    }
+
     /// Starts the query. Streams run on the caller's tokio runtime, as they are polled;
     /// `ASK` runs here to its end.
     pub async fn execute(&self) -> Result<QueryResults, QueryError> {

@@ -38,6 +38,7 @@ pub use lexer::Lexer;
 pub use names::is_made_up;
 pub use options::{AssumedPrefixes, Limits, ParserOptions, Shape};
 pub use parser::{is_plain_iri, string_of};
+pub use suggest::distance as letters_apart;
 pub use template::template_graph;
 pub use token::{Token, TokenKind};
 pub use word::{BuiltIn, Keyword};

@@ -28,7 +28,7 @@ pub(crate) fn closest(
 }
 
 /// Letters to insert, delete, replace or swap with their neighbours, whatever their case.
-fn distance(a: &[u8], b: &[u8]) -> usize {
+pub fn distance(a: &[u8], b: &[u8]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {

@@ -305,6 +305,11 @@ suggested change. Over HTTP, who accepts `application/problem+json` or `applicat
 What is right and surely not meant (a constant pattern of `REGEX` or `REPLACE` that is none, a flag that there is not, with which a FILTER finds
 nothing; a constant of which `IRI` makes none, with which a template adds nothing) is told as a warning with its place: on the command line, in a header `Orrery-Warning` of the answer (four at most), in `warnings` of an update's answer.
 
+So are a selected variable that occurs in no pattern, and, of a query whose answer is empty, the first pattern that nothing matches by itself: which of its IRIs no statement
+has, and which one was probably meant (`http` for `https`, a misspelled name of a predicate or a class, a prefix that the text does not declare), or that all
+data are in named graphs. It is told on standard error, in the console, and in `Orrery-Warning`, of what whoever asks may see; of `ASK` nothing is told, and of many empty
+answers in a second only of the first eight. Patterns that match one by one and not together are not told of.
+
 Below are common mistakes, each with its line, the message, and what the suggested changes make of it, where they make it right; with strict prefixes and
 no base. Written by `UPDATE_MESSAGES=1 cargo test --release --workspace --test mistakes`; `crates/loader/tests/messages.md` has those of wrong data.
 ";

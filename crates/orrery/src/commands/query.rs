@@ -38,6 +38,9 @@ pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
         .prepare(&text, &options)
         .map_err(|error| Failure::of_text(error, &text))?;
     warn_of(&text);
+    for warning in engine.never_bound(&prepared, &text, &options) {
+        eprintln!("warning: {warning}");
+    }
     let format = choose_format(
         prepared.kind(),
         prepared.gives_quads(),
@@ -68,19 +71,29 @@ pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
         output.finish()?;
         Ok(found)
     })?;
-    if !arguments.text.union_default_graph {
-        hint_at_graphs(&prepared, &text, found)?;
+    if !is_nothing(&prepared, &text, found) {
+        return Ok(());
+    }
+    if !arguments.text.union_default_graph && hint_at_graphs(&prepared, &text)? {
+        return Ok(());
+    }
+    if prepared.kind() != QueryKind::Ask {
+        let empty = engine.why_empty(&prepared, &text, &options);
+        for hint in runtime_for(&prepared, &engine)?.block_on(empty).hints {
+            eprintln!("note: {hint}");
+        }
     }
     Ok(())
 }
 
-/// Says so where nothing was found, or only a row of counts, because all data are in named graphs.
-fn hint_at_graphs(prepared: &PreparedQuery, text: &str, found: u64) -> Result<(), Failure> {
+/// Whether nothing was found, or only a row of counts.
+fn is_nothing(prepared: &PreparedQuery, text: &str, found: u64) -> bool {
     let may_be_counts = found == 1 && prepared.kind() == QueryKind::Select;
-    let is_count = may_be_counts && text.to_ascii_uppercase().contains("COUNT");
-    if found > 0 && !is_count {
-        return Ok(());
-    }
+    found == 0 || (may_be_counts && text.to_ascii_uppercase().contains("COUNT"))
+}
+
+/// Says so, and gives true, where nothing was found because all data are in named graphs.
+fn hint_at_graphs(prepared: &PreparedQuery, text: &str) -> Result<bool, Failure> {
     if let Some(quads) = only_in_named_graphs(prepared.view(), text)? {
         let (count, noun) = (ShowCount(quads), plural(quads, "quad"));
         let all = match quads {
@@ -92,8 +105,9 @@ fn hint_at_graphs(prepared: &PreparedQuery, text: &str, found: u64) -> Result<()
             "note: the default graph is empty, {all} {noun} {verb} in named graphs; write GRAPH ?g {{ ... }} around the \
              pattern, or ask with --union-default-graph"
         );
+        return Ok(true);
     }
-    Ok(())
+    Ok(false)
 }
 
 /// A table for people at a terminal, JSON and Turtle for programs.

@@ -240,7 +240,8 @@ async function run(path) {
     $("timing").textContent = (size ? size + " \u00b7 " : "") + time;
     const warning = response.headers.get("Orrery-Warning");
     if (warning) $("result").prepend(element("p", warning, "note"));
-    if (path === "/sparql") await hintAtGraphs(query, contentType, text, current).catch(() => {});
+    const isToldOfGraphs = (warning || "").includes("named graphs");
+    if (path === "/sparql" && !isToldOfGraphs) await hintAtGraphs(query, contentType, text, current).catch(() => {});
   } catch (error) {
     if (current !== running) return;
     $("timing").textContent = elapsed();

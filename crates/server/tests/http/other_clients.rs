@@ -156,6 +156,34 @@ async fn answers_are_compressed_as_the_client_takes_them_and_tagged_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_empty_answer_says_which_pattern_has_nothing() {
+    let server = TestServer::start().await;
+    let wrong = "SELECT * { ?s <http://example.com/nmae> ?name }";
+    let answer = ask(server.address, wrong, &[]).await;
+    assert_eq!(answer.status, 200);
+    let told = warnings(&answer);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].contains("but some have <http://example.com/name>"),
+        "{told:?}"
+    );
+    let unbound = ask(
+        server.address,
+        &NAMES.replace("?name WHERE", "?name ?nmae WHERE"),
+        &[],
+    )
+    .await;
+    let told = warnings(&unbound);
+    assert!(
+        told.len() == 1 && told[0].starts_with("?nmae is selected"),
+        "{told:?}"
+    );
+    for right in [NAMES, "ASK { ?s <http://example.com/nmae> ?name }"] {
+        assert_eq!(warnings(&ask(server.address, right, &[]).await), [""; 0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_query_that_is_alone_is_not_told_that_others_hold_the_memory() {
     let server = TestServer::start_with(|options| options.memory_bytes = 4_000_000).await;
     for query in [

@@ -12,6 +12,7 @@ mod behaviour;
 mod datasets;
 mod derived;
 mod edge_weights;
+mod emptiness;
 mod grams;
 mod graphs;
 mod hard_queries;
