@@ -59,7 +59,9 @@ impl JsonReader {
 
     pub(crate) fn next(&mut self) -> Option<Result<Quad, WrongJson>> {
         loop {
-            let may_hold = self.held_bytes_max.is_some_and(|max| self.held_bytes <= max);
+            let may_hold = self
+                .held_bytes_max
+                .is_some_and(|max| self.held_bytes <= max);
             let gives = self.is_at_end || self.is_given || !may_hold;
             if gives && let Some(quad) = self.held.pop_front() {
                 self.is_given = true;

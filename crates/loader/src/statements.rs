@@ -224,12 +224,8 @@ impl Scan<'_> {
                 if self.text[from] == b'\\' {
                     from += 2;
                 } else if self.text[from..].starts_with(&[quote; 3]) {
-                    // Quotes before the last three are a part of the text.
-                    from += 3;
-                    while self.text.get(from) == Some(&quote) {
-                        from += 1;
-                    }
-                    self.at = from;
+                    // The first three, whatever stands behind them (Turtle, 6.5).
+                    self.at = from + 3;
                     return Some(());
                 } else {
                     from += 1;
@@ -403,6 +399,7 @@ mod tests {
             ":a :b <http://e/x . # see -> there",
             ":a :b word .",
             ":a :b \"\"\"c .",
+            ":a :b \"\"\"c\"\"\"\" ),\n:d .",
             ":a :b ? .",
         ] {
             assert!(!cuts(text, false)[0].2, "{text}");
@@ -412,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_cut_is_the_same_however_much_is_known_of_the_text() {
-        let text = ":a :b \"\"\"c\"\"\"\"^^:d , 1.5 , _:x.y ; a <e> . # c\n:d";
+        let text = ":a :b \"\"\"c\"\"\"^^:d , 1.5 , _:x.y ; a <e> . # c\n:d";
         let whole = cut(
             text.as_bytes(),
             Around {

@@ -488,6 +488,7 @@ mod tests {
             using_named_graphs: vec!["http://b/".to_owned()],
             timeout: Some(Duration::from_secs(3)),
             is_relaxed: true,
+            passed_over: PassedOver::default(),
             memory: Held::default(),
         });
         let rest = "using-graph-uri=http://a/&using-named-graph-uri=http://b/&timeout=3&durability=relaxed";

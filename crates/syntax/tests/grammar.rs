@@ -90,7 +90,8 @@ fn a_variable_may_be_selected_twice() {
 fn as_gives_a_value_only_to_what_has_none() {
     for marked in [
         "SELECT (COUNT(*) AS @?c) { ?s ?p ?c }",
-        "SELECT (SUM(?c) AS @?c) { ?s ?p ?c } GROUP BY ?s",
+        "SELECT (SUM(?s) AS @?s) { ?s ?p ?c } GROUP BY ?s",
+        "SELECT (SUM(?c) AS @?c) { ?s ?p ?c }",
         "SELECT (1 AS @?s) { ?s ?p ?o }",
         "SELECT (COUNT(*) AS @?x) { VALUES ?x { 1 } }",
         "SELECT (COUNT(*) AS @?x) { BIND(1 AS ?x) }",
@@ -115,6 +116,9 @@ fn as_gives_a_value_only_to_what_has_none() {
     }
     for text in [
         "SELECT (COUNT(*) AS ?c) { ?s ?p ?o }",
+        // Groups hide what they do not name (the W3C's group-by-scope-1).
+        "SELECT (123 AS ?z) { ?s ?p ?z } GROUP BY ?s",
+        "SELECT (SUM(?z) AS ?z) { ?s ?p ?z } GROUP BY ?s",
         "SELECT (COUNT(*) AS ?c) { ?s ?p ?o FILTER EXISTS { ?a ?b ?c } }",
         "SELECT (COUNT(*) AS ?c) { ?s ?p ?o MINUS { ?a ?b ?c } }",
         "SELECT (COUNT(*) AS ?c) { { SELECT ?s { ?s ?p ?c } } }",

@@ -412,11 +412,11 @@ impl<R: InParts> RdfXmlReader<R> {
             self.push_to_literal(&out);
             return Ok(());
         }
-        if let Kind::Property { object, text, .. } = &mut frame.kind {
-            if object.is_none() {
-                text.push_str(&value);
-                return Ok(());
-            }
+        if let Kind::Property { object, text, .. } = &mut frame.kind
+            && object.is_none()
+        {
+            text.push_str(&value);
+            return Ok(());
         }
         if is_blank(&value) {
             return Ok(());
@@ -427,7 +427,7 @@ impl<R: InParts> RdfXmlReader<R> {
         let mend = "put it into the element of a property, or take it away";
         let fault = Fault::new(place, message, mend);
         match frame.kind {
-            Kind::Document => Err(fault.is_final()),
+            Kind::Document => Err(fault.ending_reading()),
             _ => Err(fault),
         }
     }

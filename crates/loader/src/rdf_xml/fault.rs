@@ -45,7 +45,7 @@ impl Position {
 
     /// A part of a text that begins here.
     pub(crate) fn part(self, text: &str, part: Range<usize>) -> Place {
-        let start = self.after(text[..part.start].as_bytes());
+        let start = self.after(&text.as_bytes()[..part.start]);
         start.place(part.len() as u64)
     }
 }
@@ -92,7 +92,7 @@ impl Fault {
         }
     }
 
-    pub(super) fn is_final(self) -> Self {
+    pub(super) fn ending_reading(self) -> Self {
         Self {
             ends_reading: true,
             ..self

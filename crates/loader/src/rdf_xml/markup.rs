@@ -147,7 +147,9 @@ impl<R: InParts> Markup<R> {
                 let place = begin.after(before).place(1);
                 let message = "there are bytes that are no UTF-8";
                 let mend = "the file is not UTF-8; convert it, e.g. `iconv -f latin1 -t utf-8`, or declare what it is, <?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>";
-                return Err(Ended::Fault(Fault::new(place, message, mend).is_final()));
+                return Err(Ended::Fault(
+                    Fault::new(place, message, mend).ending_reading(),
+                ));
             }
         }
         self.position = self.position.after(whole);
@@ -158,12 +160,12 @@ impl<R: InParts> Markup<R> {
     /// A fault at the next token, of so many bytes.
     fn fault(&self, length: usize, message: &str, mend: String) -> Ended {
         let place: Place = self.position.place(length as u64);
-        Ended::Fault(Fault::new(place, message, mend).is_final())
+        Ended::Fault(Fault::new(place, message, mend).ending_reading())
     }
 
     fn fault_at(&self, at: usize, message: &str, mend: &str) -> Ended {
         let place = self.position.after(&self.buffer[self.at..at]).place(1);
-        Ended::Fault(Fault::new(place, message, mend).is_final())
+        Ended::Fault(Fault::new(place, message, mend).ending_reading())
     }
 
     /// Reads on; false at the end.
@@ -230,7 +232,7 @@ impl<R: InParts> Markup<R> {
                     let end = self.position.after(&self.buffer[self.at..]);
                     let mend = "it may have been cut; fetch or write it anew";
                     let fault = Fault::new(end.place(0), "the file ends within a tag", mend);
-                    return Err(Ended::Fault(fault.is_final()));
+                    return Err(Ended::Fault(fault.ending_reading()));
                 }
                 continue;
             };

@@ -155,7 +155,7 @@ impl<R: InParts> RdfXmlReader<R> {
                     let place = begin.part(text, 0..text.len());
                     let message = "there is a second element outside of the first";
                     let mend = "put both into one <rdf:RDF>";
-                    return Err(Fault::new(place, message, mend).is_final());
+                    return Err(Fault::new(place, message, mend).ending_reading());
                 }
                 self.has_element = true;
                 let started = self.start(begin, text);
@@ -179,7 +179,7 @@ impl<R: InParts> RdfXmlReader<R> {
                     let message = format!("`</{name}>` closes nothing that is open");
                     let fault =
                         Fault::new(place.place(3 + text.len() as u64), message, "take it away");
-                    return Err(fault.is_final());
+                    return Err(fault.ending_reading());
                 };
                 if *open.name != *name {
                     return Err(mismatch(&open.name, name, begin, text));
@@ -201,7 +201,7 @@ impl<R: InParts> RdfXmlReader<R> {
             }
             Token::Doctype => {
                 let taken = tag::entities(begin, text, &mut self.entities);
-                taken.map_err(Fault::is_final)
+                taken.map_err(Fault::ending_reading)
             }
             Token::EndOfFile => {
                 self.is_at_end = true;
@@ -211,7 +211,7 @@ impl<R: InParts> RdfXmlReader<R> {
                     (false, false) if self.has_token => "the file ends before its first element",
                     (false, _) => return Ok(()),
                 };
-                Err(Fault::new(begin.place(0), message, mend).is_final())
+                Err(Fault::new(begin.place(0), message, mend).ending_reading())
             }
         }
     }
@@ -263,7 +263,7 @@ impl<R: InParts> RdfXmlReader<R> {
     fn start_of_skipped(&mut self, text: &str, fault: Fault) -> Result<(), Fault> {
         let is_of_all = self.frames.len() == 1;
         if fault.ends_reading || is_of_all {
-            return Err(fault.is_final());
+            return Err(fault.ending_reading());
         }
         let name_end = text
             .find(|c: char| c.is_ascii_whitespace())
@@ -333,5 +333,5 @@ fn mismatch(opened: &str, closed: &str, begin: Position, text: &str) -> Fault {
         "write {}, or close with it what was opened last",
         quoted(&closing)
     );
-    Fault::new(place.place(3 + text.len() as u64), message, mend).is_final()
+    Fault::new(place.place(3 + text.len() as u64), message, mend).ending_reading()
 }

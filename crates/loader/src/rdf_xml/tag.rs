@@ -26,7 +26,8 @@ pub(super) fn parts(begin: Position, tag: &str, found: &mut Vec<Written>) -> Res
         let place = begin.part(tag, 0..name_end);
         let message = format!("{} is no name of an element", quoted(&tag[..name_end]));
         return Err(
-            Fault::new(place, message, "write `&lt;` where the character is meant").is_final(),
+            Fault::new(place, message, "write `&lt;` where the character is meant")
+                .ending_reading(),
         );
     }
     let mut at = name_end;
@@ -55,12 +56,12 @@ pub(super) fn parts(begin: Position, tag: &str, found: &mut Vec<Written>) -> Res
                 message,
                 "write `name=\"value\"`, with a blank before it",
             )
-            .is_final());
+            .ending_reading());
         }
         if bytes.get(at) != Some(&b'=') {
             let place = begin.part(tag, name.clone());
             let message = format!("the attribute {} has no value", quoted(text));
-            return Err(Fault::new(place, message, "write `name=\"value\"`").is_final());
+            return Err(Fault::new(place, message, "write `name=\"value\"`").ending_reading());
         }
         at += 1;
         while at < bytes.len() && is_blank(bytes[at]) {
@@ -71,19 +72,21 @@ pub(super) fn parts(begin: Position, tag: &str, found: &mut Vec<Written>) -> Res
             let end = tag[at..].find(|c: char| c.is_ascii_whitespace());
             let place = begin.part(tag, at..end.map_or(tag.len(), |end| at + end));
             let message = "the value of an attribute stands without quotes";
-            return Err(Fault::new(place, message, "write `name=\"value\"`").is_final());
+            return Err(Fault::new(place, message, "write `name=\"value\"`").ending_reading());
         };
         let start = at + 1;
         let Some(length) = memchr::memchr(quote, &bytes[start..]) else {
             let place = begin.part(tag, at..tag.len());
             let message = "the value that begins here is never closed";
-            return Err(Fault::new(place, message, "put the same quote at its end").is_final());
+            return Err(
+                Fault::new(place, message, "put the same quote at its end").ending_reading()
+            );
         };
         at = start + length + 1;
         if found.iter().any(|other| tag[other.name.clone()] == *text) {
             let place = begin.part(tag, name);
             let message = format!("the attribute {} stands twice in one tag", quoted(text));
-            return Err(Fault::new(place, message, "take one of them away").is_final());
+            return Err(Fault::new(place, message, "take one of them away").ending_reading());
         }
         found.push(Written {
             name,

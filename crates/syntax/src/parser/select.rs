@@ -224,8 +224,9 @@ impl<'t> Parser<'t, '_> {
         let has_group_by = modifiers.group.is_some();
         let is_grouped = has_group_by || !found.is_empty();
         let mut pattern = pattern;
-        // What has a value in a row of the pattern has none in a group; `AS` must not give it another (SPARQL 1.1, 18.2.1 and 18.2.4.4).
-        let hidden = match is_grouped {
+        // All rows are one group: `AS` must not give a value to what has one in them (SPARQL 1.1, 18.2.1). A `GROUP BY` hides what it does not name
+        // (SPARQL 1.2, test group-by-scope-1).
+        let hidden = match is_grouped && !has_group_by {
             true => self.computed_again(&selection, mark),
             false => Vec::new(),
         };
@@ -326,7 +327,7 @@ impl<'t> Parser<'t, '_> {
         self.error_at(token, kind).with_hint(hint)
     }
 
-    /// The columns of a list; the `hidden` ones have values in the pattern that no group has. `groups`: whether there are groups, and whether by a
+    /// The columns of a list; the `hidden` ones have values in the rows of the only group. `groups`: whether there are groups, and whether by a
     /// `GROUP BY`.
     fn items_selected(
         &mut self,

@@ -332,7 +332,7 @@ fn refused_by_us(text: &str, error: &SyntaxError) -> Option<&'static str> {
         }
         // Without groups spargebra refuses them, too.
         ErrorKind::AlreadyBound { .. } => {
-            return Some("AS gives no value to what has one in the rows of a group");
+            return Some("AS gives no value to what has one in the rows that are grouped");
         }
         ErrorKind::NestedAggregate => {
             return Some("an aggregate inside another (SPARQL 1.2, 11.3)");
