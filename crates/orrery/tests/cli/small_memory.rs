@@ -25,7 +25,7 @@ fn triple(number: usize) -> String {
 fn post(server: &Server, target: &str, content_type: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     let request = format!(
-        "POST {target} HTTP/1.1\r\nHost: {}\r\nContent-Type: {content_type}\r\nAccept: text/csv, application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        "POST {target} HTTP/1.1\r\nHost: {}\r\nContent-Type: {content_type}\r\nAccept: text/csv, */*;q=0.1\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         server.address,
         body.len()
     );
@@ -37,9 +37,12 @@ fn post(server: &Server, target: &str, content_type: &str, body: &str) -> String
 }
 
 fn count(server: &Server, pattern: &str) -> usize {
-    let query = format!("SELECT (COUNT(*) AS ?n) {{ {pattern} }}");
+    let query = format!("SELECT (COUNT(*) AS ?total) {{ {pattern} }}");
     let answer = post(server, "/sparql", "application/sparql-query", &query);
-    answer.lines().last().unwrap().trim().parse().unwrap()
+    // Behind the name of the column; the answer may come in chunks.
+    let lines = answer.lines().map(str::trim);
+    let value = lines.skip_while(|line| *line != "total").nth(1);
+    value.and_then(|value| value.parse().ok()).expect(&answer)
 }
 
 /// Searches, filters by trigrams, and counts, of so many texts.
@@ -104,10 +107,8 @@ fn used_with(memory: &str) {
         }
     }
     let index = indexed(&post(&server, "/text?rebuild=true", "text/plain", ""));
-    assert_eq!(
-        (&index["texts"], &index["texts_since"]),
-        (&texts.into(), &0.into())
-    );
+    assert_eq!(index["texts"], texts);
+    assert_eq!(index["texts_since"], 0);
     post(&server, "/sparql", "application/sparql-update", "CLEAR ALL");
     assert_eq!(count(&server, "?s ?p ?o"), 0);
     succeed(&["verify", "--db", text(&database)]);

@@ -219,6 +219,12 @@ impl ScalarUDFImpl for Bounded {
 
     /// What takes its place is bounded as it is.
     fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        // A pattern that is written down is read here.
+        if self.name().starts_with("regexp_")
+            && let Some(pattern) = args.get(1).and_then(constant)
+        {
+            work::refuse_patterns(&pattern)?;
+        }
         // Some put constants together as they do: what is large is left to the call itself.
         let constants: Vec<_> = args.iter().filter_map(constant).collect();
         if self.growth.bytes(&constants, 1)? > SMALL_BYTES {

@@ -213,6 +213,7 @@ fn rows_are_changed_by_who_may_write_the_table_and_definitions_by_who_may_write_
         assert_eq!(place.code(text), "42501", "{text}");
     }
     for text in [
+        "insert into rows values (1, 'again')",
         "create table own.c (a int primary key, s int references rows (a))",
         "insert into own.c values (1, 1)",
         "create view own.w as select c.a, seen.b from own.c join seen on c.s = seen.a",
