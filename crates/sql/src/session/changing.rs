@@ -142,7 +142,6 @@ impl Session {
     ) -> Result<T> {
         let block = change.block();
         let transaction = change.into_transaction();
-        let done = done.and_then(|done| self.require_budget().map(|()| done));
         match (done, transaction) {
             (Ok(done), Some(transaction)) => {
                 match block {
@@ -166,16 +165,6 @@ impl Session {
                 Err(error)
             }
         }
-    }
-
-    /// Fails where what was done costs more than who pays has: it is not to be kept.
-    fn require_budget(&self) -> Result<()> {
-        let Some(spending) = self.spending() else {
-            return Ok(());
-        };
-        spending
-            .spend(0)
-            .map_err(|over| Error::new(SqlState::ConfigurationLimitExceeded, over.to_string()))
     }
 
     /// Who writes, where that is not a unit's affair; fails where nothing may be changed.
