@@ -104,8 +104,12 @@ impl Shared {
             let _taken = self.is_taken.lock();
             self.given_back.notify_all();
         }
-        self.state.lock().log.end_turn(&reason);
         self.worker.stop();
+        self.state.lock().log.end_turn(&reason);
+        // A put of the catalog may hang; whoever waits for the turn has been told before that.
+        self.end.settle();
+        // It may have become another one meanwhile.
+        self.state.lock().log.end_turn(&reason);
         drop(self.lock.lock().take());
         self.database.end_writing();
     }

@@ -7,7 +7,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{RwLock, RwLockReadGuard};
 
@@ -16,28 +16,36 @@ use crate::{Error, Result};
 
 /// Whether a turn is over, and why.
 #[derive(Debug, Default)]
-pub(super) struct TurnEnd(RwLock<Option<Arc<str>>>);
+pub(super) struct TurnEnd {
+    reason: OnceLock<Arc<str>>,
+    /// Read while something is changed.
+    changing: RwLock<()>,
+}
 
 impl TurnEnd {
-    /// The turn, which does not end while what is returned lives.
-    pub(super) fn require(&self, path: &Path) -> Result<RwLockReadGuard<'_, Option<Arc<str>>>> {
-        let end = self.0.read();
-        match &*end {
-            None => Ok(end),
+    /// The turn, whose end waits while what is returned lives. It waits for nobody itself.
+    pub(super) fn require(&self, path: &Path) -> Result<RwLockReadGuard<'_, ()>> {
+        // Also where the end waits for others: what is refused below does not make it wait longer.
+        let turn = self.changing.read_recursive();
+        match self.reason.get() {
+            None => Ok(turn),
             Some(reason) => Err(turn_ended(path, reason)),
         }
     }
 
-    /// Ends it, once all that changes files at this moment is done. False if it is over already.
+    /// Ends it: nothing more begins. False if it is over already.
     pub(super) fn end(&self, reason: &Arc<str>) -> bool {
-        let mut end = self.0.write();
-        let is_first = end.is_none();
-        end.get_or_insert_with(|| Arc::clone(reason));
-        is_first
+        self.reason.set(Arc::clone(reason)).is_ok()
     }
 
+    /// Behind the end: waits until nothing is being changed any more.
+    pub(super) fn settle(&self) {
+        drop(self.changing.write());
+    }
+
+    /// Whether it is over, at once.
     pub(super) fn is_over(&self) -> bool {
-        self.0.read().is_some()
+        self.reason.get().is_some()
     }
 }
 
