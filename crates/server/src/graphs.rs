@@ -23,7 +23,7 @@
 
 use crate::access_log::AccessRecord;
 use crate::body::{self, BodyMemory, Coding, HeldBody, body_bytes};
-use crate::documents::{self, document_memory_bytes, format_of_body, has_graphs};
+use crate::documents::{self, document_memory_bytes, format_of_body, format_of_type, has_graphs};
 use crate::edge;
 use crate::errors::ServerError;
 use crate::graphs::address::{Address, BODY_NAME, Target, graph_of_path};
@@ -49,6 +49,7 @@ use orrery_storage::{ByteCount, ReadView, Transaction};
 use orrery_term::Term;
 use orrery_usage::Kind;
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -61,7 +62,6 @@ const COPIES_OF_PATCH: usize = 3;
 
 mod address;
 mod bulk;
-mod spool;
 
 /// Answers a request to `/graphs`.
 pub(crate) async fn answer(
@@ -192,8 +192,9 @@ async fn store(
     }
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
-    // A load needs no more memory than it has, but keeps no conditions.
-    let may_load = !is_replacing && commit_request.conditions.is_empty();
+    // A load needs no more memory than it has, but keeps no conditions, and takes one document.
+    let may_load =
+        !is_replacing && commit_request.conditions.is_empty() && !is_multipart(&parts.headers);
     let whole = may_load.then(|| body.bytes.clone());
     let (files, memory) = read_files(parts, body).await?;
     let target = match &address.target {
@@ -434,7 +435,14 @@ async fn read_files(
     while let Some(field) = multipart.next_field().await.map_err(|error| bad(&error))? {
         let name = field.file_name().or(field.name()).unwrap_or("a part");
         let name = name.to_owned();
-        let format = spool::format_of_part(&name, field.content_type())?;
+        let by_type = field.content_type().and_then(format_of_type);
+        let format = by_type
+            .or_else(|| Format::from_path(Path::new(&name)))
+            .ok_or_else(|| {
+                ServerError::unsupported_media_type(format!(
+                    "neither the Content-Type nor the name of `{name}` tells its format"
+                ))
+            })?;
         let bytes = field.bytes().await.map_err(|error| bad(&error))?;
         files.push(UploadedFile {
             bytes,

@@ -19,7 +19,7 @@ pub(crate) struct LoadArguments {
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,
-    /// Load through a running server instead, such as http://127.0.0.1:7878: all files in one commit (those of quads, if there are others, in another)
+    /// Load through a running server instead, such as http://127.0.0.1:7878
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "skip_errors", "lenient_iris", "threads"])]
     pub(crate) server: Option<String>,
     /// Put triples into this graph instead of the default graph

@@ -1,15 +1,12 @@
 //! Requests to a running server, for commands with `--server URL`.
 
-use std::collections::VecDeque;
-use std::collections::hash_map::RandomState;
 use std::fs::File;
-use std::hash::BuildHasher;
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use orrery_storage::without_numbers;
 use percent_encoding::percent_decode_str;
-use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName};
 use reqwest::{Body, Method, Response};
 use url::Url;
 
@@ -146,99 +143,6 @@ pub(crate) fn post_file(url: Url, content_type: &str, path: &Path) -> Result<Str
         }
     });
     post(url, content_type, Body::wrap_stream(chunks))
-}
-
-/// A piece of a body.
-enum Piece {
-    Text(Vec<u8>),
-    /// A file that had so many bytes.
-    File(PathBuf, u64),
-    /// So many bytes more of a file, which is read as they are sent.
-    Rest(File, u64),
-}
-
-/// What stands between parts, and in none of them: nobody can know it before.
-fn boundary() -> String {
-    let random = || RandomState::new().hash_one(0_u8);
-    format!("orrery-{:016x}{:016x}", random(), random())
-}
-
-/// Sends several files as one multipart body, each with its media type; they are read as they are sent.
-pub(crate) fn post_files<'f>(
-    url: Url,
-    files: impl Iterator<Item = (&'f Path, &'static str)>,
-) -> Result<String, Failure> {
-    let boundary = boundary();
-    let mut pieces = VecDeque::new();
-    let mut length = 0;
-    for (path, media_type) in files {
-        if path == Path::new("-") {
-            return Err(Failure::Other(
-                "standard input is loaded by itself; give files, or `-` alone".to_owned(),
-            ));
-        }
-        let failed = |error| Failure::file(path, error);
-        // Opened once before anything is sent: what cannot be read is told by its name.
-        let bytes = File::open(path)
-            .and_then(|file| file.metadata())
-            .map_err(failed)?
-            .len();
-        let name = path.display().to_string();
-        // As forms of HTML are sent (RFC 7578, 4.2).
-        let name = name
-            .replace('"', "%22")
-            .replace('\r', "%0D")
-            .replace('\n', "%0A");
-        let head = format!(
-            "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: {media_type}\r\n\r\n"
-        );
-        length += head.len() as u64 + bytes + 2;
-        pieces.push_back(Piece::Text(head.into_bytes()));
-        pieces.push_back(Piece::File(path.to_owned(), bytes));
-        pieces.push_back(Piece::Text(b"\r\n".to_vec()));
-    }
-    let end = format!("--{boundary}--\r\n");
-    length += end.len() as u64;
-    pieces.push_back(Piece::Text(end.into_bytes()));
-    let chunks = futures::stream::unfold(pieces, |mut pieces| async {
-        // Nothing else runs on this runtime that could be held up.
-        let chunk = next_chunk(&mut pieces).transpose()?;
-        Some((chunk, pieces))
-    });
-    let runtime = super::query_text::runtime()?;
-    let content_type = format!("multipart/form-data; boundary={boundary}");
-    // A server takes what is long for a load by what it says.
-    let length = length.to_string();
-    let headers = [
-        (CONTENT_TYPE, content_type.as_str()),
-        (CONTENT_LENGTH, length.as_str()),
-    ];
-    runtime.block_on(send(Method::POST, url, &headers, Body::wrap_stream(chunks)))
-}
-
-/// Some more of a body; nothing at its end.
-fn next_chunk(pieces: &mut VecDeque<Piece>) -> std::io::Result<Option<Vec<u8>>> {
-    loop {
-        match pieces.pop_front() {
-            None => return Ok(None),
-            Some(Piece::Text(text)) => return Ok(Some(text)),
-            Some(Piece::File(path, bytes)) => {
-                pieces.push_front(Piece::Rest(File::open(path)?, bytes));
-            }
-            Some(Piece::Rest(_, 0)) => {}
-            Some(Piece::Rest(mut file, left_bytes)) => {
-                let wanted = left_bytes.min(CHUNK_BYTES as u64);
-                let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-                let read = (&mut file).take(wanted).read_to_end(&mut chunk)? as u64;
-                if read < wanted {
-                    let message = "a file became shorter while it was sent";
-                    return Err(std::io::Error::other(message));
-                }
-                pieces.push_front(Piece::Rest(file, left_bytes - read));
-                return Ok(Some(chunk));
-            }
-        }
-    }
 }
 
 async fn send(

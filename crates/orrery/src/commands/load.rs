@@ -6,7 +6,7 @@ use orrery_loader::{Format, LoadOptions, LoadReport, MEMORY_BYTES_MIN, Source, T
 use orrery_storage::ByteCount;
 
 use super::files_below::files_below;
-use super::http::{post_file, post_files, server_url};
+use super::http::{post_file, server_url};
 use super::output::Output;
 use crate::arguments::{LoadArguments, ReportFormat};
 use crate::database_place::DatabasePlace;
@@ -121,7 +121,7 @@ pub(crate) fn warn_of_little_memory(work: &str, memory_bytes: u64) {
     }
 }
 
-/// All files are one request, and so one commit; where some are of triples and some of quads, they are two.
+/// Each file is one request, and so one commit.
 fn through_server(
     server: &str,
     arguments: &LoadArguments,
@@ -129,7 +129,6 @@ fn through_server(
     format: Option<Format>,
 ) -> Result<(), Failure> {
     let mut output = Output::open(None)?;
-    let (mut triples, mut quads) = (Vec::new(), Vec::new());
     for file in files {
         let format = format.or_else(|| Format::from_path(file)).ok_or_else(|| {
             let name = file.display();
@@ -137,37 +136,16 @@ fn through_server(
                 "cannot load {name}: its format is unknown; give --format nt, nq, ttl, trig, rdf or jsonld"
             ))
         })?;
-        // Without a graph, quads go into those that they name.
-        let is_of_quads = matches!(format, Format::NQuads | Format::TriG);
-        match is_of_quads && arguments.graph.is_none() {
-            true => quads.push((file.as_path(), format)),
-            false => triples.push((file.as_path(), format)),
-        }
-    }
-    if !triples.is_empty() && !quads.is_empty() {
-        eprintln!("note: the files of triples are one commit, those of quads another");
-    }
-    for (files, query) in [(triples, Some("default")), (quads, None)] {
         let mut url = server_url(server, "graphs")?;
         match &arguments.graph {
             Some(graph) => drop(url.query_pairs_mut().append_pair("graph", graph)),
-            None => url.set_query(query),
+            // Quads go into the graphs that they name.
+            None if matches!(format, Format::NQuads | Format::TriG) => {}
+            None => url.set_query(Some("default")),
         }
-        let text = match files.as_slice() {
-            [] => continue,
-            [(file, format)] => {
-                let report = post_file(url, media_type(*format), file)?;
-                format!("{}: {report}", file.display())
-            }
-            several => {
-                let files = several
-                    .iter()
-                    .map(|(file, format)| (*file, media_type(*format)));
-                let report = post_files(url, files)?;
-                format!("{}: {report}", Counted(several.len() as u64, "file"))
-            }
-        };
-        output.drain(&mut text.into_bytes())?;
+        let report = post_file(url, media_type(format), file)?;
+        let mut text = format!("{}: {report}", file.display()).into_bytes();
+        output.drain(&mut text)?;
     }
     output.finish()
 }

@@ -1,11 +1,9 @@
 //! Documents with faults, odd IRIs and odd encodings, as `orrery load` takes them.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use crate::common::{fail, run, succeed, text};
-use crate::serve::Server;
 
 /// Loads a file with options. Gives what the report says, and what is said beside it.
 fn load(
@@ -153,90 +151,4 @@ fn rdf_xml_is_read_in_the_encoding_that_it_is_in() {
         load(home, "a.rdf", content, &[]);
         assert_eq!(lines(home), ["<a:s> <a:p> \"caf\u{e9}\" ."]);
     }
-}
-
-#[test]
-fn a_directory_that_is_loaded_through_a_server_is_one_commit() {
-    let home = tempfile::tempdir().unwrap();
-    let database = home.path().join("db");
-    let (database, directory) = (text(&database), home.path().join("in \"it\""));
-    fs::create_dir_all(directory.join("below")).unwrap();
-    fs::write(directory.join("a.ttl"), "<a:s> <a:p> _:b . _:b <a:q> 1 .").unwrap();
-    fs::write(directory.join("b.nt"), "<a:t> <a:p> _:b .\n").unwrap();
-    let gzip = |content: &str| {
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        gzip.write_all(content.as_bytes()).unwrap();
-        gzip.finish().unwrap()
-    };
-    let many: String = (0..50_000)
-        .map(|n| format!("<a:m{n}> <a:p> \"{n}\" .\n"))
-        .collect();
-    fs::write(directory.join("below/c.nt.gz"), gzip(&many)).unwrap();
-    succeed(&["load", "--db", database, text(&directory.join("b.nt"))]);
-    let server = Server::start(database);
-    let url = format!("http://{}", server.address);
-    let ask = |query: &str| {
-        let encoded: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        let answer = server.get(&format!("/sparql?query={encoded}"));
-        answer
-            .replace('\r', "")
-            .split_once("\n\n")
-            .map(|(_, body)| body.to_owned())
-    };
-    // Small bodies are taken in memory; what is longer than a body may be goes to the disk first.
-    for number in [1, 2] {
-        if number == 2 {
-            let comments = "# nothing is said here\n".repeat(3 << 20);
-            fs::write(directory.join("e.nt"), comments).unwrap();
-        }
-        let graph = format!("a:g{number}");
-        let load = [
-            "load",
-            "--server",
-            &url,
-            "-r",
-            text(&directory),
-            "--graph",
-            &graph,
-        ];
-        let told = succeed(&load);
-        let report = told.strip_prefix(&format!("{} files: ", 2 + number));
-        let report = report.unwrap_or_else(|| panic!("{told}"));
-        let report: serde_json::Value = serde_json::from_str(report).unwrap();
-        assert_eq!(report["added"], 50_003, "{told}");
-        assert_eq!(report["commit"], 1 + number, "{told}");
-        let query = format!(
-            "SELECT (COUNT(DISTINCT ?b) AS ?n) {{ GRAPH <{graph}> {{ ?s <a:p> ?b FILTER(isBlank(?b)) }} }}"
-        );
-        let counted = ask(&query).unwrap();
-        assert!(
-            counted.contains("n\n2\n"),
-            "blank nodes are of their files: {counted}"
-        );
-        // One wrong file, and none of them is taken.
-        fs::write(
-            directory.join("d.ttl"),
-            "<a:new> <a:p> <a:new> . <a:s> <a:p> .",
-        )
-        .unwrap();
-        let refused = run(&load);
-        let said = String::from_utf8(refused.stderr).unwrap();
-        assert_eq!(refused.status.code(), Some(1), "{said}");
-        assert!(said.contains("d.ttl:1:"), "{said}");
-        let counted = ask("SELECT (COUNT(*) AS ?n) { GRAPH ?g { <a:new> ?p ?o } }").unwrap();
-        assert!(counted.contains("n\n0\n"), "{counted}");
-        fs::remove_file(directory.join("d.ttl")).unwrap();
-    }
-    fail(
-        &[
-            "load",
-            "--server",
-            "http://127.0.0.1:1",
-            "-",
-            text(&directory.join("a.ttl")),
-            "--format",
-            "nt",
-        ],
-        &["standard input"],
-    );
 }
