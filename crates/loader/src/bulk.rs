@@ -10,6 +10,7 @@
 
 use crate::LoadOptions;
 use crate::batch::{SpilledBatch, seal, spill};
+use crate::check::LoadCheck;
 use crate::compact::CompactOptions;
 use crate::delta_batch::Collector;
 use crate::error::LoadError;
@@ -43,10 +44,12 @@ pub enum BulkCommit {
     },
 }
 
-/// Makes changes in a transaction that may insert more than memory holds, and commits them. `change` says how.
+/// Makes changes in a transaction that may insert more than memory holds, and commits them. `change` says how; `check` looks at a
+/// new base before it is visible.
 pub fn commit_in_bulk<E: From<LoadError>>(
     writer: &Writer,
     options: &CompactOptions,
+    check: Option<&LoadCheck>,
     progress: &dyn Progress,
     change: impl FnOnce(&mut Transaction) -> Result<CommitOptions, E>,
 ) -> Result<BulkCommit, E> {
@@ -90,7 +93,12 @@ pub fn commit_in_bulk<E: From<LoadError>>(
     let end = bulk.end(commit_options).map_err(LoadError::from);
     let commit = match end {
         Ok(BulkEnd::Committed(pending)) => return Ok(BulkCommit::InLog(pending)),
-        Ok(BulkEnd::Staged(commit)) => commit,
+        Ok(BulkEnd::Staged(mut commit)) => {
+            if let Some(check) = check {
+                commit.check_with(check.for_state());
+            }
+            commit
+        }
         Err(error) => {
             note_if(is_load && error.is_of_the_place());
             return Err(error.into());

@@ -129,6 +129,8 @@ impl LoadError {
                     | Error::Duplicate { .. }
                     | Error::HiddenGraphs { .. }
                     | Error::NotNull { .. }
+                    | Error::KeepsHistory { .. }
+                    | Error::Refused { .. }
                     | Error::Rows { .. }
                     | Error::StagedUnreadable
                     | Error::TransactionMemory { .. }

@@ -48,6 +48,7 @@ mod arena;
 mod batch;
 mod blocks;
 mod bulk;
+mod check;
 mod compact;
 #[cfg(test)]
 mod damage_tests;
@@ -102,6 +103,7 @@ mod xml_entities;
 mod xml_literal;
 
 pub use bulk::{BulkCommit, commit_in_bulk};
+pub use check::LoadCheck;
 pub use compact::{
     BackgroundCompaction, BackgroundOptions, CompactOptions, compact, compact_tables,
 };
@@ -142,6 +144,13 @@ pub struct LoadOptions {
     /// Literals of more bytes (with tag or datatype; 4096 at least) are not held in memory but pass through files, and
     /// stand in the database as they are, not compressed. Tests have small ones.
     pub literal_bytes_max: usize,
+    /// Whether the database takes the prefixes that sources declare.
+    pub takes_prefixes: bool,
+    /// Whether a load into a database that is open for writing fails with [`orrery_storage::Error::KeepsHistory`] rather than give up old states that are
+    /// to be kept. A load into a directory gives them up anyway.
+    pub keeps_history: bool,
+    /// Looks at the new state of a database that is open for writing before it becomes visible.
+    pub check: Option<LoadCheck>,
 }
 
 /// What [`LoadOptions::literal_bytes_max`] is if nothing else is said: 1 MiB.
@@ -175,6 +184,9 @@ impl Default for LoadOptions {
             lenient_iris: false,
             base_iri: None,
             literal_bytes_max: LITERAL_BYTES_MAX,
+            takes_prefixes: true,
+            keeps_history: false,
+            check: None,
         }
     }
 }

@@ -209,9 +209,16 @@ fn load_into_helped(
         )?;
         let parsed = parse(&sources, &stage, options, workers, progress)?;
         let mut rebase = writer.begin_load()?;
+        if options.keeps_history {
+            rebase.require_history()?;
+        }
+        if let Some(check) = &options.check {
+            rebase.check_with(check.for_state());
+        }
         rebase.add_language_tags(&parsed.language_tags());
         rebase.set_text_memory(options.usable_bytes());
-        let has_new_prefixes = rebase.note_loaded_prefixes(&parsed.prefixes());
+        let has_new_prefixes =
+            options.takes_prefixes && rebase.note_loaded_prefixes(&parsed.prefixes());
         let existing = ReadView::of_process(Arc::clone(rebase.source()));
         let written = write(parsed, &existing, rebase.files(), &stage, options, progress)?;
         if written.changes_nothing(&existing) && !has_new_prefixes {

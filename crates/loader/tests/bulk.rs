@@ -84,7 +84,7 @@ fn bulk(
         memory_bytes: 8 << 20,
         threads: 2,
     };
-    commit_in_bulk(writer, &options, &SilentProgress, |transaction| {
+    commit_in_bulk(writer, &options, None, &SilentProgress, |transaction| {
         transaction.count_memory(|| Box::new(FixedMemory::new(memory_bytes)));
         change(transaction).map_err(LoadError::from)?;
         Ok(CommitOptions::default())

@@ -73,6 +73,9 @@ struct PortCaller {
 struct Passport {
     who: Who,
     came: Came,
+    /// From where, as the node says that it is at; nodes of earlier versions do not.
+    #[serde(default)]
+    client: Option<IpAddr>,
 }
 
 /// By what it came in, which has to be there as long as it is.
@@ -156,6 +159,7 @@ impl Users for PortUsers {
                 ServerError::unknown_asker(format!("another node does not say who asks: {error}"))
             })?;
             let catalog = port.authentication.catalog()?;
+            let client = passport.client.unwrap_or(client);
             Ok(port.let_in(&catalog, passport.who, passport.came, client))
         };
         let known = known().map_err(|error| port.denied(error, client))?;
@@ -385,6 +389,7 @@ impl Caller for PortCaller {
         let passport = Passport {
             who: self.who.clone(),
             came: self.came.clone(),
+            client: Some(self.client),
         };
         // Texts and numbers alone; what is none is nobody there.
         serde_json::to_string(&passport).unwrap_or_default()
@@ -416,9 +421,10 @@ impl PortLimits {
         };
         let denied = match exceeded {
             Exceeded::Concurrent { .. } => Denied::Concurrent(message),
-            Exceeded::Cost { .. } | Exceeded::Rows { .. } | Exceeded::Bytes { .. } => {
-                Denied::UsedUp(message)
-            }
+            Exceeded::Cost { .. }
+            | Exceeded::TooDear { .. }
+            | Exceeded::Rows { .. }
+            | Exceeded::Bytes { .. } => Denied::UsedUp(message),
         };
         let user = (!self.user.is_empty()).then_some(self.user.as_str());
         self.port.note(user, self.client, &denied);

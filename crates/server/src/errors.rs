@@ -10,7 +10,7 @@
 //! | 404 | no such path; no such graph; a commit that is not kept any more |
 //! | 409 | a statement of SQL breaks a constraint, or lost against another transaction |
 //! | 412 | `If-Match`, `If-None-Match`, `If-Unmodified-Since`: the state is another, see `conditions` |
-//! | 422 | a patch of a graph that would change others |
+//! | 422 | a patch of a graph that would change others; a load in bulk that would give up old states unasked |
 //! | 406, 415 | no common format; the query came in a form we do not read |
 //! | 408, 413 | the body came too slowly, or is larger than the limit |
 //! | 429 | who asks has used up what they may, or guessed at a password (`Retry-After`, where waiting helps) |
@@ -543,6 +543,8 @@ impl From<StorageError> for ServerError {
         let message = match &error {
             StorageError::CommitConflict { .. }
             | StorageError::HiddenGraphs { .. }
+            | StorageError::KeepsHistory { .. }
+            | StorageError::Refused { .. }
             | StorageError::StagedUnreadable
             | StorageError::TransactionMemory { .. } => error.to_string(),
             StorageError::NoSuchCommit { wanted, what, .. } => {
@@ -579,6 +581,8 @@ impl From<StorageError> for ServerError {
             StorageError::TransactionMemory { .. } => Self::TransactionMemory { message },
             StorageError::CommitConflict { .. } => Self::Precondition { message },
             StorageError::HiddenGraphs { .. } => Self::Forbidden { message },
+            StorageError::KeepsHistory { .. } => Self::Unprocessable { message },
+            StorageError::Refused { .. } => Self::BadRequest { message },
             StorageError::NoSuchCommit { .. } => Self::Missing { message },
             StorageError::TurnEnded { .. }
             | StorageError::OutcomeUnknown { .. }

@@ -27,10 +27,12 @@ use crate::documents::{self, document_memory_bytes, format_of_body, format_of_ty
 use crate::edge;
 use crate::errors::ServerError;
 use crate::graphs::address::{Address, BODY_NAME, Target, graph_of_path};
+use crate::graphs::bulk::Load;
+use crate::graphs::spool::{Announced, Spool};
 use crate::guard::base_iri;
 use crate::guard::host_of;
 use crate::media_type::{self, is_multipart};
-use crate::metering::Payment;
+use crate::metering::{Meter, Payment};
 use crate::paths::GRAPHS;
 use crate::paths::method_not_allowed;
 use crate::protocol::QueryRequest;
@@ -48,7 +50,8 @@ use orrery_sparql::{ParsedUpdate, Statements, UpdateOptions, graph_exists};
 use orrery_storage::{ByteCount, ReadView, Transaction};
 use orrery_term::Term;
 use orrery_usage::Kind;
-use std::io::Cursor;
+use std::fs::File;
+use std::io::{Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -62,6 +65,7 @@ const COPIES_OF_PATCH: usize = 3;
 
 mod address;
 mod bulk;
+mod spool;
 
 /// Answers a request to `/graphs`.
 pub(crate) async fn answer(
@@ -96,9 +100,13 @@ pub(crate) async fn answer(
     let made = match parts.method {
         Method::PUT => {
             address.graph()?;
-            store(state, &writes, parts, options, body, &address, true).await
+            let paid = (meter.as_ref(), payment.as_ref());
+            store(state, &writes, paid, parts, options, body, &address).await
         }
-        Method::POST => store(state, &writes, parts, options, body, &address, false).await,
+        Method::POST => {
+            let paid = (meter.as_ref(), payment.as_ref());
+            store(state, &writes, paid, parts, options, body, &address).await
+        }
         Method::PATCH => {
             options.query.timeout = Some(time.limit);
             let asked = (record, payment.clone());
@@ -170,33 +178,57 @@ fn no_such_graph(name: &str) -> ServerError {
 async fn store(
     state: &Arc<ServerState>,
     writes: &Writes,
+    (meter, payment): (Option<&Arc<Meter>>, Option<&Arc<Payment>>),
     parts: &Parts,
     options: UpdateOptions,
     body: Body,
     address: &Address,
-    is_replacing: bool,
 ) -> Result<Response, ServerError> {
+    let is_replacing = parts.method == Method::PUT;
     let commit_request = address.commit_request(parts)?;
     let limit_bytes = state.options.update_bytes_max;
-    if !is_replacing && bulk::is_large(parts, limit_bytes) {
-        return bulk::load(
-            state,
-            writes,
-            parts,
-            &options,
-            body,
-            address,
-            &commit_request,
-        )
-        .await;
-    }
-    let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
-    let body = body::read(&state.engine, parts, body, limit_bytes).await?;
-    // A load needs no more memory than it has, but keeps no conditions, and takes one document.
-    let may_load =
-        !is_replacing && commit_request.conditions.is_empty() && !is_multipart(&parts.headers);
-    let whole = may_load.then(|| body.bytes.clone());
-    let (files, memory) = read_files(parts, body).await?;
+    let load = Load {
+        options: &options,
+        target: &address.target,
+        commit_request: &commit_request,
+        forgets_history: address.forgets_history,
+        meter,
+        payment,
+    };
+    let announced = match is_replacing {
+        true => Announced::Fits,
+        false => Announced::of(parts, limit_bytes),
+    };
+    let (files, memory, room, body) = if announced == Announced::Fits {
+        let room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
+        let body = body::read(&state.engine, parts, body, limit_bytes).await?;
+        // A load needs no more memory than it has, but keeps no conditions, and takes one document.
+        let may_load =
+            !is_replacing && commit_request.conditions.is_empty() && !is_multipart(&parts.headers);
+        let whole = may_load.then(|| Whole::Memory(body.bytes.clone()));
+        let (files, memory) = read_files(parts, body).await?;
+        (files, memory, room, whole)
+    } else {
+        if announced == Announced::Large {
+            load.check(state, writes, parts)?;
+        }
+        let format = format_of_body(&parts.headers)?;
+        let spool = Arc::new(Spool::take(state, parts, body).await?);
+        let room = writes.body_room(limit_bytes).await?;
+        let file = UploadedFile {
+            content: Content::Disk {
+                file: spool.reader()?,
+                statements_bytes_max: match spool.bytes() > limit_bytes as u64 {
+                    true => limit_bytes,
+                    false => usize::MAX,
+                },
+            },
+            format,
+            name: BODY_NAME.to_owned(),
+        };
+        let memory = BodyMemory::new(&state.engine);
+        (vec![file], memory, room, Some(Whole::Disk(spool)))
+    };
     let target = match &address.target {
         Target::Graph(name) => Target::Graph(name.clone()),
         Target::Store if files.iter().all(|file| has_graphs(file.format)) => Target::Store,
@@ -216,25 +248,22 @@ async fn store(
             Ok((statements, warnings, memory))
         })
         .await;
-    let (statements, warnings, memory) = match (read, whole) {
-        (Err(ServerError::OutOfMemory { .. }), Some(whole)) => {
-            let address = Address {
-                target,
-                ..address.clone()
+    let (statements, warnings, memory) = match (read, body) {
+        (Err(ServerError::OutOfMemory { .. }), Some(body)) => {
+            drop(room);
+            let (spool, target) = match body {
+                Whole::Memory(bytes) => {
+                    let spool = Spool::take(state, parts, bytes.into()).await?;
+                    (Arc::new(spool), &target)
+                }
+                Whole::Disk(spool) => (spool, &address.target),
             };
-            return bulk::load(
-                state,
-                writes,
-                parts,
-                &options,
-                whole.into(),
-                &address,
-                &commit_request,
-            )
-            .await;
+            let load = Load { target, ..load };
+            return bulk::load(state, writes, parts, load, spool).await;
         }
         (read, _) => read?,
     };
+    let _room = room;
     let graph = match &target {
         Target::Graph(name) => name.clone(),
         Target::Store => None,
@@ -389,11 +418,27 @@ fn new_graph(parts: &Parts) -> Result<String, ServerError> {
     ))
 }
 
+/// A body that can be read again.
+enum Whole {
+    Memory(Bytes),
+    Disk(Arc<Spool>),
+}
+
 /// A document of a request.
 struct UploadedFile {
-    bytes: Bytes,
+    content: Content,
     format: Format,
     name: String,
+}
+
+/// Where a document is.
+enum Content {
+    Memory(Bytes),
+    /// Its statements may take so much memory; beyond, they go another way.
+    Disk {
+        file: File,
+        statements_bytes_max: usize,
+    },
 }
 
 /// The documents of a body, as they came: their parsers decompress them.
@@ -408,7 +453,7 @@ async fn read_files(
     } = body;
     if !is_multipart(&parts.headers) {
         let file = UploadedFile {
-            bytes,
+            content: Content::Memory(bytes),
             format: format_of_body(&parts.headers)?,
             name: BODY_NAME.to_owned(),
         };
@@ -445,7 +490,7 @@ async fn read_files(
             })?;
         let bytes = field.bytes().await.map_err(|error| bad(&error))?;
         files.push(UploadedFile {
-            bytes,
+            content: Content::Memory(bytes),
             format,
             name,
         });
@@ -462,11 +507,24 @@ fn read_all(
 ) -> Result<(Statements, Vec<String>, BodyMemory), ServerError> {
     let (mut statements, mut warnings) = (Statements::new(), Vec::new());
     // The bodies, and what was made of some of them.
-    let mut held_bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
+    let in_memory = |file: &UploadedFile| match &file.content {
+        Content::Memory(bytes) => bytes.len(),
+        Content::Disk { .. } => 0,
+    };
+    let mut held_bytes: usize = files.iter().map(in_memory).sum();
     for (number, file) in files.into_iter().enumerate() {
-        let input = Cursor::new(file.bytes);
+        let (input, bytes_max): (Box<dyn Read + Send>, usize) = match file.content {
+            Content::Memory(bytes) => (Box::new(Cursor::new(bytes)), usize::MAX),
+            Content::Disk {
+                file,
+                statements_bytes_max,
+            } => (Box::new(file), statements_bytes_max),
+        };
         let mut refused = None;
         let mut hold = |bytes: usize| {
+            if bytes > bytes_max {
+                return false;
+            }
             refused = memory.resize(held_bytes + bytes).err();
             refused.is_none()
         };

@@ -79,6 +79,7 @@ mod sql_failure;
 mod stages;
 mod stalls;
 mod standby;
+mod standing;
 mod state;
 mod stream_body;
 mod texts;

@@ -18,7 +18,7 @@ use crate::body::BodyMemory;
 use crate::errors::ServerError;
 use crate::freshness::{MIN_COMMIT_PARAMETER, check_in_address};
 use crate::media_type::MediaType;
-use crate::parameters::{checked_iri, decode_name, decode_value, pairs};
+use crate::parameters::{checked_iri, decode_name, decode_value, flag, pairs};
 use crate::passed_over::PassedOver;
 use crate::times::parse_time;
 use axum::http::{HeaderMap, Method, header};
@@ -60,6 +60,8 @@ pub(crate) struct UpdateRequest {
     pub(crate) is_relaxed: bool,
     /// Parameters that are unknown here.
     pub(crate) passed_over: PassedOver,
+    /// `forget-history=true`: a change that is more than memory holds may give up old states that are kept.
+    pub(crate) forgets_history: bool,
     /// What is held for the request's body.
     pub(crate) memory: Held,
 }
@@ -180,6 +182,10 @@ impl Parameters {
                 self.of_update.get_or_insert("durability");
                 self.update.is_relaxed = parse_durability(&text()?)?;
             }
+            "forget-history" => {
+                self.of_update.get_or_insert("forget-history");
+                self.update.forgets_history = flag("forget-history", &text()?)?;
+            }
             "at" => {
                 self.of_query.get_or_insert("at");
                 self.request.at = Some(text()?);
@@ -297,11 +303,11 @@ impl Parameters {
 }
 
 const KNOWN: &str = "query, default-graph-uri, named-graph-uri, at, format, partial, timeout, min-commit for queries; update, using-graph-uri, \
-                     using-named-graph-uri, durability, timeout, min-commit for updates";
+                     using-named-graph-uri, durability, forget-history, timeout, min-commit for updates";
 
 fn misplaced(name: &str, whose: &str, instead: &str) -> ServerError {
     let rest = match name {
-        "durability" => String::new(),
+        "durability" | "forget-history" => String::new(),
         _ => format!("; here it is {instead}"),
     };
     ServerError::bad_request(format!("parameter `{name}` is for {whose}{rest}"))
@@ -489,9 +495,10 @@ mod tests {
             timeout: Some(Duration::from_secs(3)),
             is_relaxed: true,
             passed_over: PassedOver::default(),
+            forgets_history: true,
             memory: Held::default(),
         });
-        let rest = "using-graph-uri=http://a/&using-named-graph-uri=http://b/&timeout=3&durability=relaxed";
+        let rest = "using-graph-uri=http://a/&using-named-graph-uri=http://b/&timeout=3&durability=relaxed&forget-history=true";
         let form = post(FORM, "", format!("update=CLEAR+ALL&{rest}").as_bytes());
         assert_eq!(form.unwrap(), expected);
         let direct = post("application/sparql-update", rest, b"CLEAR ALL");

@@ -29,11 +29,12 @@ use crate::stream_body::Job;
 use crate::traces::Tracer;
 use crate::writes::Writes;
 use axum::http::{Method, request::Parts};
+use orrery_loader::LoadCheck;
 use orrery_sparql::{
     DocumentSource, Engine, MemoryPool, ParsedUpdate, Spending, UpdateOptions, WithinShares,
 };
 use orrery_sql::Session;
-use orrery_storage::{Snapshot, Writer};
+use orrery_storage::{Error as StorageError, Snapshot, Writer};
 use std::io;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -116,10 +117,24 @@ impl ServerState {
             writer,
             self.options.updates_waiting_max,
             usize::try_from(bodies_bytes_max).unwrap_or(usize::MAX),
-            compaction_within(self.engine.options().memory_bytes),
+            (
+                compaction_within(self.engine.options().memory_bytes),
+                Some(self.check_of_bulk()),
+            ),
             self.query_threads.handle().clone(),
             Arc::clone(&self.metrics),
         )
+    }
+
+    /// What looks at a change that was more than memory holds, and could not be looked at before it became a base.
+    fn check_of_bulk(&self) -> LoadCheck {
+        let engine = Arc::clone(&self.engine);
+        LoadCheck::new(move |before, after| {
+            let checked = engine.refuse_quads_of_mapped_graphs(before, after);
+            checked.map_err(|error| StorageError::Refused {
+                what: error.to_string(),
+            })
+        })
     }
 
     /// How large the body of a request to `/sparql` may be: an update may be long, a query not.

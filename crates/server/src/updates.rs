@@ -37,6 +37,8 @@ use tokio::task::JoinSet;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CommitRequest {
     pub(crate) is_relaxed: bool,
+    /// Where it is more than memory holds, and so a load in bulk: it may give up old states that are kept.
+    pub(crate) forgets_history: bool,
     pub(crate) conditions: Conditions,
 }
 
@@ -45,6 +47,7 @@ impl CommitRequest {
     pub(crate) fn new(headers: &HeaderMap, is_relaxed: bool) -> Result<Self, ServerError> {
         Ok(Self {
             is_relaxed,
+            forgets_history: false,
             conditions: Conditions::of(headers)?,
         })
     }
@@ -78,6 +81,7 @@ impl CommitRequest {
             },
             // Checked in this very transaction; while it lasts nobody else commits.
             expected: None,
+            keeps_history: !self.forgets_history,
         }
     }
 }
@@ -147,7 +151,13 @@ pub(crate) async fn update(
         writes: may_change,
         ..
     } = edge::update_options(parts)?;
-    let commit_request = CommitRequest::new(&parts.headers, request.is_relaxed)?;
+    if request.forgets_history {
+        edge::require_administrator(parts, "give up old states")?;
+    }
+    let commit_request = CommitRequest {
+        forgets_history: request.forgets_history,
+        ..CommitRequest::new(&parts.headers, request.is_relaxed)?
+    };
     let (time, meter) = state.enter(parts, request.timeout)?;
     let record = AccessRecord::of(parts);
     let payment = record.as_ref();

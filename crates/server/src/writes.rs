@@ -14,7 +14,7 @@
 
 use crate::errors::ServerError;
 use crate::metrics::Metrics;
-use orrery_loader::{BulkCommit, CompactOptions, SilentProgress, commit_in_bulk};
+use orrery_loader::{BulkCommit, CompactOptions, LoadCheck, SilentProgress, commit_in_bulk};
 use orrery_storage::{CommitOptions, PendingCommit, Transaction, Writer};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -83,12 +83,12 @@ pub(crate) struct Writes {
 
 impl Writes {
     /// Starts both threads; they end with this value. `bodies_bytes_max`: what the bodies of changes may take together; `bulk`: what a
-    /// change may use that memory does not hold.
+    /// change may use that memory does not hold, and who looks at what becomes of it.
     pub(crate) fn start(
         writer: Writer,
         jobs_max: usize,
         bodies_bytes_max: usize,
-        bulk: CompactOptions,
+        (bulk, check): (CompactOptions, Option<LoadCheck>),
         query_threads: Handle,
         metrics: Arc<Metrics>,
     ) -> io::Result<Self> {
@@ -105,7 +105,7 @@ impl Writes {
             .spawn(move || {
                 write(
                     &of_thread,
-                    &bulk,
+                    (&bulk, check.as_ref()),
                     (&query_threads, &metrics),
                     queue,
                     &commits,
@@ -202,7 +202,7 @@ impl Drop for Writes {
 /// The writing thread.
 fn write(
     writer: &Writer,
-    bulk: &CompactOptions,
+    bulk: (&CompactOptions, Option<&LoadCheck>),
     (query_threads, metrics): (&Handle, &Metrics),
     mut jobs: mpsc::Receiver<Job>,
     commits: &mpsc::Sender<(PendingCommit, Answer)>,
@@ -242,7 +242,7 @@ enum Made {
 
 fn committed(
     writer: &Writer,
-    bulk: &CompactOptions,
+    (bulk, check): (&CompactOptions, Option<&LoadCheck>),
     query_threads: &Handle,
     mut change: Change,
 ) -> Result<Made, ServerError> {
@@ -254,7 +254,7 @@ fn committed(
         Err(error) => return Err(error),
     }
     let change = |transaction: &mut Transaction| change(transaction, query_threads);
-    match commit_in_bulk(writer, bulk, &SilentProgress, change)? {
+    match commit_in_bulk(writer, bulk, check, &SilentProgress, change)? {
         BulkCommit::InLog(pending) => Ok(Made::Pending(pending)),
         BulkCommit::InBase {
             number,
@@ -318,7 +318,7 @@ mod tests {
             writer,
             8,
             1 << 20,
-            CompactOptions::default(),
+            (CompactOptions::default(), None),
             runtime.handle().clone(),
             Arc::default(),
         )

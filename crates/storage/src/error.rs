@@ -289,6 +289,21 @@ pub enum Error {
          was changed; make two requests of it, or raise the budget"
     )]
     StagedUnreadable,
+    /// Whoever asked for a new base does not want it as it has become, see [`crate::Rebase::check_with`]. Nothing was changed.
+    #[error("{what}")]
+    Refused {
+        /// What is wrong with it, and what to do.
+        what: String,
+    },
+    /// A load would give up old states that nobody has asked to give up. Nothing was changed.
+    #[error(
+        "the database keeps the states before commit {first}, which this load in bulk would give up; allow that with --forget-history \
+         (over HTTP: forget-history=true in the address), or send less at a time"
+    )]
+    KeepsHistory {
+        /// The first commit whose state would be left.
+        first: u64,
+    },
     /// A transaction is too large for one record of the log.
     #[error("cannot write {}: the transaction takes {}, the limit is {}; split it, or use `orrery load`", path.display(), ByteCount(*bytes), ByteCount(*limit))]
     TransactionTooLarge {

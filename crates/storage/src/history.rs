@@ -14,7 +14,7 @@ use crate::dump::{QuadBatch, QuadRef};
 use crate::graph_set::GraphSet;
 use crate::index::COLUMNS;
 use crate::log::LogRecord;
-use crate::manifest::{BaseEntry, LogEntry, Manifest};
+use crate::manifest::{BaseEntry, Loaded, LogEntry, Manifest};
 use crate::replay::{Start, log_path, logs_after, open_log};
 use crate::table_events::{KnownTables, TableEvent, events, has_definitions};
 use crate::writer::Retention;
@@ -520,34 +520,12 @@ pub(crate) fn forget(
     retention: &Retention,
     now_us: i64,
 ) {
-    let age_us = i64::try_from(retention.age_max.as_micros()).unwrap_or(i64::MAX);
-    let old_by = now_us.saturating_sub(age_us);
-    let states = manifest.bases.iter().flat_map(|base| {
-        let deltas = base
-            .deltas
-            .iter()
-            .map(|delta| (delta.commit, delta.time_us));
-        deltas.chain([(base.commit, base.time_us)])
-    });
-    let too_old = states.filter(|&(_, time_us)| time_us < old_by);
-    let first_young = too_old.map(|(commit, _)| commit + 1).max().unwrap_or(0);
-    let by_number = (last_commit + 1).saturating_sub(retention.commits_max);
-    // The first commit whose record is kept; the state before it can be read, too.
-    let keep_from = match retention.commits_max {
-        0 => last_commit + 1,
-        _ => first_young.max(by_number).min(last_commit),
-    };
-
+    let keep_from = keep_from(&manifest.bases, last_commit, retention, now_us);
     let bases = &mut manifest.bases;
-    while bases.len() > 1 && serves_from(&bases[1]) <= keep_from {
-        bases.remove(0);
-    }
-    let first_kept = (0..bases.len())
-        .rev()
-        .filter(|&number| bases[number].loaded.is_some())
-        .nth(LOADS_MAX);
+    give_up_old(bases, keep_from);
     // That one and what came after it until the next load can still be read.
-    bases.drain(..first_kept.unwrap_or(0));
+    let given_up = first_within_loads(bases);
+    bases.drain(..given_up);
     for base in bases {
         let older = base
             .deltas
@@ -564,6 +542,66 @@ pub(crate) fn forget(
             base.logs.drain(..base.logs.len() - needed);
         }
     }
+}
+
+/// The first commit whose record is kept; the state before it can be read, too.
+fn keep_from(bases: &[BaseEntry], last_commit: u64, retention: &Retention, now_us: i64) -> u64 {
+    let age_us = i64::try_from(retention.age_max.as_micros()).unwrap_or(i64::MAX);
+    let old_by = now_us.saturating_sub(age_us);
+    let states = bases.iter().flat_map(|base| {
+        let deltas = base
+            .deltas
+            .iter()
+            .map(|delta| (delta.commit, delta.time_us));
+        deltas.chain([(base.commit, base.time_us)])
+    });
+    let too_old = states.filter(|&(_, time_us)| time_us < old_by);
+    let first_young = too_old.map(|(commit, _)| commit + 1).max().unwrap_or(0);
+    let by_number = (last_commit + 1).saturating_sub(retention.commits_max);
+    match retention.commits_max {
+        0 => last_commit + 1,
+        _ => first_young.max(by_number).min(last_commit),
+    }
+}
+
+/// Gives up bases before which no commit is kept.
+fn give_up_old(bases: &mut Vec<BaseEntry>, keep_from: u64) {
+    while bases.len() > 1 && serves_from(&bases[1]) <= keep_from {
+        bases.remove(0);
+    }
+}
+
+/// The first base that is kept over the loads that history reaches back over.
+fn first_within_loads(bases: &[BaseEntry]) -> usize {
+    let loads = (0..bases.len()).rev();
+    let mut loads = loads.filter(|&number| bases[number].loaded.is_some());
+    loads.nth(LOADS_MAX).unwrap_or(0)
+}
+
+/// Where one more load would give up states that the retention keeps: the first commit whose state would be left.
+pub(crate) fn given_up_by_load(
+    manifest: &Manifest,
+    last_commit: u64,
+    retention: &Retention,
+    now_us: i64,
+) -> Option<u64> {
+    let mut bases = manifest.bases.clone();
+    let load = BaseEntry {
+        commit: last_commit + 1,
+        time_us: now_us,
+        loaded: Some(Loaded {
+            added: 0,
+            removed: 0,
+        }),
+        deltas: Vec::new(),
+        logs: Vec::new(),
+        ..manifest.present().clone()
+    };
+    bases.push(load);
+    let keep_from = keep_from(&bases, last_commit + 1, retention, now_us);
+    give_up_old(&mut bases, keep_from);
+    let first = first_within_loads(&bases);
+    (first > 0).then(|| serves_from(&bases[first]))
 }
 
 /// Whether an old state can still be read, and is as it would be read now: over a base with this index of texts.

@@ -103,8 +103,8 @@ pub use warm::{WarmExtent, Warmed};
 pub use words::{ByteCount, reason, without_numbers};
 pub use writer::{
     BulkEnd, BulkTransaction, ChangeMemory, CommitOptions, Durability, FixedMemory, InsertionStage,
-    PendingCommit, Rebase, Retention, StagedCommit, TableSavepoint, Transaction, Writer,
-    WriterOptions,
+    PendingCommit, Rebase, Retention, StagedCommit, StateCheck, TableSavepoint, Transaction,
+    Writer, WriterOptions,
 };
 
 #[cfg(test)]

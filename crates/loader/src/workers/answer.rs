@@ -159,6 +159,7 @@ fn parse(
         lenient_iris: request.lenient_iris,
         base_iri: None,
         literal_bytes_max: request.literal_bytes_max,
+        ..LoadOptions::default()
     };
     let (parts, given) = pieces(request.pieces, frames, place)?;
     let stage = StageDir::create_beside_others(

@@ -22,6 +22,9 @@ pub(crate) struct LoadArguments {
     /// Load through a running server instead, such as http://127.0.0.1:7878
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "skip_errors", "lenient_iris", "threads"])]
     pub(crate) server: Option<String>,
+    /// With --server: let a document that is more than memory holds give up older states that the database keeps (with --db a load gives them up anyway)
+    #[arg(long, requires = "server")]
+    pub(crate) forget_history: bool,
     /// Put triples into this graph instead of the default graph
     #[arg(long, value_name = "IRI")]
     pub(crate) graph: Option<String>,

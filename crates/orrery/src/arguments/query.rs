@@ -108,6 +108,9 @@ pub(crate) struct UpdateArguments {
     /// Read the update from a file; - for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "update")]
     pub(crate) file: Option<PathBuf>,
+    /// Let an update that is more than memory holds give up older states that the database keeps
+    #[arg(long)]
+    pub(crate) forget_history: bool,
     /// Base IRI for relative IRIs in the update; with --file the file's own address if not given (with --server the server's)
     #[arg(long, value_name = "IRI")]
     pub(crate) base: Option<String>,

@@ -143,6 +143,9 @@ fn through_server(
             None if matches!(format, Format::NQuads | Format::TriG) => {}
             None => url.set_query(Some("default")),
         }
+        if arguments.forget_history {
+            url.query_pairs_mut().append_pair("forget-history", "true");
+        }
         let report = post_file(url, media_type(format), file)?;
         let mut text = format!("{}: {report}", file.display()).into_bytes();
         output.drain(&mut text)?;

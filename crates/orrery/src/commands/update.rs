@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use orrery_loader::{BulkCommit, CompactOptions, SilentProgress, commit_in_bulk};
+use orrery_loader::{BulkCommit, CompactOptions, LoadCheck, SilentProgress, commit_in_bulk};
 use orrery_remote::AllowList;
 use orrery_server::Documents;
 use orrery_sparql::{
@@ -36,7 +36,10 @@ pub(crate) fn run(arguments: UpdateArguments) -> Result<(), Failure> {
             local(database, &text, &arguments)?
         }
         (_, Some(server)) => {
-            let url = server_url(server, "sparql")?;
+            let mut url = server_url(server, "sparql")?;
+            if arguments.forget_history {
+                url.query_pairs_mut().append_pair("forget-history", "true");
+            }
             let answer = post_text(url, "application/sparql-update", &text)?;
             if is_unchanged(&answer) {
                 eprintln!("note: nothing was changed");
@@ -98,6 +101,13 @@ fn local(
         .map_err(|error| Failure::of_text(error, text))?;
     warn_of(text);
     let runtime = threads(&engine)?;
+    let of_check = Arc::clone(&engine);
+    let check = LoadCheck::new(move |before, after| {
+        let checked = of_check.refuse_quads_of_mapped_graphs(before, after);
+        checked.map_err(|error| Error::Refused {
+            what: error.to_string(),
+        })
+    });
     let asks_first = Cell::new(false);
     let change = |transaction: &mut Transaction| -> Result<CommitOptions, Failure> {
         let applied = runtime.block_on(engine.apply(&update, &options, transaction));
@@ -105,11 +115,12 @@ fn local(
         applied?;
         Ok(CommitOptions {
             who: "orrery update".to_owned(),
+            keeps_history: !arguments.forget_history,
             ..CommitOptions::default()
         })
     };
     let made = loop {
-        match commit(&writer, arguments.memory.0, change) {
+        match commit(&writer, arguments.memory.0, &check, change) {
             Err(_) if asks_first.get() => {
                 runtime.block_on(engine.ask(&update, options.query.timeout))?;
             }
@@ -144,6 +155,7 @@ fn base_iri(arguments: &UpdateArguments) -> Option<String> {
 fn commit(
     writer: &Writer,
     memory_bytes: u64,
+    check: &LoadCheck,
     change: impl Fn(&mut Transaction) -> Result<CommitOptions, Failure>,
 ) -> Result<BulkCommit, Failure> {
     let mut transaction = writer.begin()?;
@@ -158,7 +170,7 @@ fn commit(
         memory_bytes: (memory_bytes / BULK_MEMORY_PART).max(orrery_loader::MEMORY_BYTES_MIN),
         ..CompactOptions::default()
     };
-    commit_in_bulk(writer, &options, &SilentProgress, change)
+    commit_in_bulk(writer, &options, Some(check), &SilentProgress, change)
 }
 
 /// The hosts that `LOAD` may ask.

@@ -3,7 +3,7 @@
 use crate::errors::ServerError;
 use crate::guard::{host_of, scheme_of};
 use crate::parameters::checked_iri;
-use crate::parameters::{unknown, url_parameters};
+use crate::parameters::{flag, unknown, url_parameters};
 use crate::paths;
 use crate::protocol::parse_durability;
 use crate::updates::CommitRequest;
@@ -29,6 +29,8 @@ pub(super) struct Address {
     pub(super) is_relaxed: Option<bool>,
     pub(super) format: Option<String>,
     pub(super) at: Option<String>,
+    /// Whether a load in bulk may give up old states that are kept.
+    pub(super) forgets_history: bool,
 }
 
 impl Address {
@@ -38,6 +40,7 @@ impl Address {
             is_relaxed: None,
             format: None,
             at: None,
+            forgets_history: false,
         };
         let mut named = 0;
         for (name, value) in url_parameters(parts.uri.query())? {
@@ -53,6 +56,7 @@ impl Address {
                 "durability" => address.is_relaxed = Some(parse_durability(&value)?),
                 "format" | "output" => address.format = Some(value),
                 "at" => address.at = Some(value),
+                "forget-history" => address.forgets_history = flag(&name, &value)?,
                 name => return Err(unknown(name, KNOWN)),
             }
         }
@@ -99,8 +103,7 @@ pub(super) fn graph_of_path(iri: String) -> Result<String, ServerError> {
     }
 }
 
-const KNOWN: &str =
-    "graph, default, format, at for reading; graph, default, durability for changes";
+const KNOWN: &str = "graph, default, format, at for reading; graph, default, durability, forget-history for changes";
 
 #[cfg(test)]
 mod tests {

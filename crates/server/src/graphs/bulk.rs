@@ -1,132 +1,218 @@
-//! POST of a large document: it goes to a temporary file as it comes, and from there through the bulk
-//! loader, which becomes visible at once. Readers and other writers go on meanwhile.
+//! A document whose statements do not fit into memory: it goes through the bulk loader, and becomes visible at once. Readers and other writers
+//! go on meanwhile.
 //!
-//! Taken for large is what says so (`Content-Length`), or does not say how large it is, or did not fit into memory. Conditions cannot
-//! be kept over the time of a load and are refused. Multipart bodies are read in memory. The memory of a load is a
-//! part of the server's, and held of it while it runs.
+//! ```text
+//! body -> memory, or a spool  -> statements, within a bound of memory  -> a transaction like any other
+//!                              \ more than that -> spool -> loader -> look at the new state -> visible
+//! ```
+//!
+//! A load writes the whole database anew, so it asks first: whether old states would go that nobody gave up, whether who sends it can pay for all that they see
+//! of it. While nobody else commits, before it becomes visible, it is looked at again whether who sent it may still change the graph, can pay for what came, and whether
+//! a graph that is mapped from tables got quads. Conditions cannot be kept over the time of a load and are refused. Multipart bodies are read in memory. The memory
+//! of a load is a part of the server's, and held of it while it runs.
 
-use super::address::{Address, BODY_NAME, Target};
-use crate::body::{BodyMemory, Coding, UploadPace, client_times, unreadable};
+use super::address::{BODY_NAME, Target};
+use super::spool::Spool;
+use crate::body::BodyMemory;
 use crate::documents::{format_of_body, has_graphs};
+use crate::edge;
 use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::base_iri;
-use crate::media_type::is_multipart;
+use crate::metering::{Meter, Payment};
+use crate::standing::Standing;
 use crate::state::ServerState;
 use crate::updates::{self, CommitRequest};
 use crate::writes::{Committed, Writes};
-use axum::body::Body;
-use axum::http::{StatusCode, header, request::Parts};
+use axum::http::{StatusCode, request::Parts};
 use axum::response::Response;
-use futures::StreamExt;
 use orrery_loader::{
-    LoadError, LoadOptions, SilentProgress, Source, SyntaxError, load_into, load_into_by_workers,
+    Format, LoadCheck, LoadError, LoadOptions, SilentProgress, Source, SyntaxError, load_into,
+    load_into_by_workers,
 };
-use orrery_sparql::UpdateOptions;
-use orrery_storage::{ByteCount, reason};
-use std::io::{ErrorKind, Write};
+use orrery_sparql::{Engine, UpdateOptions};
+use orrery_storage::{ByteCount, Error as StorageError, ReadView, Snapshot, reason};
+use orrery_term::Term;
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::time::Instant;
+use tokio::runtime::Handle;
 
 /// A load may take one part of so many of the memory, within these bounds.
 const LOAD_MEMORY_PART: u64 = 4;
 const LOAD_MEMORY_BYTES_MIN: u64 = 64 << 20;
 const LOAD_MEMORY_BYTES_MAX: u64 = 1 << 30;
-/// First bytes of a body, by which its coding is known.
-const FIRST_BYTES: usize = 4;
 
-/// Whether a request goes this way.
-pub(super) fn is_large(parts: &Parts, limit_bytes: usize) -> bool {
-    let length = parts.headers.get(header::CONTENT_LENGTH);
-    let length: Option<usize> = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    !is_multipart(&parts.headers) && length.is_none_or(|length| length > limit_bytes)
+/// What a load is about.
+#[derive(Clone, Copy)]
+pub(super) struct Load<'a> {
+    pub(super) options: &'a UpdateOptions,
+    pub(super) target: &'a Target,
+    pub(super) commit_request: &'a CommitRequest,
+    pub(super) forgets_history: bool,
+    pub(super) meter: Option<&'a Arc<Meter>>,
+    /// None where nobody is told what it costs.
+    pub(super) payment: Option<&'a Arc<Payment>>,
 }
 
+impl Load<'_> {
+    /// Refuses what is no load, before anything of it is read where its head says that it is one.
+    pub(super) fn check(
+        &self,
+        state: &ServerState,
+        writes: &Writes,
+        parts: &Parts,
+    ) -> Result<(), ServerError> {
+        if !self.commit_request.conditions.is_empty() {
+            return Err(ServerError::bad_request(
+                "If-Match and other conditions cannot be kept over a load; send the document without them",
+            ));
+        }
+        let format = format_of_body(&parts.headers)?;
+        let graph = self.graph(format)?;
+        // The loader takes quads as they come, whatever graphs they name.
+        if has_graphs(format) && !self.options.writes.is_all() {
+            return Err(ServerError::forbidden(
+                "a large document of quads is for those who may change all graphs; send less at a time, or triples to one graph",
+            ));
+        }
+        if self.forgets_history {
+            edge::require_administrator(parts, "give up old states")?;
+        } else if let Some(first) = writes.writer().given_up_by_load() {
+            return Err(StorageError::KeepsHistory { first }.into());
+        }
+        let snapshot = state.engine.database().snapshot();
+        if let Some(name) = &graph
+            && state.engine.is_mapped(&snapshot, name)?
+        {
+            return Err(ServerError::bad_request(format!(
+                "the graph {name} is mapped from tables, so no quads can be stored in it"
+            )));
+        }
+        match self.meter {
+            Some(meter) => Ok(meter.afford(self.rewritten(snapshot)?)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The graph of statements that name none.
+    fn graph(&self, format: Format) -> Result<Option<String>, ServerError> {
+        match self.target {
+            Target::Graph(name) => Ok(name.clone()),
+            Target::Store if has_graphs(format) => Ok(None),
+            Target::Store => Err(ServerError::bad_request(
+                "a large document of triples needs its graph: ?graph=IRI or ?default",
+            )),
+        }
+    }
+
+    /// What a load writes anew, in touches: all quads, of which who sends it pays for those that they see.
+    fn rewritten(&self, snapshot: Arc<Snapshot>) -> Result<u64, ServerError> {
+        let view = ReadView::new(snapshot, self.options.query.scope.clone())?;
+        Ok(view.quad_count())
+    }
+
+    /// Looks at what it has come to, before it becomes visible.
+    fn last_look(&self, state: &ServerState, parts: &Parts, graph: Option<String>) -> LastLook {
+        LastLook {
+            engine: Arc::clone(&state.engine),
+            standing: Standing::of(state.authentication.as_ref(), parts),
+            is_of_quads: format_of_body(&parts.headers).is_ok_and(has_graphs),
+            graph,
+            meter: self.meter.cloned(),
+            threads: state.query_threads.handle().clone(),
+        }
+    }
+}
+
+/// See [`Load::last_look`].
+struct LastLook {
+    engine: Arc<Engine>,
+    /// None where there are no users.
+    standing: Option<Standing>,
+    /// Into whatever graphs they name.
+    is_of_quads: bool,
+    graph: Option<String>,
+    /// None where nothing is limited.
+    meter: Option<Arc<Meter>>,
+    threads: Handle,
+}
+
+impl LastLook {
+    fn look(&self, before: &Arc<Snapshot>, after: &Arc<Snapshot>) -> Result<(), ServerError> {
+        if let Some(standing) = &self.standing {
+            let rights = self.threads.block_on(standing.asked())?.rights;
+            let name = self.graph.as_ref().map(|iri| Term::iri(iri.clone()));
+            let may = match self.is_of_quads {
+                true => rights.writes.is_all(),
+                false => rights.writes.require(name.as_ref()).is_ok(),
+            };
+            if !may {
+                return Err(rights.refusal("change the graphs of this document any more"));
+            }
+        }
+        self.engine.refuse_quads_of_mapped_graphs(before, after)?;
+        let [before, after] = [before, after].map(|state| {
+            let view = ReadView::of_process(Arc::clone(state));
+            view.quad_count()
+        });
+        match &self.meter {
+            Some(meter) => Ok(meter.afford(after.saturating_sub(before))?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Loads what a request has brought.
 pub(super) async fn load(
     state: &Arc<ServerState>,
     writes: &Writes,
     parts: &Parts,
-    update_options: &UpdateOptions,
-    body: Body,
-    address: &Address,
-    commit_request: &CommitRequest,
+    load: Load<'_>,
+    spool: Arc<Spool>,
 ) -> Result<Response, ServerError> {
-    if !commit_request.conditions.is_empty() {
-        return Err(ServerError::bad_request(
-            "If-Match and other conditions cannot be kept over a load; send the document without them",
-        ));
-    }
-    let coding = Coding::of(&parts.headers)?;
+    load.check(state, writes, parts)?;
     let format = format_of_body(&parts.headers)?;
-    let graph = match &address.target {
-        Target::Graph(name) => name.clone(),
-        Target::Store if has_graphs(format) => None,
-        Target::Store => {
-            return Err(ServerError::bad_request(
-                "a large document of triples needs its graph: ?graph=IRI or ?default",
-            ));
-        }
-    };
-    // The loader takes quads as they come, whatever graphs they name.
-    if has_graphs(format) && !update_options.writes.is_all() {
-        return Err(ServerError::forbidden(
-            "a large document of quads is for those who may change all graphs; send less at a time, or triples to one graph",
-        ));
-    }
-    let failed = |error: std::io::Error| {
-        let message = told_to_the_log("the body cannot be kept on the server's disk", &error);
-        match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                ServerError::OutOfMemory { message }
-            }
-            _ => ServerError::Internal { message },
-        }
-    };
-    let mut file = tempfile::Builder::new()
-        .prefix("load-body-")
-        .tempfile_in(&state.engine.options().temp_dir)
-        .map_err(failed)?;
-    let mut chunks = body.into_data_stream();
-    let times = client_times(parts);
-    let stall_max = times.body_max;
-    let mut pace = UploadPace::new(times);
-    let mut first = Vec::with_capacity(FIRST_BYTES);
-    loop {
-        let asked = Instant::now();
-        let chunk = tokio::time::timeout(stall_max, chunks.next()).await;
-        let chunk = chunk.map_err(|_elapsed| ServerError::BodyTooSlow { limit: stall_max })?;
-        let Some(chunk) = chunk else { break };
-        let chunk = chunk.map_err(|error| unreadable(&error))?;
-        pace.came(chunk.len(), asked.elapsed())?;
-        first.extend(chunk.iter().take(FIRST_BYTES - first.len()));
-        file.write_all(&chunk).map_err(failed)?;
-    }
-    file.flush().map_err(failed)?;
+    let graph = load.graph(format)?;
     // Without a base, the address of the temporary file would be one.
     let base_iri = graph.clone().or_else(|| base_iri(parts));
     let base_iri = base_iri.ok_or_else(|| ServerError::bad_request("the request has no Host"))?;
-    if !coding.fits(&first) {
-        return Err(coding.mismatch());
-    }
     let memory_bytes = (state.engine.options().memory_bytes / LOAD_MEMORY_PART)
         .clamp(LOAD_MEMORY_BYTES_MIN, LOAD_MEMORY_BYTES_MAX);
     let mut memory = BodyMemory::new(&state.engine);
     memory.resize(usize::try_from(memory_bytes).unwrap_or(usize::MAX))?;
+    let refused: Arc<Mutex<Option<ServerError>>> = Arc::default();
+    let last_look = load.last_look(state, parts, graph.clone());
+    let told = Arc::clone(&refused);
+    let check = LoadCheck::new(move |before, after| {
+        last_look.look(before, after).map_err(|error| {
+            let what = error.line();
+            *told.lock() = Some(error);
+            StorageError::Refused { what }
+        })
+    });
+    if let Some(payment) = load.payment {
+        payment.charge(load.rewritten(state.engine.database().snapshot())?);
+    }
     let options = LoadOptions {
         memory_bytes,
         base_iri: Some(base_iri),
         graph,
         format: Some(format),
+        // They are for all graphs.
+        takes_prefixes: load.options.writes.is_all(),
+        keeps_history: !load.forgets_history,
+        check: Some(check),
         ..LoadOptions::default()
     };
     let writer = writes.writer().clone();
-    let temporary = file.path().display().to_string();
-    let bytes = file.as_file().metadata().map_or(0, |file| file.len());
+    let temporary = spool.path().display().to_string();
     let others = state
         .load_help
-        .others(state.options.cluster.as_ref(), bytes);
+        .others(state.options.cluster.as_ref(), spool.bytes());
+    // It counts until it has ended, whether or not anybody waits for it.
+    let meter = load.meter.cloned();
     let loaded = state.query_threads.handle().spawn_blocking(move || {
-        let _memory = memory;
-        let source = [Source::File(file.path().to_owned())];
+        let _held = (memory, meter);
+        let source = [Source::File(spool.path().to_owned())];
         match others {
             None => load_into(&writer, &source, &options, &SilentProgress),
             Some(others) => {
@@ -142,52 +228,60 @@ pub(super) async fn load(
         .map_err(|error| ServerError::Internal {
             message: format!("the load ended: {error}"),
         })?
-        .map_err(|error| match error {
-            LoadError::Storage(error) => ServerError::from(error),
-            LoadError::Syntax(error) => {
-                // The client knows its body, not the file that keeps it here.
-                let source_name = BODY_NAME.to_owned();
-                let error = SyntaxError {
-                    source_name,
-                    ..*error
-                };
-                // A mend says what to do.
-                let advice = match &error.mend {
-                    Some(_) => "",
-                    None => "; correct it",
-                };
-                ServerError::bad_request(format!("{error}; nothing was loaded{advice}"))
-            }
-            LoadError::StatementTooLong {
-                line, bytes_max, ..
-            } => ServerError::TooLong {
-                message: format!(
-                    "{BODY_NAME}:{line}: a statement that begins about here is longer than {}, and has to stand in memory; send \
-                     N-Triples or N-Quads, where a literal may have any length; nothing was loaded",
-                    ByteCount(bytes_max as u64)
-                ),
-            },
-            LoadError::Input { source, .. } => ServerError::bad_request(format!(
-                "{BODY_NAME}: {}; nothing was loaded",
-                reason(&source)
-            )),
-            LoadError::NoRdf { what, .. } => {
-                ServerError::bad_request(format!("{BODY_NAME}: {what}; nothing was loaded"))
-            }
-            error @ (LoadError::InvalidIri { .. } | LoadError::TooManyTerms { .. }) => {
-                ServerError::bad_request(error.to_string())
-            }
-            other => ServerError::Internal {
-                message: told_to_the_log("the load failed, and nothing was loaded", &other),
-            },
+        .map_err(|error| match refused.lock().take() {
+            Some(refused) => refused,
+            None => failed(error),
         })?;
     let committed = Committed {
         number: report.commit,
         added: report.quads_added,
         removed: 0,
     };
-    // As above.
+    // The client knows its body, not the file that keeps it here.
     let of_body = |warning: &String| warning.replace(&temporary, BODY_NAME);
     let warnings: Vec<String> = report.warnings.iter().map(of_body).collect();
     Ok(updates::answer_with(StatusCode::OK, committed, &warnings))
+}
+
+/// Why a load failed, for a client.
+fn failed(error: LoadError) -> ServerError {
+    match error {
+        LoadError::Storage(error) => ServerError::from(error),
+        LoadError::Syntax(error) => {
+            // As above.
+            let source_name = BODY_NAME.to_owned();
+            let error = SyntaxError {
+                source_name,
+                ..*error
+            };
+            // A mend says what to do.
+            let advice = match &error.mend {
+                Some(_) => "",
+                None => "; correct it",
+            };
+            ServerError::bad_request(format!("{error}; nothing was loaded{advice}"))
+        }
+        LoadError::StatementTooLong {
+            line, bytes_max, ..
+        } => ServerError::TooLong {
+            message: format!(
+                "{BODY_NAME}:{line}: a statement that begins about here is longer than {}, and has to stand in memory; send \
+                 N-Triples or N-Quads, where a literal may have any length; nothing was loaded",
+                ByteCount(bytes_max as u64)
+            ),
+        },
+        LoadError::Input { source, .. } => ServerError::bad_request(format!(
+            "{BODY_NAME}: {}; nothing was loaded",
+            reason(&source)
+        )),
+        LoadError::NoRdf { what, .. } => {
+            ServerError::bad_request(format!("{BODY_NAME}: {what}; nothing was loaded"))
+        }
+        error @ (LoadError::InvalidIri { .. } | LoadError::TooManyTerms { .. }) => {
+            ServerError::bad_request(error.to_string())
+        }
+        other => ServerError::Internal {
+            message: told_to_the_log("the load failed, and nothing was loaded", &other),
+        },
+    }
 }

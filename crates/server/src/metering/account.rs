@@ -77,6 +77,40 @@ impl Account {
         state.require_cost(limits, now)
     }
 
+    /// Whether so much is left, before it is done; nothing is taken out.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub(super) fn afford(
+        &self,
+        touches: u64,
+        limits: &Limits,
+        now: Instant,
+    ) -> Result<(), Exceeded> {
+        let Some(budget) = limits.cost else {
+            return Ok(());
+        };
+        if touches > budget.touches {
+            return Err(Exceeded::TooDear {
+                needed: touches,
+                touches: budget.touches,
+                seconds: budget.seconds,
+            });
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.refill(budget, now);
+        let over = state.used + touches as f64 - budget.touches as f64;
+        if over <= 0.0 {
+            return Ok(());
+        }
+        let wait = Duration::try_from_secs_f64(over / rate(budget));
+        Err(Exceeded::Cost {
+            touches: budget.touches,
+            seconds: budget.seconds,
+            wait: wait.unwrap_or(Duration::MAX),
+        })
+    }
+
     /// What its requests may hold of the memory together, if that is bounded; those with another bound keep to theirs.
     pub(super) fn share(&self, limits: &Limits) -> Option<Arc<AccountShare>> {
         let bytes = limits.memory?;

@@ -23,6 +23,15 @@ pub(crate) enum Exceeded {
         /// Until there is something again.
         wait: Duration,
     },
+    /// What is about to be done costs more than there ever is.
+    #[error(
+        "this costs {needed} touches, and you may use {touches} in {seconds} s; send less at a time, or ask an administrator for a larger limit"
+    )]
+    TooDear {
+        needed: u64,
+        touches: u64,
+        seconds: u64,
+    },
     #[error("the answer has more than the {max} rows that you may have; ask for less")]
     Rows { max: u64 },
     #[error("the answer has more than the {} that you may have; ask for less", ByteCount(*max))]
@@ -42,7 +51,7 @@ impl Exceeded {
     pub(crate) fn limit(self) -> SpentLimit {
         match self {
             Self::Concurrent { .. } => SpentLimit::Concurrent,
-            Self::Cost { .. } => SpentLimit::Cost,
+            Self::Cost { .. } | Self::TooDear { .. } => SpentLimit::Cost,
             Self::Rows { .. } => SpentLimit::Rows,
             Self::Bytes { .. } => SpentLimit::Bytes,
         }
@@ -53,7 +62,7 @@ impl Exceeded {
         match self {
             Self::Concurrent { .. } => Some(1),
             Self::Cost { wait, .. } => Some(wait.as_secs() + 1),
-            Self::Rows { .. } | Self::Bytes { .. } => None,
+            Self::TooDear { .. } | Self::Rows { .. } | Self::Bytes { .. } => None,
         }
     }
 }

@@ -43,6 +43,16 @@ impl Meter {
         taken
     }
 
+    /// Whether so much is left of all budgets, before it is done.
+    ///
+    /// # Errors
+    /// When one of them has less.
+    pub(crate) fn afford(&self, touches: u64) -> Result<(), Exceeded> {
+        let now = Instant::now();
+        let mut payers = self.payers.iter();
+        payers.try_for_each(|(account, limits)| account.afford(touches, limits, now))
+    }
+
     /// How long the request may take.
     pub(crate) fn time_max(&self) -> Option<Duration> {
         let least = self.least(|limits| limits.time_ms);

@@ -313,7 +313,7 @@ async fn graphs_are_changed_by_those_who_may_change_them() {
         &send(address, "DELETE", "/graphs?default", &[&ann], b"").await,
         403,
     );
-    // In bulk, whose quads are not looked at one by one.
+    // Of a length that is not said.
     let bulk = |headers: &[&str], path: &str, data: &[u8]| {
         let chunked = "Transfer-Encoding: chunked";
         let headers: Vec<&str> = headers.iter().copied().chain([chunked]).collect();
@@ -324,7 +324,7 @@ async fn graphs_are_changed_by_those_who_may_change_them() {
         bytes
     };
     let loaded = exchange(address, &bulk(&[&ann, turtle], &path("own%2Fz"), data)).await;
-    assert_eq!(loaded.status, 200, "{}", loaded.text());
+    assert_eq!(loaded.status, 201, "{}", loaded.text());
     for (headers, path, data) in [
         ([ann.as_str(), turtle], path("g1"), &data[..]),
         ([ann.as_str(), quads], "/graphs".to_owned(), in_own),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orrery_storage::{Error as StorageError, ReadView, Transaction};
+use orrery_storage::{Error as StorageError, ReadView, Snapshot, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
 
@@ -45,32 +45,49 @@ impl Engine {
         }
         // What the last one has read was not asked for yet.
         paid.changed(0)?;
-        self.refuse_quads_of_mapped_graphs(transaction)
-    }
-
-    /// Fails where quads are stored in a graph that is mapped, for nobody would see them there.
-    fn refuse_quads_of_mapped_graphs(
-        &self,
-        transaction: &mut Transaction,
-    ) -> Result<(), QueryError> {
-        let Some(mapped) = self.mapped_among(transaction.tables()) else {
-            return Ok(());
-        };
-        if transaction.is_bulk() {
-            // What is staged cannot be looked at.
+        if self.mapped_among(transaction.tables()).is_none() || transaction.is_bulk() {
+            // What is staged cannot be looked at before it is a base: whoever commits it in bulk looks then.
             return Ok(());
         }
-        let snapshot = transaction.snapshot()?;
-        let dataset = mapped.of_query(&snapshot)?;
-        let view = ReadView::of_process(Arc::clone(&snapshot));
+        let before = Arc::clone(transaction.start());
+        self.refuse_quads_of_mapped_graphs(&before, &transaction.snapshot()?)
+    }
+
+    /// Fails where a change has stored quads in a graph that is mapped, for nobody would see them there. Quads that were there before are no fault of it: who sends it
+    /// may know nothing of that graph.
+    ///
+    /// # Errors
+    /// Names the graph, which the change was about.
+    pub fn refuse_quads_of_mapped_graphs(
+        &self,
+        before: &Arc<Snapshot>,
+        after: &Arc<Snapshot>,
+    ) -> Result<(), QueryError> {
+        let Some(mapped) = self.mapped_among(after.tables()) else {
+            return Ok(());
+        };
+        let dataset = mapped.of_query(after)?;
+        let views = [after, before].map(|state| ReadView::of_process(Arc::clone(state)));
         for name in dataset.names() {
-            if graph_exists(&view, Some(name))? {
+            let [after, before] = &views;
+            if graph_quads(after, name)? > graph_quads(before, name)? {
                 return Err(QueryError::update_failed(format!(
                     "the graph {name} is mapped from tables, so no quads can be stored in it"
                 )));
             }
         }
         Ok(())
+    }
+
+    /// Whether a graph of a state is mapped from tables.
+    ///
+    /// # Errors
+    /// When definitions cannot be read.
+    pub fn is_mapped(&self, state: &Arc<Snapshot>, graph: &str) -> Result<bool, QueryError> {
+        let Some(mapped) = self.mapped_among(state.tables()) else {
+            return Ok(false);
+        };
+        Ok(mapped.of_query(state)?.names().contains(&graph))
     }
 
     /// A small change that finds no memory because queries hold it is not for the bulk path, and not too large: it is to be tried again.
@@ -152,6 +169,14 @@ impl Engine {
                 | GraphUpdateOperation::Load { .. },
             ) => Err(QueryError::internal("an operation that was not prepared")),
         }
+    }
+}
+
+/// How many quads a named graph has.
+fn graph_quads(view: &ReadView, name: &str) -> Result<u64, QueryError> {
+    match view.snapshot().term_id(&Term::iri(name))? {
+        Some(id) => graphs::quads_of(view, id),
+        None => Ok(0),
     }
 }
 

@@ -151,6 +151,17 @@ fn are_distinct([a, b, c]: &[&Variable; 3]) -> bool {
     a != b && b != c && a != c
 }
 
+/// How many quads a named graph has.
+pub(super) fn quads_of(view: &ReadView, graph: TermId) -> Result<u64, QueryError> {
+    match view.index(Permutation::Gspo) {
+        Some(index) => {
+            let rows = index.cursor().seek(&[graph])?;
+            Ok(rows.end - rows.start)
+        }
+        None => Ok(0),
+    }
+}
+
 /// Whether a graph has quads.
 pub(super) fn has_quads(view: &ReadView, graph: TermId) -> Result<bool, QueryError> {
     match view.index(Permutation::Gspo) {

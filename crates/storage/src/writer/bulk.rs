@@ -17,6 +17,7 @@ use std::sync::Arc;
 use parking_lot::MutexGuard;
 
 use super::handle::Writer;
+use super::rebase::StateCheck;
 use super::{CommitOptions, PendingCommit, Rebase, Transaction};
 use crate::segment::{PublishedCounts, SegmentFiles};
 use crate::snapshot::Snapshot;
@@ -95,6 +96,9 @@ impl<'a> BulkTransaction<'a> {
         // Where this fails, the transaction still has its turn.
         let mut rebase = Rebase::begin(self.writer, self.maintenance, None, true)?;
         rebase.turn = self.transaction.turn.take();
+        if options.keeps_history {
+            rebase.require_history()?;
+        }
         rebase.removed = removed;
         rebase.add_language_tags(&self.transaction.new_language_tags);
         rebase.prefixes = Some(Arc::clone(&self.transaction.prefixes));
@@ -107,7 +111,7 @@ impl<'a> BulkTransaction<'a> {
     }
 }
 
-impl StagedCommit<'_> {
+impl<'a> StagedCommit<'a> {
     /// The state that the new base has to hold together with what was staged.
     pub fn existing(&self) -> &Arc<Snapshot> {
         &self.existing
@@ -116,6 +120,11 @@ impl StagedCommit<'_> {
     /// Whether nothing was changed beside what was staged: if that brings nothing new either, there is no commit.
     pub fn is_unchanged(&self) -> bool {
         self.is_unchanged
+    }
+
+    /// Has somebody look at the new state before it becomes visible.
+    pub fn check_with(&mut self, check: StateCheck<'a>) {
+        self.rebase.check_with(check);
     }
 
     /// Where dictionary and permutations are written.

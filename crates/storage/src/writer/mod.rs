@@ -41,7 +41,7 @@ pub use commit::PendingCommit;
 pub use handle::Writer;
 pub use memory::{ChangeMemory, FixedMemory};
 pub use options::{CommitOptions, Durability, Retention, WriterOptions};
-pub use rebase::Rebase;
+pub use rebase::{Rebase, StateCheck};
 pub use staged::InsertionStage;
 pub use table_changes::TableSavepoint;
 pub(crate) use table_compaction::COMPACTION;

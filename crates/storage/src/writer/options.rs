@@ -72,4 +72,7 @@ pub struct CommitOptions {
     /// The number that the last commit must have; otherwise the transaction fails with
     /// [`crate::Error::CommitConflict`] and changes nothing.
     pub expected: Option<u64>,
+    /// Where the change is more than memory holds and becomes a new base: it fails with [`crate::Error::KeepsHistory`] rather than give up old states that
+    /// the retention keeps.
+    pub keeps_history: bool,
 }

@@ -15,6 +15,7 @@
 //! Killed before the manifest is published, it leaves a directory that the next writer removes.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use orrery_term::{LanguageTags, Prefixes, TermId};
@@ -30,7 +31,7 @@ use crate::counts::SnapshotCounts;
 use crate::counts::counts_of_base;
 use crate::delta::DeltaEntry;
 use crate::flushed;
-use crate::history::forget;
+use crate::history::{forget, given_up_by_load};
 use crate::index::Permutation;
 use crate::log::LogWriter;
 use crate::manifest::{BaseEntry, Loaded, Manifest};
@@ -67,8 +68,29 @@ pub struct Rebase<'a> {
     /// The prefixes of the database after a load; a compaction changes none.
     pub(super) prefixes: Option<Arc<Prefixes>>,
     text_memory_bytes: usize,
+    check: Option<StateCheck<'a>>,
     is_published: bool,
     run: Run<'a>,
+}
+
+/// Looks at the state that a new base would become, given the one before; an error is why it must not.
+pub struct StateCheck<'a>(Box<StateChecker<'a>>);
+
+type StateChecker<'a> = dyn Fn(&Arc<Snapshot>, &Arc<Snapshot>) -> Result<()> + Send + Sync + 'a;
+
+impl<'a> StateCheck<'a> {
+    /// Of a function of the state before and the new one.
+    pub fn new(
+        check: impl Fn(&Arc<Snapshot>, &Arc<Snapshot>) -> Result<()> + Send + Sync + 'a,
+    ) -> Self {
+        Self(Box::new(check))
+    }
+}
+
+impl fmt::Debug for StateCheck<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StateCheck")
+    }
 }
 
 impl Writer {
@@ -81,6 +103,19 @@ impl Writer {
     /// ([`Error::ClearedMeanwhile`]).
     pub fn begin_compaction_alone(&self) -> Result<Rebase<'_>> {
         self.begin_rebase(true, false)
+    }
+
+    /// Where a load would give up old states that the retention keeps: the first commit whose state would be left.
+    pub fn given_up_by_load(&self) -> Option<u64> {
+        let shared = &self.handle.shared;
+        let latest = Arc::clone(&shared.state.lock().latest);
+        let retention = &shared.options.retention;
+        given_up_by_load(
+            latest.manifest(),
+            latest.commit(),
+            retention,
+            shared.now_us(),
+        )
     }
 
     /// Begins a base with further quads. Other writers wait until it is published or dropped; readers do not.
@@ -122,6 +157,7 @@ impl<'a> Rebase<'a> {
             language_tags: LanguageTags::default(),
             prefixes: None,
             text_memory_bytes: TEXT_MEMORY_BYTES,
+            check: None,
             is_published: false,
             run: match is_load {
                 true => database.activity().loads.begin(),
@@ -131,7 +167,7 @@ impl<'a> Rebase<'a> {
     }
 }
 
-impl Rebase<'_> {
+impl<'a> Rebase<'a> {
     /// The state that the new base has to hold; for a load, together with what is loaded.
     pub fn source(&self) -> &Arc<Snapshot> {
         &self.source
@@ -150,6 +186,19 @@ impl Rebase<'_> {
     /// How much memory the index of texts may take while it is written, if there is one.
     pub fn set_text_memory(&mut self, bytes: usize) {
         self.text_memory_bytes = bytes;
+    }
+
+    /// Has somebody look at the new state before it becomes visible, while no other commit can come between.
+    pub fn check_with(&mut self, check: StateCheck<'a>) {
+        self.check = Some(check);
+    }
+
+    /// Fails where this load would give up old states that the retention keeps ([`Error::KeepsHistory`]).
+    pub fn require_history(&self) -> Result<()> {
+        match self.writer.given_up_by_load() {
+            Some(first) => Err(Error::KeepsHistory { first }),
+            None => Ok(()),
+        }
     }
 
     /// Takes the prefixes that the sources of a load declare; whether one of them is new.
@@ -209,6 +258,13 @@ impl Rebase<'_> {
         )?;
         entry.text = texts.entry;
         let base = Arc::new(base);
+        if let Some(check) = &self.check {
+            let stored = Stored::of_base(Arc::clone(&base), counts_of_base(&entry))?;
+            let manifest = Arc::clone(self.source.shared_manifest());
+            let state = Snapshot::of_stored(manifest, Arc::new(stored));
+            let state = Arc::new(state.with_tables(self.source.tables()));
+            check.0(&self.source, &state)?;
+        }
         let mut carried = Carried::new(base, counts_of_base(&entry), &self.source)?;
         // What tables changed meanwhile is told with the quads that are carried over; a load holds the turn from its start.
         let tables = self.source.tables();

@@ -1,0 +1,44 @@
+//! A look at the state that a load makes, by whoever knows more of it than the loader: before it becomes visible, while nobody else commits.
+
+use orrery_storage::{Snapshot, StateCheck};
+use std::fmt;
+use std::sync::Arc;
+
+/// What somebody else has to say about the state that a load, or a change in bulk, makes.
+#[derive(Clone)]
+pub struct LoadCheck(Arc<LoadChecker>);
+
+type LoadChecker =
+    dyn Fn(&Arc<Snapshot>, &Arc<Snapshot>) -> orrery_storage::Result<()> + Send + Sync;
+
+impl LoadCheck {
+    /// Of a function of the state before and the new one; its error is why nothing is loaded.
+    pub fn new(
+        check: impl Fn(&Arc<Snapshot>, &Arc<Snapshot>) -> orrery_storage::Result<()>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self(Arc::new(check))
+    }
+
+    pub(crate) fn for_state<'a>(&self) -> StateCheck<'a> {
+        let check = Arc::clone(&self.0);
+        StateCheck::new(move |before, after| check(before, after))
+    }
+}
+
+/// Two are the same that are one.
+impl PartialEq for LoadCheck {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for LoadCheck {}
+
+impl fmt::Debug for LoadCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LoadCheck")
+    }
+}
