@@ -169,12 +169,7 @@ fn queries(page: &mut Page, state: &ServerState) {
         "Changes over HTTP that wait for their turn.",
     )
     .value(changes);
-    let feeds = state.feeds.feeds_max
-        - state
-            .feeds
-            .feeds
-            .available_permits()
-            .min(state.feeds.feeds_max);
+    let feeds = state.feeds.open();
     page.family(
         "orrery_feeds_open",
         Gauge,

@@ -22,17 +22,20 @@ use orrery_storage::table::{ProjectionColumn, TableDefinition};
 use orrery_storage::{CommitEntry, TableEvent, format_time};
 use std::io::Write;
 
-/// The first line of a commit.
-pub(super) fn write_begin(entry: &CommitEntry, out: &mut Vec<u8>) {
+/// The first line of a commit; who made it is for those who may know that.
+pub(super) fn write_begin(entry: &CommitEntry, shows_who: bool, out: &mut Vec<u8>) {
     let number = entry.number;
     // Writing to memory does not fail.
     let _ = write!(
         out,
-        "{{\"commit\":{number},\"previous\":{},\"time\":\"{}\",\"who\":",
+        "{{\"commit\":{number},\"previous\":{},\"time\":\"{}\"",
         number.saturating_sub(1),
         format_time(entry.time_us)
     );
-    write_json_text(out, &entry.who);
+    if shows_who {
+        out.extend_from_slice(b",\"who\":");
+        write_json_text(out, &entry.who);
+    }
     out.extend_from_slice(b"}\n");
 }
 

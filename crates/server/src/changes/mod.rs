@@ -20,6 +20,10 @@
 //!
 //! Commits are sent when they are on the disk, of a cluster on those of a majority: what was made with `durability=relaxed` may be lost before that, and another commit gets its number.
 //!
+//! Where the database has users, a feed is a request of its reader from its beginning to its end: it counts in their accounts (how many at a time, time, rows, bytes; a touch for
+//! each commit and for each change that they see), one reader has a share of all feeds, and before anything is sent it is asked again who reads and what they may
+//! see: if that has changed, the feed ends. Who has made a commit is told to administrators alone, for their own acts stand there.
+//!
 //! 404 says that a commit after N is not kept any more, or was a bulk load, whose changes are not
 //! recorded. Then a copy begins anew: it notes the commit in the `ETag` of a dump (`"17-nquads"`), and follows from there.
 
@@ -28,9 +32,12 @@ mod lines;
 use crate::access_log::AccessRecord;
 use crate::edge;
 use crate::errors::ServerError;
-use crate::feeds::Feeds;
+use crate::feeds::FeedHolder;
 use crate::format::{GraphFormat, GraphSerializer};
+use crate::metering::{Exceeded, Meter, network};
 use crate::parameters::{unknown, url_parameters};
+use crate::query_log::Peer;
+use crate::standing::Standing;
 use crate::state::ServerState;
 use axum::body::Body;
 use axum::http::{HeaderValue, header, request::Parts};
@@ -42,6 +49,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::Instant;
 
 /// Size of a chunk of the answer.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -51,6 +59,9 @@ const CHUNKS_WAITING_MAX: usize = 4;
 const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
 /// How long a client may take no data at all.
 const CLIENT_STALL_MAX: Duration = Duration::from_secs(30);
+
+/// So many touches are taken out of the budgets at a time.
+const UNPAID_MAX: u64 = 1024;
 
 const RDF_PATCH: HeaderValue = HeaderValue::from_static("application/rdf-patch");
 const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
@@ -142,20 +153,30 @@ pub(crate) async fn answer(
             "what you may see depends on data, and may change with any commit; leave `follow` out, and ask again with the last commit as `since`",
         ));
     }
-    let Feeds {
-        feeds,
-        feeds_max,
-        reading,
-    } = &state.feeds;
-    let place = Arc::clone(feeds).try_acquire_owned();
-    let place = place.map_err(|_none| ServerError::FeedsBusy {
-        feeds_max: *feeds_max,
-    })?;
+    let rights = edge::rights(parts);
+    let holder = rights.map(|rights| match rights.id {
+        Some(user) => FeedHolder::User(user),
+        None => FeedHolder::Address(parts.extensions.get().map(|&Peer(it)| network(it))),
+    });
+    let place = state.feeds.enter(holder)?;
+    let reading = &state.feeds.reading;
+    let (_, meter) = state.enter(parts, None)?;
+    let time_max = meter.as_ref().and_then(|meter| meter.time_max());
+    let deadline = time_max.map(|time_max| (Instant::now() + time_max, time_max));
     let (chunks, receiver) = mpsc::channel(CHUNKS_WAITING_MAX);
     let (head, begins) = oneshot::channel();
     let feed = Feed {
         database: Arc::clone(state.engine.database()),
         scope: edge::scope(parts),
+        standing: Standing::of(state.authentication.as_ref(), parts),
+        shows_who: rights.is_none_or(|rights| rights.administers),
+        meter,
+        rows: 0,
+        bytes: 0,
+        whole_bytes: 0,
+        unpaid: 0,
+        deadline,
+        refused: None,
         form,
         next_after: since,
         patch: Vec::new(),
@@ -171,6 +192,8 @@ pub(crate) async fn answer(
         let _place = place;
         tokio::select! {
             () = run => {}
+            // What they may take for a request: who reads on asks again.
+            () = at(deadline.map(|(deadline, _)| deadline)) => {}
             // An error means that the server is gone.
             _ = is_over.wait_for(|&is_over| is_over) => {}
         }
@@ -189,6 +212,14 @@ pub(crate) async fn answer(
         .headers_mut()
         .insert(header::CONTENT_TYPE, media_type);
     Ok(response)
+}
+
+/// Waits for a time, if there is one.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Sends what there is, and, if the client follows, what comes.
@@ -225,6 +256,23 @@ async fn run(mut feed: Feed, follows: bool, reading: Arc<Semaphore>, threads: Ha
 struct Feed {
     database: Arc<Database>,
     scope: ReadScope,
+    /// None where the database has no users.
+    standing: Option<Standing>,
+    /// Whether it says who has made a commit: acts of administrators are told there, and names of users.
+    shows_who: bool,
+    /// None where nothing is limited.
+    meter: Option<Arc<Meter>>,
+    /// Of the answer until now.
+    rows: u64,
+    bytes: u64,
+    /// Of what is not sent yet: up to the end of the last whole commit.
+    whole_bytes: usize,
+    /// Touches that are not taken out of the budgets yet.
+    unpaid: u64,
+    /// When the time is over that who reads may take for a request, and how much it was.
+    deadline: Option<(Instant, Duration)>,
+    /// Why it ends.
+    refused: Option<ServerError>,
     form: Form,
     /// The last commit that was sent.
     next_after: u64,
@@ -232,7 +280,7 @@ struct Feed {
     chunks: mpsc::Sender<Result<Bytes, StorageError>>,
     /// The client has left, or takes nothing.
     is_given_up: bool,
-    /// Until the first commit was read without error.
+    /// Until the first bytes are sent, or there is nothing to send.
     head: Option<oneshot::Sender<Result<(), ServerError>>>,
     record: Arc<AccessRecord>,
 }
@@ -251,17 +299,36 @@ impl Feed {
         if self.is_given_up {
             return false;
         }
+        // Before what is left is sent.
+        let result = match self.refused.take() {
+            Some(refused) => Err(refused),
+            None => result.map_err(ServerError::from).and_then(|()| {
+                self.require_standing()?;
+                self.pay(0)
+            }),
+        };
+        if let Err(ServerError::Exceeded(_) | ServerError::Timeout { .. }) = &result
+            && self.whole_bytes > 0
+        {
+            // Whoever asks again goes on behind these.
+            self.patch.truncate(self.whole_bytes);
+            self.send();
+        }
         match (result, self.head.take()) {
             (Ok(()), Some(head)) => drop(head.send(Ok(()))),
             (Ok(()), None) => {}
             (Err(error), Some(head)) => {
                 // The client may have left.
-                let _ = head.send(Err(error.into()));
+                let _ = head.send(Err(error));
                 return false;
             }
             (Err(error), None) => {
                 tracing::warn!("a feed of changes is broken off: {error}");
-                let sent = self.chunks.send_timeout(Err(error), CLIENT_STALL_MAX);
+                self.record.set_failure(error.failure());
+                let what = error.line();
+                let sent = self
+                    .chunks
+                    .send_timeout(Err(StorageError::Refused { what }), CLIENT_STALL_MAX);
                 // A client that takes nothing does not hear of it either.
                 let _ = Handle::current().block_on(sent);
                 return false;
@@ -271,8 +338,69 @@ impl Feed {
         !self.is_given_up
     }
 
+    /// Fails when whoever reads would not be let in any more, or may see something else than at the start: they ask again, and get what they may see then.
+    fn require_standing(&self) -> Result<(), ServerError> {
+        let Some(standing) = &self.standing else {
+            return Ok(());
+        };
+        let asked = Handle::current().block_on(standing.asked())?;
+        let is_same = asked.scope.graphs() == self.scope.graphs()
+            && asked.rights.administers >= self.shows_who
+            && (self.form == Form::Patch || asked.rights.sees_tables);
+        match is_same {
+            true => Ok(()),
+            false => Err(ServerError::forbidden(
+                "what you may see has changed; ask again with the last whole commit as `since`",
+            )),
+        }
+    }
+
+    /// Takes what was read for who reads, and more of it, out of their budgets.
+    fn pay(&mut self, touches: u64) -> Result<(), ServerError> {
+        self.unpaid += touches;
+        if touches > 0 && self.unpaid < UNPAID_MAX {
+            return Ok(());
+        }
+        let unpaid = std::mem::take(&mut self.unpaid);
+        self.record.add_touches(unpaid);
+        if let Some((deadline, limit)) = self.deadline
+            && Instant::now() >= deadline
+        {
+            return Err(ServerError::Timeout {
+                limit,
+                maximum: limit,
+            });
+        }
+        let Some(meter) = &self.meter else {
+            return Ok(());
+        };
+        meter.take(unpaid)?;
+        match meter.rows_max() {
+            Some(max) if self.rows > max => Err(Exceeded::Rows { max }.into()),
+            _ => Ok(meter.require_bytes(self.bytes + self.patch.len() as u64)?),
+        }
+    }
+
+    /// Ends the reading of the log with the reason, if something has one.
+    fn checked(&mut self, checked: Result<(), ServerError>) -> Result<(), StorageError> {
+        checked.map_err(|error| {
+            let what = error.line();
+            self.refused = Some(error);
+            StorageError::Refused { what }
+        })
+    }
+
+    /// Counts rows that were written.
+    fn add_rows(&mut self, rows: u64) -> Result<(), StorageError> {
+        self.rows += rows;
+        self.record.add_rows(rows);
+        let paid = self.pay(rows);
+        self.checked(paid)?;
+        self.send_if_much()
+    }
+
     fn commit(&mut self, changes: &CommitChanges<'_>) -> Result<(), StorageError> {
-        if !self.goes_on() {
+        if !self.goes_on()? {
             return Ok(());
         }
         let number = changes.entry.number;
@@ -285,27 +413,26 @@ impl Feed {
         changes.added(|quad| self.line(b"A ", quad))?;
         self.patch.extend_from_slice(b"TC .\n");
         self.next_after = number;
+        self.whole_bytes = self.patch.len();
         Ok(())
     }
 
-    /// Whether somebody is left to read a commit; who has asked is told that it begins.
-    fn goes_on(&mut self) -> bool {
+    /// Whether somebody is left to read a commit, who may see it and can pay for it.
+    fn goes_on(&mut self) -> Result<bool, StorageError> {
         if self.is_given_up {
-            return false;
+            return Ok(false);
         }
-        if let Some(head) = self.head.take() {
-            // The client may have left.
-            let _ = head.send(Ok(()));
-        }
-        true
+        let standing = self.require_standing().and_then(|()| self.pay(1));
+        self.checked(standing)?;
+        Ok(true)
     }
 
     fn commit_lines(&mut self, changes: &CommitChanges<'_>) -> Result<(), StorageError> {
-        if !self.goes_on() {
+        if !self.goes_on()? {
             return Ok(());
         }
         let number = changes.entry.number;
-        lines::write_begin(&changes.entry, &mut self.patch);
+        lines::write_begin(&changes.entry, self.shows_who, &mut self.patch);
         changes.removed(|quad| self.quad_line(number, "delete", quad))?;
         changes.added(|quad| self.quad_line(number, "insert", quad))?;
         changes.tables(|event| {
@@ -313,12 +440,11 @@ impl Feed {
             let rows = written.map_err(|error| StorageError::Rows {
                 what: error.to_string(),
             })?;
-            self.record.add_rows(rows);
-            self.send_if_much();
-            Ok(())
+            self.add_rows(rows)
         })?;
         lines::write_end(number, &mut self.patch);
         self.next_after = number;
+        self.whole_bytes = self.patch.len();
         Ok(())
     }
 
@@ -332,24 +458,23 @@ impl Feed {
         write_quad(quad, &mut text);
         let text = String::from_utf8_lossy(&text);
         lines::write_quad(number, what, text.trim_end(), &mut self.patch);
-        self.record.add_rows(1);
-        self.send_if_much();
-        Ok(())
+        self.add_rows(1)
     }
 
-    fn send_if_much(&mut self) {
+    fn send_if_much(&mut self) -> Result<(), StorageError> {
         if self.patch.len() >= CHUNK_BYTES {
+            let standing = self.require_standing().and_then(|()| self.pay(0));
+            self.checked(standing)?;
             // A client that has left is noticed where the commit ends.
             self.send();
         }
+        Ok(())
     }
 
     fn line(&mut self, mark: &[u8], quad: QuadRef<'_>) -> Result<(), StorageError> {
         self.patch.extend_from_slice(mark);
         write_quad(quad, &mut self.patch);
-        self.record.add_rows(1);
-        self.send_if_much();
-        Ok(())
+        self.add_rows(1)
     }
 
     /// Sends what is there, unless nobody is left to take it.
@@ -357,6 +482,12 @@ impl Feed {
         let bytes = Bytes::from(std::mem::take(&mut self.patch));
         if self.is_given_up || bytes.is_empty() {
             return;
+        }
+        self.bytes += bytes.len() as u64;
+        self.whole_bytes = 0;
+        if let Some(head) = self.head.take() {
+            // The client may have left.
+            let _ = head.send(Ok(()));
         }
         let sent = self.chunks.send_timeout(Ok(bytes), CLIENT_STALL_MAX);
         if let Err(error) = Handle::current().block_on(sent) {
