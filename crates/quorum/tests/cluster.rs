@@ -461,3 +461,46 @@ async fn who_has_another_secret_is_refused() {
     stranger.stop().await;
     cluster.stop_all().await;
 }
+
+/// The head of a request that says that this much of a body comes, of which nothing comes; what is answered until the node closes or has said all.
+async fn answer_to_a_head(address: &str, headers: &str) -> String {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /raft/append HTTP/1.1\r\nHost: {address}\r\nContent-Length: 30000000\r\n{headers}\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !String::from_utf8_lossy(&answer).contains("\r\n\r\n") {
+        if stream.read_buf(&mut answer).await.unwrap_or(0) == 0 {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&answer).to_lowercase()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_stranger_sends_is_refused_by_its_head_and_without_a_signature() {
+    let mut cluster = Cluster::start(3, Pace::default()).await;
+    cluster.leader().await;
+    let address = cluster.addresses[&1].clone();
+    let forged =
+        "x-orrery-node: 1\r\nx-orrery-time: 1\r\nx-orrery-nonce: n\r\nx-orrery-signature: 00\r\n";
+    let announced = format!("{forged}x-orrery-body: {}\r\n", "0".repeat(64));
+    for headers in [announced.as_str(), "x-orrery-body: 00\r\n"] {
+        // At once: longer than that it would wait for the body.
+        let answer = answer_to_a_head(&address, headers);
+        let answer = tokio::time::timeout(Duration::from_secs(4), answer).await;
+        let answer = answer.expect("it waits for the body");
+        assert!(answer.starts_with("http/1.1 401"), "{answer}");
+        assert!(!answer.contains("x-orrery-signature"), "{answer}");
+    }
+    // Those of earlier versions, which do not say what was signed, wait a moment, and few of them.
+    let waiting = (0..6).map(|_| answer_to_a_head(&address, forged));
+    let answers = tokio::time::timeout(Duration::from_secs(30), futures::future::join_all(waiting));
+    for answer in answers.await.expect("they wait for ever") {
+        assert!(answer.starts_with("http/1.1 401"), "{answer}");
+        assert!(!answer.contains("x-orrery-signature"), "{answer}");
+    }
+    cluster.stop_all().await;
+}

@@ -1,7 +1,6 @@
 //! One line per request, when its last byte is sent or given up: method, path,
 //! status, milliseconds, rows, and the beginning of the query. What was asked is counted at the same moment ([`Metrics`]), and gets its entry where there is a query log.
 
-use crate::doorway::Doorway;
 use crate::edge;
 use crate::errors::{Failure, ServerError};
 use crate::metrics::{EndedQuery, Listens, Metrics, PanicWatch, SpentLimit};
@@ -384,16 +383,12 @@ fn clip(query: &str) -> String {
 /// Middleware: follows a request and its answer's body to their end.
 pub(crate) async fn log_access(
     observers: Arc<Observers>,
-    doorway: Option<Arc<Doorway>>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let record = Arc::new(AccessRecord::new(observers, &request));
     request.extensions_mut().insert(Arc::clone(&record));
-    let response = match doorway {
-        Some(doorway) => doorway.pass(request, next).await,
-        None => next.run(request).await,
-    };
+    let response = next.run(request).await;
     record
         .status
         .store(response.status().as_u16(), Ordering::Relaxed);

@@ -49,6 +49,8 @@ pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
         audit: state.audit.clone(),
         metrics_token: state.options.metrics_token.clone(),
         methods_of: paths::admin_methods_of,
+        // Nothing that comes here is for another server.
+        doorway: None,
     };
     let observers = Arc::new(Observers {
         listens: Listens::Admin,
@@ -71,7 +73,7 @@ pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
             edge::around(edge.clone(), request, next)
         }))
         .layer(middleware::from_fn(move |request, next| {
-            log_access(Arc::clone(&observers), None, request, next)
+            log_access(Arc::clone(&observers), request, next)
         }))
 }
 

@@ -257,7 +257,9 @@ pub(crate) fn mark_compressed(headers: &mut HeaderMap) {
     };
     let plain = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok());
     let plain = plain.and_then(|tag| tag.strip_prefix('"')?.strip_suffix('"'));
-    if let Some(plain) = plain {
+    // One that another server has answered is marked already.
+    let is_marked = |tag: &&str| CODINGS.iter().any(|ending| tag.ends_with(ending));
+    if let Some(plain) = plain.filter(|tag| !is_marked(tag)) {
         let compressed = header_of(format!("\"{plain}{ending}\""));
         headers.insert(header::ETAG, compressed);
     }

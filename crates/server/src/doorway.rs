@@ -1,17 +1,23 @@
-//! What comes before everything else of a request: the state that it waits for, and the server that it is for.
+//! What comes before the handler of a request of which is known who asks: the state that it waits for, and the server that it is for.
 //!
-//! Nearly all requests are for this server and its newest state, so that is found out first, and costs them a few look-ups; no layer of its own
-//! stands around the router.
+//! ```text
+//! edge: host, who asks -> the state that is asked for? -> who asks, in that state -> doorway -> the handler, or the writer
+//! ```
+//!
+//! Nobody is waited for, and nothing is sent on, before it is known who asks. Nearly all requests are for this server and its newest state, so that is found out first,
+//! and costs them a few look-ups; no layer of its own stands around the router.
 
 use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
-use orrery_storage::Database;
+use orrery_sparql::Engine;
 
+use crate::errors::ServerError;
 use crate::forward::Forward;
 use crate::freshness::{Freshness, asked, is_asked};
+use crate::guard::{HostRule, WriteRule};
 use crate::seat::Seat;
 
 /// What requests of HTTP pass first.
@@ -23,46 +29,47 @@ pub(crate) struct Doorway {
 
 impl Doorway {
     pub(crate) fn new(
-        database: &Arc<Database>,
+        engine: &Arc<Engine>,
         seat: &Arc<Seat>,
+        rules: (WriteRule, HostRule),
         authorities: Vec<reqwest::Certificate>,
     ) -> Self {
-        let freshness = Arc::new(Freshness::new(database));
-        let forward = Forward::new(seat, &freshness, authorities);
+        let freshness = Arc::new(Freshness::new(engine.database()));
+        let forward = Forward::new(engine, seat, &freshness, rules, authorities);
         Self { freshness, forward }
     }
 
-    /// Lets a request pass once the state is there that it asks for, or sends it to the writer.
-    pub(crate) async fn pass(&self, request: Request, next: Next) -> Response {
-        let waits = is_asked(&request);
-        match (waits, self.forward.address_for(&request)) {
-            (false, None) => next.run(request).await,
-            // Large, and rare.
-            (_, address) => Box::pin(self.pass_by_the_way(request, next, waits, address)).await,
+    /// The commit that a request asks for, if it is not here yet.
+    ///
+    /// # Errors
+    /// When it asks for something else.
+    pub(crate) fn missing_commit(&self, request: &Request) -> Result<Option<u64>, ServerError> {
+        if !is_asked(request) {
+            return Ok(None);
         }
+        let commit = asked(request)?;
+        Ok(commit.filter(|&commit| !self.freshness.is_here(commit)))
     }
 
-    async fn pass_by_the_way(
-        &self,
-        request: Request,
-        next: Next,
-        waits: bool,
-        address: Option<String>,
-    ) -> Response {
-        if waits {
-            // Not while the request is looked at: its body is for one thread at a time.
-            let waited = match asked(&request) {
-                Ok(Some(commit)) => self.freshness.wait_for(commit).await,
-                Ok(None) => Ok(()),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = waited {
-                return error.into_response_for(request.headers());
-            }
-        }
-        match address {
+    /// Looks once whether there is a newer state: whoever was made known elsewhere a moment ago is known in it.
+    pub(crate) async fn look_for(&self, commit: u64) {
+        self.freshness.look_for(commit).await;
+    }
+
+    /// Waits until the state is there.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub(crate) async fn wait_for(&self, commit: u64) -> Result<(), ServerError> {
+        self.freshness.wait_for(commit).await
+    }
+
+    /// Lets a request pass, or sends it to the writer.
+    pub(crate) async fn pass(&self, request: Request, next: Next) -> Response {
+        match self.forward.address_for(&request) {
             None => next.run(request).await,
-            Some(address) => self.forward.to_the_writer(&address, request, next).await,
+            // Large, and rare.
+            Some(address) => Box::pin(self.forward.to_the_writer(&address, request, next)).await,
         }
     }
 }

@@ -3,8 +3,9 @@
 //! It comes after the access log, so that what is refused here is logged, and before compression.
 
 use crate::audit::{AuditLog, Denied};
-use crate::authentication::{Authentication, Rights, Ruled};
+use crate::authentication::{Asked, Authentication, Rights, Ruled};
 use crate::conditions::mark_compressed;
+use crate::doorway::Doorway;
 use crate::errors::ServerError;
 use crate::guard::HostRule;
 use crate::metrics::MetricsToken;
@@ -18,6 +19,7 @@ use axum::response::{IntoResponse, Response};
 use orrery_guard::Name;
 use orrery_sparql::UpdateOptions;
 use orrery_storage::{Asker, GraphNames, ReadScope, Snapshot};
+use orrery_tls::PeerNames;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -45,6 +47,8 @@ pub(crate) struct Edge {
     pub(crate) metrics_token: Option<MetricsToken>,
     /// The methods of a path.
     pub(crate) methods_of: fn(&str) -> Option<&'static str>,
+    /// What requests pass that are waiting for a state, or for another server; none where there are none of these.
+    pub(crate) doorway: Option<Arc<Doorway>>,
 }
 
 /// Who asks, and what they may see; nothing where a request did not come through [`around`].
@@ -130,7 +134,10 @@ pub(crate) async fn around(edge: Edge, mut request: Request, next: Next) -> Resp
         Ok(()) if request.method() == Method::OPTIONS => edge.options(&request),
         Ok(()) => {
             let sees_all = sees_all(&request);
-            let mut response = next.run(request).await;
+            let mut response = match &edge.doorway {
+                Some(doorway) => doorway.pass(request, next).await,
+                None => next.run(request).await,
+            };
             if !sees_all {
                 let private = HeaderValue::from_static("private, no-cache");
                 let headers = response.headers_mut();
@@ -145,6 +152,26 @@ pub(crate) async fn around(edge: Edge, mut request: Request, next: Next) -> Resp
     }
     edge.complete(response.headers_mut());
     response
+}
+
+/// Who sends a request that asks for a state, and what they may do in that. Who is not known does not wait, and is not told which state is here.
+async fn asked_in_time(
+    doorway: &Doorway,
+    authentication: &Authentication,
+    headers: HeaderMap,
+    certificate: Option<PeerNames>,
+    commit: u64,
+) -> Result<Asked, ServerError> {
+    let asked = || authentication.asked(&headers, certificate.as_ref());
+    match asked().await {
+        Err(ServerError::UnknownAsker { .. }) => {
+            doorway.look_for(commit).await;
+            asked().await?;
+        }
+        known => drop(known?),
+    }
+    doorway.wait_for(commit).await?;
+    asked().await
 }
 
 /// What the audit log has of a request that is denied.
@@ -210,11 +237,31 @@ impl Edge {
         if is_scraper {
             request.extensions_mut().insert(Scraper);
         }
+        let doorway = self.doorway.as_ref();
+        let doorway = doorway.filter(|_| !is_for_all && !is_scraper);
+        let waits = match doorway {
+            Some(doorway) => doorway
+                .missing_commit(request)?
+                .map(|commit| (doorway, commit)),
+            None => None,
+        };
         match &self.authentication {
             Some(authentication) if !is_for_all && !is_scraper => {
-                let asked = authentication
-                    .asked(request.headers(), request.extensions().get())
-                    .await?;
+                let asked = match waits {
+                    None => {
+                        authentication
+                            .asked(request.headers(), request.extensions().get())
+                            .await?
+                    }
+                    // Large, and rare.
+                    Some((doorway, commit)) => {
+                        let headers = request.headers().clone();
+                        let certificate = request.extensions().get().cloned();
+                        let asked =
+                            asked_in_time(doorway, authentication, headers, certificate, commit);
+                        Box::pin(asked).await?
+                    }
+                };
                 request.extensions_mut().insert(asked.scope);
                 request.extensions_mut().insert(asked.rights);
                 if let Some(ruled) = asked.ruled {
@@ -223,6 +270,9 @@ impl Edge {
             }
             // Nobody is known, and all may see all, unless whoever serves the router knows better.
             _ => {
+                if let Some((doorway, commit)) = waits {
+                    doorway.wait_for(commit).await?;
+                }
                 let extensions = request.extensions_mut();
                 extensions.get_or_insert_with(|| ReadScope::all_graphs(Asker::Anonymous));
             }

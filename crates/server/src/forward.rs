@@ -5,9 +5,12 @@
 //! POST /sql, POST /sparql that is no plain query ── held ── handler ── "not here" ──> the writer
 //! ```
 //!
-//! The request goes on as it came, with its credentials: the writer asks who asks. What it answers is given back once this server has the commit, too, so
+//! A request is sent on when it is known here who asks, and that changes are taken from where it comes; it goes on as it came, with its credentials: the writer asks who asks,
+//! too. What its head says of proxies is replaced by the address that it came from, as this server knows it: the writer believes it where this server is one of its
+//! `--trust-proxy`. What it answers is given back once this server has the commit, too, so
 //! that who goes on reading here sees what they wrote. A request that was forwarded once is not forwarded again.
 
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -18,12 +21,19 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
+use orrery_sparql::Engine;
+use tokio::time::Instant;
 
+use crate::body::{BodyMemory, UploadPace, client_times};
 use crate::errors::{NotHere, ServerError};
 use crate::freshness::Freshness;
+use crate::guard::{HostRule, WriteRule};
 use crate::media_type;
 use crate::paths;
+use crate::proxies::X_FORWARDED_FOR;
+use crate::query_log::Peer;
 use crate::seat::Seat;
 
 /// Says that a request comes from a server, not from its client.
@@ -53,6 +63,9 @@ const HELD_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct Forward {
     seat: Arc<Seat>,
     freshness: Arc<Freshness>,
+    engine: Arc<Engine>,
+    /// From where changes are taken.
+    rules: (WriteRule, HostRule),
     /// Who vouches for the writer, beside those that the world knows.
     authorities: Vec<reqwest::Certificate>,
     client: OnceLock<reqwest::Client>,
@@ -60,13 +73,17 @@ pub(crate) struct Forward {
 
 impl Forward {
     pub(crate) fn new(
+        engine: &Arc<Engine>,
         seat: &Arc<Seat>,
         freshness: &Arc<Freshness>,
+        rules: (WriteRule, HostRule),
         authorities: Vec<reqwest::Certificate>,
     ) -> Self {
         Self {
             seat: Arc::clone(seat),
             freshness: Arc::clone(freshness),
+            engine: Arc::clone(engine),
+            rules,
             authorities,
             client: OnceLock::new(),
         }
@@ -104,20 +121,18 @@ impl Forward {
             Kind::Read => next.run(request).await,
             Kind::Change => {
                 let (parts, body) = request.into_parts();
-                let body = reqwest::Body::wrap_stream(body.into_data_stream());
-                self.send(address, parts, body).await
+                self.send_rest(address, parts, Bytes::new(), body.into_data_stream())
+                    .await
             }
             Kind::Perhaps => {
                 let (parts, body) = request.into_parts();
-                let (held, rest) = match held(body).await {
+                let (held, rest, _memory) = match self.held(&parts, body).await {
                     Ok(held) => held,
                     Err(error) => return error.into_response_for(&parts.headers),
                 };
                 if let Some(rest) = rest {
                     // Long texts are mostly changes, and the writer can read as well.
-                    let held = futures::stream::once(async { Ok(held) });
-                    let body = reqwest::Body::wrap_stream(held.chain(rest));
-                    return self.send(address, parts, body).await;
+                    return self.send_rest(address, parts, held, rest).await;
                 }
                 let mut first = Request::new(Body::from(held.clone()));
                 first.method_mut().clone_from(&parts.method);
@@ -132,6 +147,56 @@ impl Forward {
                 }
             }
         }
+    }
+
+    /// Sends what was held of a body, and the rest as it comes, if changes are taken from where it comes from.
+    async fn send_rest(
+        &self,
+        address: &str,
+        parts: Parts,
+        held: Bytes,
+        rest: BodyDataStream,
+    ) -> Response {
+        let (writes, hosts) = &self.rules;
+        if let Err(error) = writes.check(&parts, hosts) {
+            return error.into_response_for(&parts.headers);
+        }
+        let first = futures::stream::iter((!held.is_empty()).then_some(Ok(held)));
+        let rest = futures::stream::unfold(
+            Some((rest, UploadPace::new(client_times(&parts)))),
+            paced(client_times(&parts).body_max),
+        );
+        let body = reqwest::Body::wrap_stream(first.chain(rest));
+        self.send(address, parts, body).await
+    }
+
+    /// The beginning of a body, what follows where that is not all, and the memory that is held for it. All of it has to come in time.
+    async fn held(
+        &self,
+        parts: &Parts,
+        body: Body,
+    ) -> Result<(Bytes, Option<BodyDataStream>, BodyMemory), ServerError> {
+        let limit = client_times(parts).body_max;
+        let deadline = Instant::now() + limit;
+        let mut memory = BodyMemory::new(&self.engine);
+        let mut rest = body.into_data_stream();
+        let mut held = BytesMut::new();
+        while held.len() <= HELD_BYTES_MAX {
+            let next = tokio::time::timeout_at(deadline, rest.try_next()).await;
+            match next.map_err(|_elapsed| ServerError::BodyTooSlow { limit })? {
+                Ok(Some(more)) => {
+                    memory.resize(held.len() + more.len())?;
+                    held.extend_from_slice(&more);
+                }
+                Ok(None) => return Ok((held.freeze(), None, memory)),
+                Err(error) => {
+                    return Err(ServerError::bad_request(format!(
+                        "the request's body broke off: {error}"
+                    )));
+                }
+            }
+        }
+        Ok((held.freeze(), Some(rest), memory))
     }
 
     async fn send(&self, address: &str, parts: Parts, body: reqwest::Body) -> Response {
@@ -154,6 +219,7 @@ impl Forward {
         let mut headers = parts.headers.clone();
         leave_out_connection(&mut headers);
         headers.insert(FORWARDED, HeaderValue::from_static("1"));
+        say_client(&mut headers, parts.extensions.get().map(|&Peer(it)| it));
         let client = self.client().map_err(failed)?;
         let request = client
             .request(parts.method.clone(), url(address, &parts.uri))
@@ -193,22 +259,42 @@ impl Forward {
     }
 }
 
-/// The beginning of a body, and what follows where that is not all.
-async fn held(body: Body) -> Result<(Bytes, Option<BodyDataStream>), ServerError> {
-    let mut rest = body.into_data_stream();
-    let mut held = BytesMut::new();
-    while held.len() <= HELD_BYTES_MAX {
-        match rest.try_next().await {
-            Ok(Some(more)) => held.extend_from_slice(&more),
-            Ok(None) => return Ok((held.freeze(), None)),
-            Err(error) => {
-                return Err(ServerError::bad_request(format!(
-                    "the request's body broke off: {error}"
-                )));
+/// What is left of a body, and how fast it has come.
+type Rest = Option<(BodyDataStream, UploadPace)>;
+
+/// Gives a body on as it comes, which may be slow but not stand still.
+fn paced(
+    stall_max: Duration,
+) -> impl FnMut(Rest) -> BoxFuture<'static, Option<(std::io::Result<Bytes>, Rest)>> {
+    move |rest| {
+        async move {
+            let (mut chunks, mut pace) = rest?;
+            let asked = Instant::now();
+            let broken =
+                |error: ServerError| Some((Err(std::io::Error::other(error.line())), None));
+            let next = tokio::time::timeout(stall_max, chunks.next()).await;
+            match next {
+                Err(_elapsed) => broken(ServerError::BodyTooSlow { limit: stall_max }),
+                Ok(None) => None,
+                Ok(Some(Err(error))) => Some((Err(std::io::Error::other(error)), None)),
+                Ok(Some(Ok(chunk))) => match pace.came(chunk.len(), asked.elapsed()) {
+                    Ok(()) => Some((Ok(chunk), Some((chunks, pace)))),
+                    Err(error) => broken(error),
+                },
             }
         }
+        .boxed()
     }
-    Ok((held.freeze(), Some(rest)))
+}
+
+/// Says in the head of a request whose it is, in place of whatever its client has written there.
+fn say_client(headers: &mut HeaderMap, client: Option<IpAddr>) {
+    headers.remove(header::FORWARDED);
+    headers.remove(X_FORWARDED_FOR);
+    let client = client.and_then(|it| HeaderValue::try_from(it.to_string()).ok());
+    if let Some(client) = client {
+        headers.insert(X_FORWARDED_FOR, client);
+    }
 }
 
 /// What a request is, as far as its head says.
@@ -307,6 +393,28 @@ mod tests {
             let found = of(method.clone(), address, content_type);
             assert_eq!(found, expected, "{method} {address} {content_type}");
         }
+    }
+
+    #[test]
+    fn the_writer_hears_whose_a_request_is_from_the_server_and_not_from_its_client() {
+        let told = |client: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in [
+                (X_FORWARDED_FOR, "198.51.100.7"),
+                (X_FORWARDED_FOR, "127.0.0.1"),
+                (header::FORWARDED, "for=127.0.0.1"),
+            ] {
+                headers.append(name, HeaderValue::from_static(value));
+            }
+            say_client(&mut headers, client.map(|it| it.parse().unwrap()));
+            assert!(!headers.contains_key(header::FORWARDED));
+            let lines = headers.get_all(X_FORWARDED_FOR).iter();
+            let lines = lines.map(|line| line.to_str().unwrap().to_owned());
+            lines.collect::<Vec<_>>()
+        };
+        assert_eq!(told(Some("203.0.113.5")), ["203.0.113.5"]);
+        assert_eq!(told(Some("2001:db8::7")), ["2001:db8::7"]);
+        assert!(told(None).is_empty());
     }
 
     #[test]

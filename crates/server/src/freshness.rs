@@ -4,11 +4,11 @@
 //! that the answer to the change named. The request waits until the state is there, and fails with 503 if it does not come.
 //!
 //! ```text
-//! request -> is the commit there? -> the handlers
-//!             no: look for a newer state, again and again, for a while
+//! request -> who asks? -> is the commit there? -> the handlers
+//!                            no: look for a newer state, again and again, for a while
 //! ```
 //!
-//! It is looked at before anything else of a request is decided, for rights are part of the state, too.
+//! Only who is known may wait; who they are and what they may do is asked again in the state that came, for rights are part of it, too. `/health` waits for nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,6 +47,23 @@ impl Freshness {
         }
     }
 
+    /// Whether a commit is part of the newest state.
+    pub(crate) fn is_here(&self, commit: u64) -> bool {
+        self.database.snapshot().commit() >= commit
+    }
+
+    /// Looks once for a newer state, unless the commit is here, or somebody looks already.
+    pub(crate) async fn look_for(&self, commit: u64) {
+        if self.is_here(commit) {
+            return;
+        }
+        if let Ok(_looking) = self.looking.try_lock() {
+            let database = Arc::clone(&self.database);
+            // What cannot be read now is told by who follows in the background; here it is only not there yet.
+            let _ignored = tokio::task::spawn_blocking(move || database.refresh()).await;
+        }
+    }
+
     /// Waits until a commit is part of the newest state.
     pub(crate) async fn wait_for(&self, commit: u64) -> Result<(), ServerError> {
         let begun = Instant::now();
@@ -58,11 +75,7 @@ impl Freshness {
             if begun.elapsed() >= WAIT_MAX {
                 return Err(ServerError::Behind { commit, newest });
             }
-            if let Ok(_looking) = self.looking.try_lock() {
-                let database = Arc::clone(&self.database);
-                // What cannot be read now is told by who follows in the background; here it is only not there yet.
-                let _ignored = tokio::task::spawn_blocking(move || database.refresh()).await;
-            }
+            self.look_for(commit).await;
             if self.database.snapshot().commit() < commit {
                 tokio::time::sleep(LOOK_EVERY).await;
             }

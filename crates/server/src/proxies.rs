@@ -18,7 +18,7 @@ use axum::http::{HeaderMap, HeaderName, header};
 
 use crate::query_log::Peer;
 
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Proxies that may stand behind each other.
 const HOPS_MAX: usize = 32;
 

@@ -13,7 +13,7 @@
 //! | `/metrics` | what the server counts, for Prometheus |
 //! | `/` | the console |
 //!
-//! From the outside in: access log, `edge` (host, OPTIONS, headers for browsers), gzip, the handler. Which methods a path has
+//! From the outside in: access log, `edge` (host, who asks, OPTIONS, headers for browsers, `doorway`), gzip, the handler. Which methods a path has
 //! stands in `paths::methods_of`.
 
 use crate::access_log::{AccessRecord, Observers, log_access};
@@ -244,7 +244,14 @@ pub(crate) fn shared(
 
 /// The paths of the server over that.
 pub(crate) fn routes(state: Arc<ServerState>) -> Router {
+    let doorway = Arc::new(Doorway::new(
+        &state.engine,
+        &state.seat,
+        (state.write_rule, state.hosts.clone()),
+        state.options.authorities.clone(),
+    ));
     let edge = Edge {
+        doorway: Some(doorway),
         hosts: state.hosts.clone(),
         allow_any_origin: state.options.allow_any_origin,
         authentication: state.authentication.clone(),
@@ -259,11 +266,6 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         running: state.running.clone(),
         tracer: state.tracer.clone(),
     });
-    let doorway = Arc::new(Doorway::new(
-        state.engine.database(),
-        &state.seat,
-        state.options.authorities.clone(),
-    ));
     Router::new()
         .route("/", known(get(console::page)))
         .route("/console.js", known(get(console::script)))
@@ -313,12 +315,7 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
             edge::around(edge.clone(), request, next)
         }))
         .layer(middleware::from_fn(move |request, next| {
-            log_access(
-                Arc::clone(&observers),
-                Some(Arc::clone(&doorway)),
-                request,
-                next,
-            )
+            log_access(Arc::clone(&observers), request, next)
         }))
 }
 

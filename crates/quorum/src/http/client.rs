@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
-use crate::http::signature::{NODE, NONCE, SIGNATURE, Secret, TIME};
+use crate::http::signature::{BODY, NODE, NONCE, SIGNATURE, Secret, TIME, digest_of};
 use crate::transport::Transport;
 use crate::types::NodeId;
 
@@ -83,7 +83,9 @@ impl Transport for HttpTransport {
             detail,
         };
         let (nonce, time_ms) = (self.0.nonce()?, self.0.time_ms());
-        let signature = self.0.secret.request(path, node, time_ms, &nonce, &body);
+        let digest = digest_of(&body);
+        let secret = &self.0.secret;
+        let signature = secret.request_with(path, node, time_ms, &nonce, &digest);
         let request = self
             .0
             .client
@@ -92,6 +94,7 @@ impl Transport for HttpTransport {
             .header(NODE, node)
             .header(TIME, time_ms)
             .header(NONCE, &nonce)
+            .header(BODY, digest)
             .header(SIGNATURE, signature)
             .body(body);
         let answer = request

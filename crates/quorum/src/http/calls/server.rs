@@ -13,17 +13,17 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, Response, StatusCode};
 use axum::routing::post;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
-use ring::digest::{Context, SHA256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::calls::{self, CALL_REQUEST_BYTES_MAX, Handlers};
+use crate::http::body::read;
 use crate::http::calls::frame::Sealer;
 use crate::http::server::{claim, header, respond, turn_away};
-use crate::http::signature::{BODY, Gate, NONCE, hex};
+use crate::http::signature::{BODY, Gate, NONCE};
 use crate::transport::paths;
 
 /// Calls that a node answers at the same time.
@@ -78,7 +78,7 @@ async fn answer(State(door): State<Door>, request: Request<Body>) -> Response<Bo
         let reason = format!("it answers {CALLS_MAX} calls already");
         return refuse(StatusCode::SERVICE_UNAVAILABLE, reason);
     };
-    let request = match timeout(BODY_TIME, read(body, digest)).await {
+    let request = match timeout(BODY_TIME, read(body, digest, CALL_REQUEST_BYTES_MAX)).await {
         Ok(Ok(request)) => request,
         Ok(Err((status, reason))) => return refuse(status, reason.to_owned()),
         Err(_) => {
@@ -104,30 +104,6 @@ async fn answer(State(door): State<Door>, request: Request<Body>) -> Response<Bo
         Some((frames.next().await?, frames))
     });
     Response::new(Body::from_stream(frames))
-}
-
-/// Reads a request, and compares it with what was signed.
-async fn read(body: Body, digest: &str) -> Result<Bytes, (StatusCode, &'static str)> {
-    let mut chunks = body.into_data_stream();
-    let mut request = BytesMut::new();
-    let mut found = Context::new(&SHA256);
-    while let Some(chunk) = chunks.next().await {
-        let Ok(chunk) = chunk else {
-            return Err((StatusCode::BAD_REQUEST, "the request was cut off"));
-        };
-        if request.len() + chunk.len() > CALL_REQUEST_BYTES_MAX {
-            return Err((StatusCode::PAYLOAD_TOO_LARGE, "the request is too large"));
-        }
-        found.update(&chunk);
-        request.extend_from_slice(&chunk);
-    }
-    if hex(found.finish().as_ref()) != digest {
-        return Err((
-            StatusCode::UNAUTHORIZED,
-            "the request is not what was signed",
-        ));
-    }
-    Ok(request.freeze())
 }
 
 /// The frames of an answer.

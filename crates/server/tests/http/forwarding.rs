@@ -1,0 +1,203 @@
+//! What comes before a request is sent on, or waits for a state: who asks, and from where.
+
+use super::access::{PASSWORD, add_user, basic, some_users, start};
+use super::client::{exchange, get, post, request, send};
+use super::fixture::TestServer;
+use orrery_guard::Command;
+use orrery_objects::{CacheOptions, ObjectOptions};
+use orrery_storage::{Database, WriterOptions};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+const TURTLE: &str = "Content-Type: text/turtle";
+const GRAPH: &str = "/graphs?graph=http://e/g";
+const TRIPLE: &[u8] = b"<http://e/s> <http://e/p> <http://e/o> .";
+
+/// What stands where the server is that writes: keeps the heads of what comes.
+struct Writer {
+    address: SocketAddr,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Writer {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept = Arc::clone(&heads);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = vec![0; 4096];
+                let length = stream.read(&mut head).await.unwrap_or_default();
+                let head = String::from_utf8_lossy(&head[..length]).to_lowercase();
+                kept.lock().unwrap().push(head);
+                let answer =
+                    b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndone";
+                let _ = stream.write_all(answer).await;
+            }
+        });
+        Self { address, heads }
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.heads.lock().unwrap())
+    }
+}
+
+/// One of two servers over a directory as a bucket; the first one writes, and says that it is at this address.
+async fn over(home: &Path, name: &str, writer: SocketAddr, has_users: bool) -> TestServer {
+    let cache = CacheOptions {
+        directory: home.join(name),
+        bytes: 64 << 20,
+    };
+    std::fs::create_dir_all(home.join("bucket")).unwrap();
+    let place = format!("file://{}", home.join("bucket").display());
+    let is_first = name == "first";
+    let opening = move || {
+        let (files, root) = orrery_objects::open(&place, &ObjectOptions { cache }).unwrap();
+        let database = Database::create_or_open_with(files.clone(), &root).unwrap();
+        if is_first && has_users {
+            let database = Arc::new(database);
+            let writer = database.open_writer(WriterOptions::default()).unwrap();
+            for user in [add_user("root", true), add_user("ann", false)] {
+                let command: Command = serde_json::from_value(user).unwrap();
+                orrery_guard::change(&writer, "test", |catalog| command.apply(catalog, 0)).unwrap();
+            }
+        }
+        (files, root)
+    };
+    let (files, root) = tokio::task::spawn_blocking(opening).await.unwrap();
+    let audit = home.join(format!("{name}.audit"));
+    TestServer::start_with(|options| {
+        options.db = root;
+        options.objects = Some(files);
+        options.stands_by = true;
+        options.advertise = Some(match is_first {
+            true => format!("http://{writer}"),
+            false => "http://127.0.0.1:1".to_owned(),
+        });
+        options.http.audit_log = Some(audit);
+        options.client_times.body_max = Duration::from_millis(300);
+    })
+    .await
+}
+
+/// A change at a follower, again until it is sent on.
+async fn sent_on(writer: &Writer, follower: &TestServer, headers: &[&str]) -> String {
+    let sent = async {
+        loop {
+            let _ = send(follower.address, "PUT", GRAPH, headers, TRIPLE).await;
+            if let Some(head) = writer.take().pop() {
+                return head;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let sent = tokio::time::timeout(Duration::from_secs(30), sent).await;
+    sent.expect("nothing was sent on")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_writer_is_told_who_asks_by_the_follower_and_not_by_the_client() {
+    let (home, writer) = (tempfile::tempdir().unwrap(), Writer::start().await);
+    let _writing = over(home.path(), "first", writer.address, false).await;
+    let follower = over(home.path(), "second", writer.address, false).await;
+    let forged = [
+        "X-Forwarded-For: 198.51.100.7",
+        "Forwarded: for=198.51.100.7",
+    ];
+    let head = sent_on(&writer, &follower, &[TURTLE, forged[0], forged[1]]).await;
+    assert!(!head.contains("198.51.100.7"), "{head}");
+    assert!(head.contains("x-forwarded-for: 127.0.0.1\r\n"), "{head}");
+
+    // What is not for this server is not sent on, either.
+    let text = String::from_utf8(request("PUT", GRAPH, &[TURTLE, "Content-Length: 0"])).unwrap();
+    let evil = text.replace("Host: localhost", "Host: evil.example");
+    let answer = exchange(follower.address, evil.as_bytes()).await;
+    assert_eq!(answer.status, 403, "{}", answer.text());
+    // A page of a stranger, in the browser of somebody on this machine.
+    let page = [TURTLE, "Origin: http://evil.example"];
+    let answer = send(follower.address, "PUT", GRAPH, &page, TRIPLE).await;
+    assert_eq!(answer.status, 403, "{}", answer.text());
+    // A form of which nothing comes.
+    let form = [
+        "Content-Type: application/x-www-form-urlencoded",
+        "Content-Length: 50",
+    ];
+    let answer = exchange(follower.address, &request("POST", "/sparql", &form)).await;
+    assert_eq!(answer.status, 408, "{}", answer.text());
+    assert_eq!(writer.take(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_somebody_unknown_is_sent_on() {
+    let (home, writer) = (tempfile::tempdir().unwrap(), Writer::start().await);
+    let _writing = over(home.path(), "first", writer.address, true).await;
+    let follower = over(home.path(), "second", writer.address, true).await;
+    let root = basic("root", PASSWORD);
+    let head = sent_on(&writer, &follower, &[TURTLE, &root]).await;
+    assert!(head.contains("authorization: basic"), "{head}");
+    let update = "Content-Type: application/sparql-update";
+    let sql = "Content-Type: application/sql";
+    for answer in [
+        send(follower.address, "PUT", GRAPH, &[TURTLE], TRIPLE).await,
+        post(follower.address, "/sparql", &[update], b"CLEAR ALL").await,
+        post(follower.address, "/sql", &[sql], b"drop table t").await,
+        post(follower.address, "/compact", &[], b"").await,
+    ] {
+        assert_eq!(answer.status, 401, "{}", answer.text());
+    }
+    assert_eq!(writer.take(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_unknown_waits_for_a_commit_or_hears_which_is_here() {
+    let server = start(&some_users()).await;
+    let wait = ["Orrery-Min-Commit: 999999"];
+    let asked = async {
+        let wrong = basic("ann", "wrong");
+        let address = server.address;
+        for path in [
+            "/sparql?query=ASK%7B%7D",
+            "/graphs?default",
+            "/none",
+            "/prefixes?min-commit=999999",
+        ] {
+            for headers in [&wait[..], &[wait[0], wrong.as_str()]] {
+                let answer = get(address, path, headers).await;
+                // Wrong passwords make the name wait, too.
+                assert!(
+                    [401, 429].contains(&answer.status),
+                    "{path} {}",
+                    answer.text()
+                );
+                assert!(!answer.text().contains("commit"), "{}", answer.text());
+            }
+        }
+        for path in ["/health", "/health/ready", "/health?min-commit=999999"] {
+            let answer = get(address, path, &wait).await;
+            assert!(
+                [200, 400].contains(&answer.status),
+                "{path} {}",
+                answer.text()
+            );
+            assert!(!answer.text().contains("commit"), "{}", answer.text());
+        }
+    };
+    // Twelve requests that wait take a minute.
+    let done = tokio::time::timeout(Duration::from_secs(30), asked).await;
+    done.expect("none of them waits");
+    // Who is known does, and is told.
+    let known = get(
+        server.address,
+        "/sparql?query=ASK%7B%7D",
+        &[wait[0], &basic("bob", PASSWORD)],
+    )
+    .await;
+    assert_eq!(known.status, 503, "{}", known.text());
+    assert!(known.text().contains("999999"), "{}", known.text());
+}
