@@ -201,6 +201,10 @@ pub(crate) async fn answer(
     begins.await.unwrap_or(Err(ServerError::Stopping))?;
     let body = futures::stream::unfold(receiver, |mut receiver| async move {
         let chunk: Option<Result<Bytes, StorageError>> = receiver.recv().await;
+        if matches!(chunk, Some(Err(_))) {
+            // What came before it is sent before the connection is closed because of it.
+            tokio::task::yield_now().await;
+        }
         chunk.map(|chunk| (chunk, receiver))
     });
     let mut response = Response::new(Body::from_stream(body));
@@ -412,6 +416,13 @@ impl Feed {
         changes.removed(|quad| self.line(b"D ", quad))?;
         changes.added(|quad| self.line(b"A ", quad))?;
         self.patch.extend_from_slice(b"TC .\n");
+        self.end_commit(number)
+    }
+
+    /// A commit is whole, if whoever reads may have all of it.
+    fn end_commit(&mut self, number: u64) -> Result<(), StorageError> {
+        let paid = self.pay(0);
+        self.checked(paid)?;
         self.next_after = number;
         self.whole_bytes = self.patch.len();
         Ok(())
@@ -443,9 +454,7 @@ impl Feed {
             self.add_rows(rows)
         })?;
         lines::write_end(number, &mut self.patch);
-        self.next_after = number;
-        self.whole_bytes = self.patch.len();
-        Ok(())
+        self.end_commit(number)
     }
 
     fn quad_line(

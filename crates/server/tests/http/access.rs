@@ -325,12 +325,16 @@ async fn graphs_are_changed_by_those_who_may_change_them() {
     };
     let loaded = exchange(address, &bulk(&[&ann, turtle], &path("own%2Fz"), data)).await;
     assert_eq!(loaded.status, 201, "{}", loaded.text());
-    for (headers, path, data) in [
-        ([ann.as_str(), turtle], path("g1"), &data[..]),
-        ([ann.as_str(), quads], "/graphs".to_owned(), in_own),
-        ([ann.as_str(), quads], path(own), in_other),
+    for (headers, path, data, status) in [
+        ([ann.as_str(), turtle], path("g1"), &data[..], 403),
+        ([ann.as_str(), quads], "/graphs".to_owned(), in_other, 403),
+        ([ann.as_str(), quads], path(own), in_other, 400),
+        ([ann.as_str(), quads], "/graphs".to_owned(), in_own, 200),
     ] {
-        refused(&exchange(address, &bulk(&headers, &path, data)).await, 403);
+        refused(
+            &exchange(address, &bulk(&headers, &path, data)).await,
+            status,
+        );
     }
     let update = |text: &'static str| {
         let ann = ann.clone();
