@@ -193,7 +193,9 @@ fn of_query(error: &QueryError) -> Error {
         QueryError::Unsupported { .. } => SqlState::FeatureNotSupported,
         QueryError::Timeout { .. } | QueryError::TooManyRows { .. } => SqlState::QueryCanceled,
         QueryError::OutOfMemory { .. } | QueryError::Busy => SqlState::OutOfMemory,
-        QueryError::MemoryOfAccount { .. } | QueryError::OverBudget => SqlState::ConfigurationLimitExceeded,
+        QueryError::MemoryOfAccount { .. } | QueryError::OverBudget => {
+            SqlState::ConfigurationLimitExceeded
+        }
         QueryError::Service { .. } => SqlState::ForeignDataError,
         QueryError::Storage(_) => SqlState::IoError,
         QueryError::Forbidden { .. } => SqlState::InsufficientPrivilege,

@@ -17,7 +17,9 @@ pub enum Error {
     #[error("other queries need all the memory there is")]
     Busy,
     /// Whoever asks has no touches left ([`crate::Spending::spend`]).
-    #[error("the budget of touches is used up and nothing was done; try again when there is some again, or ask for less")]
+    #[error(
+        "the budget of touches is used up and nothing was done; try again when there is some again, or ask for less"
+    )]
     OverBudget,
     /// A pool has no more, or the place for spills cannot be had.
     #[error(transparent)]

@@ -17,7 +17,7 @@ use futures::future::BoxFuture;
 use orrery_guard::{Catalog, Limited, Limits, Name, ShownToScram, UserId};
 use orrery_sql::{
     Admitted, AnswerBound, AnswerMax, Caller, CallerLimits, Denied, Entered, ScramAttempt,
-    ScramKeys, Spending, Users,
+    ScramKeys, Users,
 };
 use ring::hmac;
 use serde::{Deserialize, Serialize};

@@ -31,7 +31,7 @@ use crate::writes::Writes;
 use axum::http::{Method, request::Parts};
 use orrery_loader::LoadCheck;
 use orrery_sparql::{
-    DocumentSource, Engine, MemoryPool, ParsedUpdate, Spending, UpdateOptions, WithinShares,
+    DocumentSource, Engine, MemoryPool, ParsedUpdate, UpdateOptions, WithinShares,
 };
 use orrery_sql::Session;
 use orrery_storage::{Error as StorageError, Snapshot, Writer};

@@ -351,7 +351,7 @@ mod tests {
             writer,
             8,
             1 << 20,
-            CompactOptions::default(),
+            (CompactOptions::default(), None),
             runtime.handle().clone(),
             Arc::default(),
         )

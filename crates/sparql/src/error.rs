@@ -68,7 +68,9 @@ pub enum QueryError {
     #[error("other queries need all the memory there is; try again in a moment")]
     Busy,
     /// Whoever asks has no touches left ([`QueryOptions::spending`](crate::QueryOptions::spending)).
-    #[error("the budget of touches is used up and nothing was done; try again when there is some again, or ask for less")]
+    #[error(
+        "the budget of touches is used up and nothing was done; try again when there is some again, or ask for less"
+    )]
     OverBudget,
     /// `SERVICE`: another endpoint did not answer as it should.
     #[error("SERVICE <{endpoint}>: {message}")]

@@ -43,7 +43,10 @@ impl Exceeded {
     pub(super) fn is_overdrawn(self) -> bool {
         match self {
             Self::Cost { wait, .. } => !wait.is_zero(),
-            Self::Concurrent { .. } | Self::Rows { .. } | Self::Bytes { .. } => true,
+            Self::Concurrent { .. }
+            | Self::TooDear { .. }
+            | Self::Rows { .. }
+            | Self::Bytes { .. } => true,
         }
     }
 

@@ -1,4 +1,5 @@
 //! Why an answer is empty.
+#![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
 use crate::common::{Fixture, PREFIXES};
 use orrery_sparql::QueryOptions;

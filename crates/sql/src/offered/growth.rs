@@ -171,7 +171,7 @@ impl Looked<'_> {
         let Some(arg) = self.args.get(at) else {
             return 0;
         };
-        with_array(arg, row, |array, row| elements_of(array, row))
+        with_array(arg, row, elements_of)
     }
 
     /// What the text of an element that is none has.

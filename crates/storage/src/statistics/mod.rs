@@ -21,8 +21,8 @@ mod sampled;
 mod star;
 
 pub use builder::StatisticsBuilder;
-pub use figures::Figures;
 pub(crate) use counted::counted;
+pub use figures::Figures;
 pub(crate) use file::{STATISTICS_KIND, read, write};
 use known_stars::KnownStars;
 pub use known_stars::{Star, StarGroup};

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use orrery_term::{TermId, TermKind};
-use orrery_text::{Figures, GramBounds, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search};
+use orrery_text::{
+    Figures, GramBounds, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search,
+};
 
 use super::file::{TextFile, text_error};
 use super::recent::{RECENT_BYTES_MAX, RecentPart, RecentTexts, Taken, TextMemory, Unshared};

@@ -689,6 +689,7 @@ fn commit(transaction: Transaction) -> Result<(), Error> {
         who: "oracle".to_owned(),
         durability: Durability::Relaxed,
         expected: None,
+        ..CommitOptions::default()
     };
     transaction.commit(options)?.wait()?;
     Ok(())

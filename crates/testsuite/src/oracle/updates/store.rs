@@ -101,6 +101,7 @@ impl ChangingStore {
                         who: "oracle".to_owned(),
                         durability: Durability::Relaxed,
                         expected: None,
+                        ..CommitOptions::default()
                     };
                     transaction.commit(options)?.wait()?;
                     return Ok(());
