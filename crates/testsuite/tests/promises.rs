@@ -99,6 +99,18 @@ fn row(line: &str) -> Option<(String, String)> {
         .then(|| (promise.to_owned(), cell.to_owned()))
 }
 
+/// Kinds of SQL functions, as lines of `functions.md` that list them begin.
+const KINDS: [&str; 4] = ["Scalar", "Aggregate", "Window", "Table"];
+
+fn is_list(line: &str) -> bool {
+    KINDS.iter().any(|kind| line.starts_with(kind))
+}
+
+/// A function by its kind: some names are of two.
+fn named(kind: &str, function: &str) -> String {
+    format!("{}/{function}", kind.to_lowercase())
+}
+
 /// The sections of one file, each with what its family says where it says nothing itself.
 fn sections(name: &str) -> Vec<Section> {
     let path = testsuite().join("promises").join(name);
@@ -112,18 +124,17 @@ fn sections(name: &str) -> Vec<Section> {
             families.insert(name.trim().to_owned(), Section::default());
         } else if let Some(heading) = line.strip_prefix("## ") {
             family_open = None;
-            let after = heading.rsplit('`').next().unwrap_or_default();
-            let family = after
-                .trim()
-                .strip_prefix('(')
-                .and_then(|name| name.strip_suffix(')'));
+            let family = heading.trim().strip_suffix(')');
+            let family = family.and_then(|heading| Some(heading.rsplit_once(" (")?.1));
             parts.push(Section {
                 parts: quoted(heading),
                 family: family.map(str::to_owned),
                 cells: BTreeMap::new(),
             });
-        } else if let Some(names) = line.strip_prefix("Functions: ") {
-            parts.last_mut().unwrap().parts.extend(quoted(names));
+        } else if let Some((kind, names)) = line.split_once("s: `").filter(|_| is_list(line)) {
+            let names = quoted(&format!("`{names}"));
+            let names = names.iter().map(|name| named(kind, name));
+            parts.last_mut().unwrap().parts.extend(names);
         } else if let Some((promise, cell)) = row(line) {
             let section = match &family_open {
                 Some(family) => families.get_mut(family).unwrap(),
@@ -281,4 +292,20 @@ fn each_derived_index_answers_for_each_promise() {
         }
     }
     check("indices.md", &indices);
+}
+
+#[test]
+fn each_sql_function_answers_for_each_promise() {
+    let offered = orrery_sql::offered_functions();
+    let lists = [
+        offered.scalars,
+        offered.aggregates,
+        offered.windows,
+        offered.tables,
+    ];
+    let functions = KINDS.iter().zip(lists).flat_map(|(kind, names)| {
+        let names = names.into_iter();
+        names.map(move |name| named(kind, name))
+    });
+    check("functions.md", &functions.collect());
 }

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use oxrdf::{BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term, Triple};
 
 use super::random::Random;
-use super::store::Arrival;
 
 /// Namespace of all names.
 pub(crate) const NAMESPACE: &str = "http://example.org/";
@@ -25,6 +24,20 @@ pub(crate) enum Kind {
     /// Also booleans, dates, durations, and calendar values with and without time zone, which the
     /// reference cannot compare.
     Calendar,
+}
+
+/// How the quads come into a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Arrival {
+    /// All at once, into sorted files.
+    Built,
+    /// Some at first, with others that do not belong there; two transactions put that right. What is read
+    /// then are the files with insertions and tombstones over them.
+    Updated,
+    /// As `Updated`, beside others in graphs that the asker may not see.
+    AmongHidden,
+    /// In the same way, beside others in all graphs that the rules of this seed do not let their asker read; some seeds ask for a state that is past.
+    UnderRules(u64),
 }
 
 /// Quads, of some kind.

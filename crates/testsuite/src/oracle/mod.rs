@@ -41,12 +41,13 @@ mod tree;
 mod updates;
 
 pub use case::Difference;
+pub use data::Arrival;
 pub use estimates::estimates;
 pub use numbers::numbers;
 pub use run::{FoundDifference, Options, Report, run};
 pub use sql::{
     SqlDifference, SqlOptions, SqlOracleError, SqlReport, run_sql, sql_of_data_set, sql_plans_with,
 };
-pub use store::{Arrival, Variant, VariantCounts};
+pub use store::{Variant, VariantCounts};
 pub use syntax::{SyntaxReport, syntax_of_damaged, syntax_of_suites};
 pub use updates::{UpdateOptions, UpdateReport, UpdatesUnderRules, run_updates};

@@ -6,10 +6,10 @@ use std::cmp::Ordering;
 use oxrdf::{Literal, NamedNode, Term};
 
 use super::answer::Answer;
-use super::data::named;
+use super::data::{Arrival, named};
 use super::exact::{Number, Operator, cast, truth, with_datatype};
 use super::random::Random;
-use super::store::{Arrival, Store, Variant};
+use super::store::{Store, Variant};
 use crate::Error;
 
 /// Rows of one query.

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use oxrdf::GraphName;
 
 use super::case::{Difference, Opinion, Outcome, check};
-use super::data::DataSet;
+use super::data::{Arrival, DataSet};
 use super::derived;
 use super::grammar::{self, PREFIXES};
 use super::random::Random;
-use super::rules::Rules;
-use super::rules::quad_of;
+use super::rules::{Rules, quad_of};
 use super::shrink::{Failure, opinion, shrink};
-use super::store::{Arrival, Place, Store, Twins, Variant, VariantCounts};
+use super::store::{Place, Store, Twins, Variant, VariantCounts};
 use super::threads::on_threads;
 use super::tree::Tree;
 use super::updates::{UpdatesUnderRules, updates_under_rules};

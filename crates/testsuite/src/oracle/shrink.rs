@@ -4,9 +4,9 @@
 use oxrdf::Quad;
 
 use super::case::{Difference, Opinion, Outcome, check};
-use super::data::Kind;
+use super::data::{Arrival, Kind};
 use super::rules::is_of_lists;
-use super::store::{Arrival, Store, Variant};
+use super::store::{Store, Variant};
 use super::tree::Tree;
 
 /// Smaller cases that are tried in all.

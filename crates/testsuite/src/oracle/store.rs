@@ -22,6 +22,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::answer::{Answer, Solutions};
+use super::data::Arrival;
 use super::derived::places;
 use super::rules::{Rules, Scopes, Secrets};
 use super::siblings::siblings;
@@ -175,20 +176,6 @@ impl std::fmt::Display for Variant {
             Place::Again => f.write_str(", after others of its shape"),
         }
     }
-}
-
-/// How the quads come into a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Arrival {
-    /// All at once, into sorted files.
-    Built,
-    /// Some at first, with others that do not belong there; two transactions put that right. What is read
-    /// then are the files with insertions and tombstones over them.
-    Updated,
-    /// As `Updated`, beside others in graphs that the asker may not see.
-    AmongHidden,
-    /// In the same way, beside others in all graphs that the rules of this seed do not let their asker read; some seeds ask for a state that is past.
-    UnderRules(u64),
 }
 
 /// A database in a temporary directory.
