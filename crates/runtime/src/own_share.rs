@@ -14,6 +14,8 @@ use datafusion_execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 
+use crate::exhausted::is_of_account;
+
 /// Others are a reason where they hold more than one part of so many.
 const OTHERS_PART: usize = 8;
 
@@ -93,9 +95,12 @@ impl MemoryPool for OwnShare {
         // Counted first: what is its own is never taken for another's.
         self.held_bytes.fetch_add(additional, Ordering::Relaxed);
         let grown = self.of_all.try_grow(reservation, additional);
-        if grown.is_err() {
+        if let Err(error) = &grown {
             self.note_shrunk(additional);
-            self.note_refusal(additional);
+            // What an account may have is no matter of what others hold.
+            if !is_of_account(&error.to_string()) {
+                self.note_refusal(additional);
+            }
         }
         grown
     }

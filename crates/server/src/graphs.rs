@@ -213,7 +213,16 @@ async fn store(
             load.check(state, writes, parts)?;
         }
         let format = format_of_body(&parts.headers)?;
-        let spool = Arc::new(Spool::take(state, parts, body).await?);
+        let mut is_checked = announced == Announced::Large;
+        let look = |bytes: u64| {
+            if is_checked || bytes <= limit_bytes as u64 {
+                return Ok(());
+            }
+            // As if it had said so: nobody fills the disk with what is refused then.
+            is_checked = true;
+            load.check(state, writes, parts)
+        };
+        let spool = Arc::new(Spool::take(state, parts, body, look).await?);
         let room = writes.body_room(limit_bytes).await?;
         let file = UploadedFile {
             content: Content::Disk {
@@ -253,7 +262,7 @@ async fn store(
             drop(room);
             let (spool, target) = match body {
                 Whole::Memory(bytes) => {
-                    let spool = Spool::take(state, parts, bytes.into()).await?;
+                    let spool = Spool::take(state, parts, bytes.into(), |_| Ok(())).await?;
                     (Arc::new(spool), &target)
                 }
                 Whole::Disk(spool) => (spool, &address.target),

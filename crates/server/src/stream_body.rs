@@ -261,8 +261,11 @@ fn query_options(job: &Job) -> QueryOptions {
     }
 }
 
-/// Says of an empty answer which pattern has nothing.
+/// Says of an empty answer which pattern has nothing. Not to who has a budget: they pay for what they have asked, and for nothing else.
 async fn hint(job: &Job, prepared: &PreparedQuery, output: &mut Output) -> Result<(), Stop> {
+    if job.meter.is_some() {
+        return Ok(());
+    }
     let options = query_options(job);
     let engine = &job.engine;
     let empty = engine.why_empty(prepared, &job.request.query, &options);
@@ -272,11 +275,7 @@ async fn hint(job: &Job, prepared: &PreparedQuery, output: &mut Output) -> Resul
         // The answer is whole without it.
         Err(Stop::Failed(_)) => return Ok(()),
     };
-    if let Some(meter) = &job.meter {
-        // It has its answer, though it may have none after this one.
-        _ = meter.take(empty.touches);
-    }
-    let hints = empty.hints.iter().filter_map(|hint| header_of(hint));
+    let hints = empty.iter().filter_map(|hint| header_of(hint));
     output.warnings.extend(hints);
     Ok(())
 }
@@ -394,6 +393,10 @@ async fn produce_prepared(
     // ASK has its answer.
     let is_empty = prepared.kind() != QueryKind::Ask && job.record.rows() == 0;
     if is_empty && output.partial.is_none() && output.can_restart() {
+        if runs_on == RunsOn::HttpThread {
+            // What is looked for may take a while.
+            tokio::task::yield_now().await;
+        }
         hint(job, prepared, output).await?;
     }
     output.finish().await

@@ -19,9 +19,18 @@ pub(crate) fn warnings_of(text: &str) -> Vec<HeaderValue> {
         .collect()
 }
 
-/// The header of one sentence.
+/// Characters of a header: a pattern or an IRI of any length may stand in a sentence.
+const HEADER_CHARACTERS_MAX: usize = 500;
+
+/// The header of one sentence, cut where it is long.
 pub(crate) fn header_of(warning: &str) -> Option<HeaderValue> {
-    HeaderValue::try_from(ascii(warning)).ok()
+    let mut text = ascii(warning);
+    if text.len() > HEADER_CHARACTERS_MAX {
+        // It is all ASCII.
+        text.truncate(HEADER_CHARACTERS_MAX);
+        text.push_str("...");
+    }
+    HeaderValue::try_from(text).ok()
 }
 
 fn ascii(text: &str) -> String {
@@ -35,6 +44,12 @@ fn ascii(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_are_as_long_as_clients_take() {
+        let header = header_of(&"é".repeat(10_000)).unwrap();
+        assert_eq!(header.len(), HEADER_CHARACTERS_MAX + 3);
+    }
 
     #[test]
     fn headers_are_ascii() {

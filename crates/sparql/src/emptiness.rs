@@ -7,8 +7,8 @@
 //!
 //! It is looked for after an answer that was empty, by queries of its own: in the same state, with
 //! the same dataset and through the same view, so that nothing is told but what whoever asks could
-//! find out by asking. They are few, stop at the first row and have [`TIME_MAX`] together; what
-//! they cost is told for whoever charges for it. Of many empty answers in a second only the first
+//! find out by asking. They are few, stop at the first row and have [`TIME_MAX`] together; nobody
+//! pays for them, so who has a budget is told nothing. Of many empty answers in a second only the first
 //! ones are looked into (`looks`).
 //!
 //! Patterns that each have matches and none together are not told of: which of them is the wrong
@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hashbrown::HashSet;
-use orrery_runtime::Touched as _;
 use orrery_storage::ReadView;
 use orrery_syntax::letters_apart;
 use orrery_term::Term;
@@ -45,15 +44,12 @@ const TIME_MAX: Duration = Duration::from_millis(100);
 const CANDIDATES_MAX: usize = 2_000;
 /// Letters that may be wrong.
 const LETTERS_MAX: usize = 2;
-
-/// What is said of an empty answer, and what it cost to find out.
-#[derive(Debug, Default)]
-pub struct EmptyAnswer {
-    /// Sentences for people.
-    pub hints: Vec<String>,
-    /// Touches of rows.
-    pub touches: u64,
-}
+/// Names beyond that are not compared letter by letter: it takes the product of both lengths.
+const NAME_BYTES_MAX: usize = 200;
+/// Texts beyond that are not looked into: who writes such queries reads no hints.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+/// Selected variables that are told of.
+const UNBOUND_MAX: usize = 4;
 
 impl Engine {
     /// What is to be said of a query that has found nothing.
@@ -62,9 +58,9 @@ impl Engine {
         prepared: &PreparedQuery,
         text: &str,
         options: &QueryOptions,
-    ) -> EmptyAnswer {
-        if !self.looks().may_look() {
-            return EmptyAnswer::default();
+    ) -> Vec<String> {
+        if text.len() > TEXT_BYTES_MAX || !self.looks().may_look() {
+            return Vec::new();
         }
         let mut search = Search {
             engine: self,
@@ -77,14 +73,9 @@ impl Engine {
             },
             until: Instant::now() + TIME_MAX,
             dataset: None,
-            touches: 0,
         };
         // What cannot be found out in time, or not be asked alone, is not told.
-        let hints = search.hints().await.unwrap_or_default();
-        EmptyAnswer {
-            hints,
-            touches: search.touches,
-        }
+        search.hints().await.unwrap_or_default()
     }
 
     /// What is to be said of selected variables that the query binds nowhere. Costs nothing where
@@ -96,7 +87,7 @@ impl Engine {
         options: &QueryOptions,
     ) -> Vec<String> {
         let suspects: Vec<&str> = prepared.variables_without_column().collect();
-        if suspects.is_empty() {
+        if suspects.is_empty() || text.len() > TEXT_BYTES_MAX {
             return Vec::new();
         }
         let view = prepared.view();
@@ -107,15 +98,11 @@ impl Engine {
             return Vec::new();
         };
         let found = below_projection(pattern).to_string();
-        let is_there = |name: &str| {
-            found.match_indices(&format!("?{name}")).any(|(at, it)| {
-                let next = found[at + it.len()..].chars().next();
-                !next.is_some_and(|next| next.is_alphanumeric() || next == '_')
-            })
-        };
+        let names: HashSet<&str> = found.split('?').skip(1).map(name_of).collect();
         suspects
             .into_iter()
-            .filter(|name| !is_there(name))
+            .filter(|name| !names.contains(name))
+            .take(UNBOUND_MAX)
             .map(|name| {
                 format!("?{name} is selected and occurs in no pattern: it is unbound in every row")
             })
@@ -130,6 +117,12 @@ impl Engine {
         let read = self.shapes().read(text, assumed, Stack::Ordinary);
         Some(read.ok()?.query().into_owned())
     }
+}
+
+/// The variable's name that a text begins with, behind its `?`.
+fn name_of(text: &str) -> &str {
+    let end = text.find(|it: char| !it.is_alphanumeric() && it != '_');
+    &text[..end.unwrap_or(text.len())]
 }
 
 /// What is projected.
@@ -302,6 +295,10 @@ fn nearest(iri: &str, candidates: &[String]) -> Option<String> {
     let apart = |candidate: &String| {
         let (other_namespace, other_name) = split(candidate);
         if other_namespace == namespace {
+            let is_far = name.len().abs_diff(other_name.len()) > LETTERS_MAX;
+            if is_far || name.len() > NAME_BYTES_MAX {
+                return None;
+            }
             let letters = letters_apart(name.as_bytes(), other_name.as_bytes());
             let most = LETTERS_MAX.min(name.len() / 3);
             (letters <= most).then_some(letters)
@@ -320,7 +317,6 @@ struct Search<'a> {
     options: QueryOptions,
     until: Instant,
     dataset: Option<QueryDataset>,
-    touches: u64,
 }
 
 impl Search<'_> {
@@ -459,9 +455,7 @@ impl Search<'_> {
             base_iri: None,
         };
         let prepared = self.prepare(&query)?;
-        let answer = prepared.execute().await;
-        self.touches += prepared.touch_reader().touches();
-        match answer? {
+        match prepared.execute().await? {
             QueryResults::Boolean(occurs) => Ok(occurs),
             QueryResults::Solutions(_) | QueryResults::Triples(_) => Ok(true),
         }
@@ -503,7 +497,6 @@ impl Search<'_> {
                 }));
             }
         }
-        self.touches += prepared.touch_reader().touches();
         Ok(found.into_iter().collect())
     }
 
@@ -573,6 +566,9 @@ mod tests {
         );
         assert_eq!(near("http://e/ab", &["http://e/ac"]), None);
         assert_eq!(near("http://e/label", &["http://e/price"]), None);
+        // Neither of them is compared letter by letter.
+        let long = format!("http://e/{}", "a".repeat(1 << 20));
+        assert_eq!(near(&long, &[long.as_str(), "http://e/b"]), None);
     }
 
     #[test]

@@ -44,7 +44,7 @@ mod work;
 mod write_scope;
 
 pub use datafusion_execution::memory_pool::MemoryPool;
-pub use emptiness::EmptyAnswer;
+
 pub use engine::Engine;
 pub use error::QueryError;
 pub use explain::{Measured, PlanNode, PlanPattern, PlanStep};

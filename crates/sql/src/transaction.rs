@@ -475,22 +475,26 @@ impl Block {
             .as_mut()
             .ok_or_else(|| outside("ROLLBACK TO SAVEPOINT"))?;
         let place = place_of(&open.savepoints, name)?;
+        let is_over = || {
+            Error::new(
+                SqlState::InFailedSqlTransaction,
+                "the transaction of the savepoint is over, ROLLBACK is all that can be done",
+            )
+        };
+        // What was changed before the savepoint is gone, here or at another node, and so is the state that was read.
+        if is_expired {
+            return Err(is_over());
+        }
         match &open.savepoints[place].1 {
             // The turn is given back: nothing was changed before.
             None => open.transaction = None,
             Some(state) => match &mut open.transaction {
-                Some(transaction) if !is_expired => transaction.undo_to(state),
-                _ => {
-                    return Err(Error::new(
-                        SqlState::InFailedSqlTransaction,
-                        "the transaction of the savepoint is over, ROLLBACK is all that can be done",
-                    ));
-                }
+                Some(transaction) => transaction.undo_to(state),
+                None => return Err(is_over()),
             },
         }
         open.savepoints.truncate(place + 1);
         self.is_failed = false;
-        self.is_expired = false;
         Ok(())
     }
 

@@ -147,6 +147,11 @@ impl Database {
         let base = Some(current.base())
             .filter(|base| base.delta_dictionary.len() == current.delta_terms());
         let opened = open_snapshot(&self.file_system, &self.directory, base)?;
+        let history = self.history_number();
+        if history > 0 {
+            // A base that was opened anew has the name of the first history, of which plans and tables may still be kept.
+            opened.snapshot.base().set_history(history);
+        }
         self.take_up(followed, &current, opened)
     }
 

@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
     }
     if prepared.kind() != QueryKind::Ask {
         let empty = engine.why_empty(&prepared, &text, &options);
-        for hint in runtime_for(&prepared, &engine)?.block_on(empty).hints {
+        for hint in runtime_for(&prepared, &engine)?.block_on(empty) {
             eprintln!("note: {hint}");
         }
     }

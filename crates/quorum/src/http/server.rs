@@ -26,7 +26,7 @@ const BODY_BYTES_MAX: usize = 32 << 20;
 const BODY_TIME: Duration = Duration::from_secs(60);
 /// The same of one of which it is not known yet who has sent it, and how many of these are read at a time.
 const UNANNOUNCED_TIME: Duration = Duration::from_secs(5);
-const UNANNOUNCED_MAX: usize = 2;
+const UNANNOUNCED_MAX: usize = 4;
 
 const TOO_SLOW: &str = "the request did not come in time";
 
@@ -124,7 +124,12 @@ impl Door {
     /// The body of a request that does not say beforehand what was signed, as those of earlier versions: anybody may have sent it, so few are read at a time, and
     /// not for long.
     async fn unannounced(&self, body: Body) -> Result<Bytes, &'static str> {
-        let Ok(_place) = Arc::clone(&self.unannounced).try_acquire_owned() else {
+        // While nodes are upgraded there may be several; they wait for each other, and not for long.
+        let place = timeout(
+            UNANNOUNCED_TIME,
+            Arc::clone(&self.unannounced).acquire_owned(),
+        );
+        let Ok(Ok(_place)) = place.await else {
             return Err("others that do not say what was signed are read already");
         };
         let read = timeout(UNANNOUNCED_TIME, axum::body::to_bytes(body, BODY_BYTES_MAX)).await;

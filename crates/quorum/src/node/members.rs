@@ -129,8 +129,9 @@ fn applied(core: &Core) -> Option<u64> {
 async fn remove(core: &Arc<Core>, id: NodeId) -> Result<()> {
     let failed = |error: String| Error::Members(format!("node {id} is not removed: {error}"));
     let voters = core.voters();
-    if voters.contains(&id) {
-        let others: BTreeSet<NodeId> = voters.into_iter().filter(|&other| other != id).collect();
+    let is_voter = voters.contains(&id);
+    let others: BTreeSet<NodeId> = voters.into_iter().filter(|&other| other != id).collect();
+    if is_voter {
         if others.is_empty() {
             return Err(failed("it is the only one that votes".to_owned()));
         }
@@ -143,9 +144,10 @@ async fn remove(core: &Arc<Core>, id: NodeId) -> Result<()> {
         if leads {
             return Ok(());
         }
-        await_whole(core, &others, applied(core)).await?;
     }
     if core.addresses().contains_key(&id) {
+        // Also where an earlier try has ended here: files that came meanwhile may be with it alone.
+        await_whole(core, &others, applied(core)).await?;
         return change_voters(core, ChangeMembers::RemoveNodes([id].into()), false)
             .await
             .map_err(failed);

@@ -1,5 +1,6 @@
 //! Which graph a request is about, and what its address says beside.
 
+use crate::edge;
 use crate::errors::ServerError;
 use crate::guard::{host_of, scheme_of};
 use crate::parameters::checked_iri;
@@ -80,7 +81,12 @@ impl Address {
 
     /// How a change is committed.
     pub(super) fn commit_request(&self, parts: &Parts) -> Result<CommitRequest, ServerError> {
-        CommitRequest::new(&parts.headers, self.is_relaxed.unwrap_or(false))
+        let mut request = CommitRequest::new(&parts.headers, self.is_relaxed.unwrap_or(false))?;
+        if self.forgets_history {
+            edge::require_administrator(parts, "give up old states")?;
+            request.forgets_history = true;
+        }
+        Ok(request)
     }
 
     /// The graph, where the method needs one.

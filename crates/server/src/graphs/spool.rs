@@ -49,11 +49,12 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// Takes a body as it comes, which may be slow but not stand still.
+    /// Takes a body as it comes, which may be slow but not stand still. Who `looks` is told how many bytes have come, and may refuse more.
     pub(super) async fn take(
         state: &ServerState,
         parts: &Parts,
         body: Body,
+        mut look: impl FnMut(u64) -> Result<(), ServerError> + Send,
     ) -> Result<Self, ServerError> {
         let coding = Coding::of(&parts.headers)?;
         let directory = &state.engine.options().temp_dir;
@@ -77,6 +78,7 @@ impl Spool {
             first.extend(chunk.iter().take(FIRST_BYTES - first.len()));
             file.write_all(&chunk).map_err(not_kept)?;
             bytes += chunk.len() as u64;
+            look(bytes)?;
         }
         file.flush().map_err(not_kept)?;
         match coding.fits(&first) {

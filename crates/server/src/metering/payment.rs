@@ -29,10 +29,15 @@ impl Payment {
         let own_share = OwnShare::of(memory);
         let spending = Spending::new(Some(Arc::clone(&own_share) as _));
         let till = Arc::new(Till::new(meter, record));
-        let asked = Arc::clone(&till);
+        // Not held: a session keeps the spending of its last statement, and with the till a place among the requests of its account.
+        let asked = Arc::downgrade(&till);
         spending.limit_by(move |touches| {
-            let _ = asked.pay_up_to(touches);
-            asked.exceeded().is_none()
+            let Some(till) = asked.upgrade() else {
+                // The request has ended; what is done with its rows later is paid for by who does it.
+                return true;
+            };
+            let _ = till.pay_up_to(touches);
+            till.exceeded().is_none()
         });
         Self {
             spending,

@@ -354,6 +354,10 @@ async fn limits_hold_here_too() {
     cancel.cancel_query(NoTls).await.unwrap();
     assert_eq!(refused(running.await.unwrap()).0, "57014");
     assert_eq!(value(&other, "select 1").await, "1");
+    // A connection without a statement holds no place, whatever it has run: neither from itself nor from others.
+    assert_eq!(value(&other, "select 2").await, "2");
+    let third = connected(&server, "ann").await;
+    assert_eq!(value(&third, "select 3").await, "3");
     let bob = connected(&server, "bob").await;
     bob.simple_query("set statement_timeout = '1h'")
         .await

@@ -22,9 +22,7 @@ fn hints_with(fixture: &Fixture, query: &str, options: &QueryOptions) -> Vec<Str
         .enable_all()
         .build()
         .unwrap();
-    runtime
-        .block_on(fixture.engine.why_empty(&prepared, &text, options))
-        .hints
+    runtime.block_on(fixture.engine.why_empty(&prepared, &text, options))
 }
 
 /// A database of its own for each: of many questions in a second not all are looked into.

@@ -69,7 +69,8 @@ impl Remote {
                             process,
                             within: Within { session, passport },
                             settings: Mutex::default(),
-                            open: Mutex::new(open),
+                            // It may be asked again after its end.
+                            open: Mutex::new(open.fuse().boxed()),
                         }));
                     }
                     Ok(Err(refused)) => return Err(refused),

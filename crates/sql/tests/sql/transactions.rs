@@ -315,6 +315,20 @@ fn a_block_is_ended_after_the_time_that_its_client_sets() {
         house.done(&one, "rollback");
         house.done(&two, "delete from t");
     }
+    // What was changed before a savepoint is gone with the turn: nothing brings the block back.
+    for statement in ["select a from t", "insert into t values (1)"] {
+        house.done(&one, "begin");
+        house.done(&one, "savepoint first");
+        house.done(&one, statement);
+        house.done(&one, "savepoint second");
+        house.done(&one, "set local idle_in_transaction_session_timeout = 1");
+        ended(&one);
+        for savepoint in ["second", "first"] {
+            let text = format!("rollback to {savepoint}");
+            assert_eq!(house.refused(&one, &text).0, "25P02");
+        }
+        house.done(&one, "rollback");
+    }
     // Zero is the server's time.
     house.done(&one, "begin; select a from t");
     assert_eq!(house.rows(&one, "select a from t"), [""; 0]);

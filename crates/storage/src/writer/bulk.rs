@@ -95,10 +95,10 @@ impl<'a> BulkTransaction<'a> {
         let (added, removed) = self.transaction.added_and_removed()?;
         // Where this fails, the transaction still has its turn.
         let mut rebase = Rebase::begin(self.writer, self.maintenance, None, true)?;
-        rebase.turn = self.transaction.turn.take();
         if options.keeps_history {
             rebase.require_history()?;
         }
+        rebase.turn = self.transaction.turn.take();
         rebase.removed = removed;
         rebase.add_language_tags(&self.transaction.new_language_tags);
         rebase.prefixes = Some(Arc::clone(&self.transaction.prefixes));
