@@ -37,6 +37,14 @@ impl OwnShare {
         })
     }
 
+    /// Whether so much of a pool is held that who is refused may be told that others are the reason.
+    pub fn is_much_held(of_all: &Arc<dyn MemoryPool>) -> bool {
+        match of_all.memory_limit() {
+            MemoryLimit::Finite(limit) => of_all.reserved() > limit / OTHERS_PART,
+            MemoryLimit::Infinite | MemoryLimit::Unknown => false,
+        }
+    }
+
     /// Whether the last refusal would have been none, for all that is known, if nobody else had
     /// held anything.
     pub fn is_refused_for_others(&self) -> bool {

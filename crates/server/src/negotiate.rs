@@ -173,7 +173,8 @@ fn name_here(name: &str) -> Cow<'_, str> {
         "n-quads" => "nquads".into(),
         "sparql-json" | "sparql-results+json" => "json".into(),
         "sparql-xml" | "sparql-results+xml" => "xml".into(),
-        _ if name.contains(' ') => written.into(),
+        // Of a list the spaces stand between its types.
+        _ if name.contains(' ') && !name.contains(',') => written.into(),
         _ => name.into(),
     }
 }

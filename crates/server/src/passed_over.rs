@@ -57,7 +57,13 @@ impl PassedOver {
             }
             return Ok(());
         }
-        let shown: String = name.chars().take(SHOWN_MAX).collect();
+        // What is no name is not repeated.
+        let is_name = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
+        let shown: String = name
+            .chars()
+            .take(SHOWN_MAX)
+            .take_while(|it| is_name(*it))
+            .collect();
         self.warnings.push(format!(
             "parameter `{shown}` is unknown here and was passed over; known are {known}"
         ));

@@ -189,6 +189,7 @@ async fn produce_within_memory(
     runs_on: RunsOn,
     output: &mut Output,
 ) -> Result<(), Stop> {
+    let was_held = OwnShare::is_much_held(job.engine.runtime().memory().operators());
     let first = produce(job, runs_on, output).await;
     if !is_out_of_memory(&first) || !output.can_restart() {
         return first;
@@ -210,7 +211,9 @@ async fn produce_within_memory(
     // Whether others are the reason is known in the moment of the refusal only.
     let own = own_share(job);
     let second = produce(job, runs_on, output).await;
-    match is_out_of_memory(&second) && own.is_refused_for_others() {
+    // What the first try held may still be given back, and is nobody else's.
+    let has_others = was_held || !job.turn.is_alone();
+    match is_out_of_memory(&second) && has_others && own.is_refused_for_others() {
         true => Err(busy()),
         false => second,
     }

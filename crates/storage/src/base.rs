@@ -61,8 +61,8 @@ pub(crate) struct BaseFiles {
     /// GSPO of a base that has no named graphs: made at the first need.
     default_gspo: OnceLock<Arc<QuadIndex>>,
     statistics: Statistics,
-    /// None where they were counted anew, for the file is damaged.
-    statistics_summary: Option<FileSummary>,
+    /// Open for as long as the others: an object store keeps what somebody has open. None where they were counted anew, for the file is damaged.
+    statistics_file: Option<BlockFile>,
     /// Shared with the same base opened at another time.
     pub(crate) delta_dictionary: Arc<DeltaDictionary>,
 }
@@ -88,7 +88,7 @@ impl Base {
         }
         for (component, file) in entry.segment.known_files() {
             let path = base.directory.join(&file.name);
-            if component == Component::Statistics && base.statistics_summary.is_none() {
+            if component == Component::Statistics && base.statistics_file.is_none() {
                 continue;
             }
             let found = base
@@ -221,8 +221,8 @@ impl BaseFiles {
         let listed = listed.filter(|(component, _)| *component == Component::Statistics);
         let listed = listed.map(|(_, file)| file).next().filter(|_| is_listed);
         let read = read_statistics(file_system, &directory.join(STATISTICS_FILE), listed);
-        let (statistics, statistics_summary) = match read {
-            Ok((statistics, summary)) => (statistics, Some(summary)),
+        let (statistics, statistics_file) = match read {
+            Ok((statistics, file)) => (statistics, Some(file)),
             Err(error @ Error::Corrupt { .. }) if is_listed => {
                 tracing::warn!(
                     "the statistics are damaged and are counted anew, which takes a while; a compaction (`orrery compact`) writes them anew: {error}"
@@ -239,7 +239,7 @@ impl BaseFiles {
             dictionary,
             indexes,
             default_gspo: OnceLock::new(),
-            statistics_summary,
+            statistics_file,
             delta_dictionary: Arc::default(),
         })
     }
@@ -250,7 +250,7 @@ impl BaseFiles {
                 Some(self.dictionary.large_file().summary())
             }
             Component::Terms => Some(self.dictionary.terms_file().summary()),
-            Component::Statistics => self.statistics_summary,
+            Component::Statistics => self.statistics_file.as_ref().map(BlockFile::summary),
             Component::Permutation(permutation) => {
                 self.index(permutation).map(|index| index.summary())
             }
@@ -318,12 +318,12 @@ fn read_statistics(
     file_system: &dyn FileSystem,
     path: &Path,
     listed: Option<&FileEntry>,
-) -> Result<(Statistics, FileSummary)> {
+) -> Result<(Statistics, BlockFile)> {
     let file = BlockFile::open(file_system, path, STATISTICS_KIND)?;
     if let Some(listed) = listed {
         check_summary(path, listed, file.summary())?;
     }
-    Ok((statistics::read(&file)?, file.summary()))
+    Ok((statistics::read(&file)?, file))
 }
 
 fn check_index(index: &QuadIndex, permutation: Permutation, rows: u64) -> Result<()> {

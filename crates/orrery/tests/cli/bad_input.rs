@@ -81,7 +81,7 @@ fn what_is_not_there_or_in_the_wrong_place_is_named() {
     let url = format!("http://{}", server.address);
     fail(
         &["load", "--server", &url, text(&broken)],
-        &["the request's body:1:", "nothing was loaded"],
+        &["the request's body:1:", "expected an object"],
     );
     let wrong = "# one\nINSERT DATA { <a:a> <a:b> }";
     let output = run(&["update", "--server", &url, wrong]);

@@ -158,5 +158,5 @@ fn an_answer_of_another_server_may_have_as_many_solutions_as_is_said() {
     assert_eq!(all.lines().count(), 4, "{all}");
     let refused = ["more than 2 solutions", "--service-rows-max"];
     check_failure(&asked(&["--service-rows-max", "2"]), &refused);
-    check_failure(&asked(&["--service-bytes-max", "20"]), &["20 B"]);
+    check_failure(&asked(&["--service-bytes-max", "20"]), &["20 bytes"]);
 }

@@ -95,6 +95,7 @@ async fn run(mut job: Job, head: HeadSender) {
 
 /// Runs the statements; once more, apart from others of their kind, if they ran out of memory before anything was sent.
 async fn produce_within_memory(job: &mut Job, output: &mut Output) -> Result<(), Stop> {
+    let was_held = OwnShare::is_much_held(job.engine.runtime().memory().operators());
     let first = produce(job, output).await;
     if !is_out_of_memory(&first) || !output.can_restart() {
         return first;
@@ -110,7 +111,9 @@ async fn produce_within_memory(job: &mut Job, output: &mut Output) -> Result<(),
     // Whether others are the reason is known in the moment of the refusal only.
     let own = own_share(job);
     let second = produce(job, output).await;
-    match is_out_of_memory(&second) && own.is_refused_for_others() {
+    // What the first try held may still be given back, and is nobody else's.
+    let has_others = was_held || !job.turn.is_alone();
+    match is_out_of_memory(&second) && has_others && own.is_refused_for_others() {
         true => Err(busy()),
         false => second,
     }
