@@ -46,7 +46,8 @@ fn more_memory_never_makes_joined_texts_fail() {
     let turtle = texts(THINGS, 5);
     let query =
         "SELECT ?s (GROUP_CONCAT(?o; separator='|') AS ?all) { ?s ?p ?o } GROUP BY ?s LIMIT 10";
-    for mebibytes in [64, 68, 72, 80, 88, 96, 112, 128, 160, 256] {
+    // Below that the terms of the answer themselves are what has no room.
+    for mebibytes in [80, 88, 96, 112, 128, 160, 256] {
         let fixture = within(&turtle, mebibytes << 20);
         let found = rows(&fixture, query).map(|rows| rows.len());
         assert_eq!(found, Ok(10), "{mebibytes} MiB");

@@ -612,6 +612,10 @@ fn language_tags_are_kept_as_written_and_compared_without_case() {
     assert_eq!(known, ["de-AT", "en-GB"]);
     // Who follows is told what is written, and who opens the database anew reads it, from the log or from a checkpoint.
     let database = store.engine.database();
+    // What was committed without waiting for the disk is told when it is there.
+    while database.lasting_commit() < snapshot.commit() {
+        std::thread::yield_now();
+    }
     let mut followed = BTreeSet::new();
     let seen = database.changes(&ReadScope::all_graphs(Asker::Process), 1, |commit| {
         commit.added(|quad| {

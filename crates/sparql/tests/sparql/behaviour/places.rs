@@ -242,7 +242,7 @@ fn aggregates_make_one_shape_of_those_of_a_group() {
     };
     // What a union of points is, told by the functions of two.
     let union = value(&format!(
-        "SELECT (geof:numGeometries(geof:aggUnion(?place)) AS ?n) {{ {good} }}"
+        "SELECT (geof:numGeometries(geof:aggUnion(?place)) AS ?geometries) {{ {good} }}"
     ));
     assert!(union.contains("\"5\""), "{union}");
     let box_of_all = value(&format!(
