@@ -44,7 +44,7 @@ pub(crate) struct LoadArguments {
     /// Leave out wrong statements whole, count and log them; where nobody can tell where the next one begins, the rest of the file
     #[arg(long)]
     pub(crate) skip_errors: bool,
-    /// Take IRIs as they are written, with a warning: http://a/#b#c, http://a/[1], http://a/100% (RFC 3987 does not allow them)
+    /// Take IRIs as they are written, with a warning: http://a/#b#c, http://a/100% (RFC 3987 does not allow them)
     #[arg(long)]
     pub(crate) lenient_iris: bool,
     /// Threads; all cores if not given
