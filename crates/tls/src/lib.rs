@@ -5,7 +5,7 @@
 //!                  ^ looked at every second; what cannot be served leaves the old one in place
 //! ```
 //!
-//! and of those who ask: whom a client trusts, [trust].
+//! and of those who ask: whom a client trusts, `trust`.
 //!
 //! TLS 1.2 and 1.3 by rustls with ring. A connection keeps what it began with; the next one gets what the files have by then.
 
