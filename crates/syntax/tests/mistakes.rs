@@ -307,7 +307,7 @@ nothing; a constant of which `IRI` makes none, with which a template adds nothin
 
 So are a selected variable that occurs in no pattern, and, of a query whose answer is empty, the first pattern that nothing matches by itself: which of its IRIs no statement
 has, and which one was probably meant (`http` for `https`, a misspelled name of a predicate or a class, a prefix that the text does not declare), or that all
-data are in named graphs. It is told on standard error, in the console, and in `Orrery-Warning`, of what whoever asks may see; of `ASK` nothing is told, and of many empty
+data are in named graphs. It is told on standard error, in the console, and in `Orrery-Warning`, of what whoever asks may see; of `ASK` nothing is told, nor to users with limits, who pay for what they have asked alone, and of many empty
 answers in a second only of the first eight. Patterns that match one by one and not together are not told of.
 
 Below are common mistakes, each with its line, the message, and what the suggested changes make of it, where they make it right; with strict prefixes and
