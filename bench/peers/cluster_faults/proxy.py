@@ -1,6 +1,6 @@
 """What stands between the nodes: for each node one proxy before its cluster address and one before its server, in one thread (asyncio).
 
-    node i ── connection ──> proxy of node j ──> node j      i is known by the process that has the other end (/proc/net/tcp)
+    node i ── connection ──> proxy of node j ──> node j      i is known by the process that has the other end (sock_diag)
 
 A way (i, j) is what i asks j, with its answers. It is open, or
     stalled    nothing goes on, either way; what was sent arrives when it is opened again, as on a network that loses packets for a while
@@ -10,26 +10,41 @@ Clients go around the proxies.
 """
 import asyncio
 import os
+import socket
+import struct
 import threading
 
 OPEN, STALLED, DEAF, DROPPED = "open", "stalled", "deaf", "dropped"
 CHUNK = 1 << 16
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST = 4, 20, 1
+
+
+def inode(port, own_port):
+    """Of the socket whose connection goes from `port` to `own_port` of this machine; 0 where none has it any more.
+
+    The kernel is asked for this one connection (sock_diag(7)): its table in /proc/net/tcp has thousands of lines of those that have ended, and
+    every new connection would wait until it is read. Behind such a queue each request of a busy machine came too late, and none ever in time again.
+    """
+    here = socket.inet_aton("127.0.0.1")
+    asked = struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF)
+    asked += struct.pack("!HH16s16s", port, own_port, here, here) + struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as kernel:
+        kernel.send(struct.pack("=IHHII", 16 + len(asked), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, 1, 0) + asked)
+        told = kernel.recv(4096)
+    # A header of 16 bytes, then inet_diag_msg, whose last member is the inode; or the error that there is none.
+    return struct.unpack_from("=I", told, 84)[0] if struct.unpack_from("=H", told, 4)[0] == SOCK_DIAG_BY_FAMILY else 0
 
 
 def owner(port, own_port, pids):
     """Whose process has the connection from `port` to `own_port` of this machine."""
-    with open("/proc/net/tcp", "rb") as file:
-        table = file.read()
-    # Searched as bytes: it has thousands of lines of connections that have ended, and every new one waits for this.
-    begin = table.find(b" 0100007F:%04X 0100007F:%04X " % (port, own_port))
-    if begin < 0:
+    found = "socket:[%d]" % inode(port, own_port)
+    if found == "socket:[0]":
         return None
-    inode = table[begin:table.index(b"\n", begin)].split()[8].decode()
     for node, pid in list(pids.items()):
         try:
             for name in os.listdir("/proc/%d/fd" % pid):
                 try:
-                    if os.readlink("/proc/%d/fd/%s" % (pid, name)) == "socket:[%s]" % inode:
+                    if os.readlink("/proc/%d/fd/%s" % (pid, name)) == found:
                         return node
                 except OSError:
                     pass

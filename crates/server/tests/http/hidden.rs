@@ -145,7 +145,16 @@ async fn who_does_not_see_what_two_databases_differ_in_is_told_the_same_by_both(
         let [one, other] = [&few, &many].map(|server| server.address);
         let one = send(one, method, &path, &headers, body.as_bytes()).await;
         let other = send(other, method, &path, &headers, body.as_bytes()).await;
-        assert_eq!(told(&one), told(&other), "{method} {path} {body}");
+        let mut both = [told(&one), told(&other)];
+        // The default graph and the others are read side by side, and come in the order in which they are ready.
+        if path == "/graphs" {
+            both = both.map(|told| {
+                let mut lines: Vec<&str> = told.lines().collect();
+                lines.sort_unstable();
+                lines.join("\n")
+            });
+        }
+        assert_eq!(both[0], both[1], "{method} {path} {body}");
         ended_well += usize::from(one.status == 200);
     }
     assert!(ended_well > 40, "{ended_well}");
