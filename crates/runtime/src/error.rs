@@ -17,10 +17,11 @@ pub enum Error {
     #[error("other queries need all the memory there is")]
     Busy,
     /// Whoever asks has no touches left ([`crate::Spending::spend`]).
-    #[error(
-        "the budget of touches is used up and nothing was done; try again when there is some again, or ask for less"
-    )]
-    OverBudget,
+    #[error("{words}")]
+    OverBudget {
+        /// Whose budget it is, and when there is some again, in the words of who limits it.
+        words: String,
+    },
     /// A pool has no more, or the place for spills cannot be had.
     #[error(transparent)]
     Engine(#[from] DataFusionError),

@@ -33,7 +33,7 @@ impl<T: Touched + ?Sized> Touched for Arc<T> {
 }
 
 /// Says, of all touches of a request so far, whether something is left.
-type Limit = Box<dyn Fn(u64) -> bool + Send + Sync>;
+type Limit = Box<dyn Fn(u64) -> Result<(), String> + Send + Sync>;
 
 /// See the module.
 pub struct Spending {
@@ -81,10 +81,10 @@ impl Spending {
         }
     }
 
-    /// Asks this of the touches so far whenever something is spent: whether something is left. Only the first limit counts.
-    pub fn limit_by(&self, has_something_left: impl Fn(u64) -> bool + Send + Sync + 'static) {
+    /// Asks this of the touches so far whenever something is spent: whether something is left, or what the client is told. Only the first limit counts.
+    pub fn limit_by(&self, limit: impl Fn(u64) -> Result<(), String> + Send + Sync + 'static) {
         // Who comes second has no say.
-        let _ = self.limit.set(Box::new(has_something_left));
+        let _ = self.limit.set(Box::new(limit));
     }
 
     /// Whether there is a limit, so that work is worth being told in portions.
@@ -103,12 +103,11 @@ impl Spending {
     /// [`Error::OverBudget`] where nothing is left then: no more is to be done, and what was done is not to be kept.
     pub fn spend(&self, touches: u64) -> Result<()> {
         self.add(touches);
-        match self.limit.get() {
-            Some(has_something_left) if !has_something_left(self.touches()) => {
-                Err(Error::OverBudget)
-            }
-            _ => Ok(()),
-        }
+        let left = match self.limit.get() {
+            Some(limit) => limit(self.touches()),
+            None => Ok(()),
+        };
+        left.map_err(|words| Error::OverBudget { words })
     }
 
     /// The same of quads that a change brings or takes away; [`Spending::changed`] is the sum of them.
@@ -118,6 +117,18 @@ impl Spending {
     pub fn spend_on_change(&self, quads: u64) -> Result<()> {
         self.counted().changed += quads;
         self.spend(quads)
+    }
+
+    /// The same of a change that comes to so much altogether, as far as that was not spent yet.
+    ///
+    /// # Errors
+    /// As [`Spending::spend`].
+    pub fn spend_on_change_up_to(&self, total: u64) -> Result<()> {
+        let mut counted = self.counted();
+        let more = total.saturating_sub(counted.changed);
+        counted.changed += more;
+        drop(counted);
+        self.spend(more)
     }
 
     /// A change is made from its beginning, perhaps once more.
@@ -245,14 +256,31 @@ mod tests {
     fn what_is_spent_ends_where_nothing_is_left_and_counts_nevertheless() {
         let spending = Spending::new(None);
         assert!(spending.spend(100).is_ok() && !spending.is_limited());
-        spending.limit_by(|touches| touches < 150);
+        spending.limit_by(|touches| match touches < 150 {
+            true => Ok(()),
+            false => Err("used up".to_owned()),
+        });
         let counter = Arc::new(AtomicU64::new(0));
         let _plan = spending.watch(Counter(Arc::clone(&counter)));
         assert!(spending.spend(49).is_ok());
         counter.store(1, Ordering::Relaxed);
-        assert!(matches!(spending.spend(0), Err(Error::OverBudget)));
+        let refused = spending.spend(0).unwrap_err();
+        assert!(matches!(&refused, Error::OverBudget { words } if words == "used up"));
         assert!(spending.spend(10).is_err());
         assert_eq!(spending.touches(), 160);
+    }
+
+    #[test]
+    fn a_change_is_paid_for_once_however_often_its_sum_is_told() {
+        let spending = Spending::new(None);
+        for (total, expected) in [(10, 10), (7, 10), (25, 25), (25, 25)] {
+            spending.spend_on_change_up_to(total).unwrap();
+            assert_eq!(spending.touches(), expected);
+        }
+        // The next one.
+        spending.begin_change();
+        spending.spend_on_change_up_to(5).unwrap();
+        assert_eq!((spending.touches(), spending.changed()), (30, 5));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -481,12 +481,21 @@ impl CallerLimits for PortLimits {
         let time_max = meter.as_ref().and_then(|meter| meter.time_max());
         let answer_max = meter.as_ref().and_then(|meter| self.answer_max(meter));
         let of_all = state.engine.runtime().memory().operators();
-        let payment = Payment::new(memory.as_ref().unwrap_or(of_all), meter, None);
+        // A statement that changes something finds out by itself, and another is told; it is one refusal in the audit log.
+        let (limits, said) = (self.clone(), OnceLock::new());
+        let words = Arc::new(move |exceeded| -> String {
+            let words = said.get_or_init(|| limits.denied(exceeded).to_string());
+            words.clone()
+        });
+        let pool = memory.as_ref().unwrap_or(of_all);
+        let payment = Payment::new(pool, meter, None, {
+            let words = Arc::clone(&words);
+            move |exceeded| words(exceeded)
+        });
         let (spending, cost) = (Arc::clone(payment.spending()), payment.watch());
-        let limits = self.clone();
         let held = PaidStatement::new(cost, move |exceeded| {
             // Who has ended it meanwhile does not need the words.
-            let _ = sender.send(Some(limits.denied(exceeded).to_string()));
+            let _ = sender.send(Some(words(exceeded)));
         });
         Ok(Entered {
             time_max,

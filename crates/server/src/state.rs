@@ -302,6 +302,7 @@ impl ServerState {
                 memory.as_ref().unwrap_or(of_all),
                 meter.cloned(),
                 Some(Arc::clone(record)),
+                |exceeded| exceeded.to_string(),
             ))
         })
     }

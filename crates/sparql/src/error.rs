@@ -236,7 +236,7 @@ impl QueryError {
         match error {
             orrery_runtime::Error::OutOfTime { limit } => Self::Timeout { limit },
             orrery_runtime::Error::Busy => Self::Busy,
-            orrery_runtime::Error::OverBudget => Self::OverBudget,
+            orrery_runtime::Error::OverBudget { .. } => Self::OverBudget,
             orrery_runtime::Error::Engine(error) => Self::from_datafusion(error, limit_bytes),
         }
     }

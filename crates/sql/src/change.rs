@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use orrery_runtime::Spending;
 use orrery_storage::table::{TableDefinition, Tables};
 use orrery_storage::{ChangeMemory, TableSavepoint, Transaction};
 use parking_lot::Mutex;
@@ -187,6 +188,16 @@ impl Change {
         done
     }
 
+    /// What the rows that the statement changes are paid for by, where anybody pays.
+    pub(crate) fn spending(&self) -> Option<Arc<Spending>> {
+        self.state.config().get_extension::<Spending>()
+    }
+
+    /// Pays for rows that the statement has changed, so many altogether, before it changes more.
+    pub(crate) fn pay_up_to(&self, rows: u64) -> Result<()> {
+        pay_up_to(self.spending().as_deref(), rows)
+    }
+
     /// All that the engine may use.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.limit_bytes
@@ -196,6 +207,12 @@ impl Change {
     pub(crate) fn memory(&self, what: &str) -> MemoryReservation {
         MemoryConsumer::new(what).register(&self.pool)
     }
+}
+
+/// Pays for a change that comes to so many touches altogether, as far as that was not paid for yet; fails where nothing is left then.
+pub(crate) fn pay_up_to(spending: Option<&Spending>, touches: u64) -> Result<()> {
+    let paid = spending.map_or(Ok(()), |it| it.spend_on_change_up_to(touches));
+    Ok(paid?)
 }
 
 fn lost() -> Error {

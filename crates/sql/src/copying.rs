@@ -118,15 +118,11 @@ impl Session {
     }
 
     async fn copy_rows(&self, copy: &CopyFrom, source: Source) -> Result<u64> {
-        let is_sent = matches!(source, Source::Client(_));
         let mut change = self.begin_change(|| "COPY FROM".to_owned()).await?;
         let savepoint = change.savepoint()?;
         let done = copy.run(&mut change, source).await;
-        // Of a file they are counted with the statement.
-        if is_sent {
-            self.note_touches(|| *done.as_ref().unwrap_or(&0));
-        }
-        self.end_change(change, &savepoint, done).await
+        self.end_change(change, &savepoint, done, |rows| *rows)
+            .await
     }
 
     async fn copy_to(&self, copy: &CopyTo, target: &CopyTarget) -> Result<Outcome> {
@@ -155,7 +151,11 @@ impl Session {
         let chunks = copy.chunks(rows, memory)?;
         Ok(match location {
             None => Outcome::CopyOut(CopyOut::new(columns, chunks)),
-            Some(location) => Outcome::Done(Tag::Copy(write_file(&location, chunks).await?)),
+            Some(location) => {
+                let count = write_file(&location, chunks).await?;
+                self.note_touches(|| count);
+                Outcome::Done(Tag::Copy(count))
+            }
         })
     }
 }

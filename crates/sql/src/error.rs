@@ -225,7 +225,7 @@ fn of_runtime(error: &orrery_runtime::Error) -> Error {
             Error::new(SqlState::QueryCanceled, error.to_string())
         }
         orrery_runtime::Error::Busy => Error::new(SqlState::OutOfMemory, error.to_string()),
-        orrery_runtime::Error::OverBudget => {
+        orrery_runtime::Error::OverBudget { .. } => {
             Error::new(SqlState::ConfigurationLimitExceeded, error.to_string())
         }
         orrery_runtime::Error::Engine(error) => of_root(error.find_root()),

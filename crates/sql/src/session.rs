@@ -408,12 +408,6 @@ impl Session {
         if let Some(done) = self.own(statement).await? {
             return Ok(done);
         }
-        let outcome = self.run_uncounted(statement).await?;
-        self.note_touches(|| touches_of(&outcome));
-        Ok(outcome)
-    }
-
-    async fn run_uncounted(&self, statement: &Statement) -> Result<Outcome> {
         if parameters_of(statement)? > 0 {
             return Err(Error::new(
                 SqlState::UndefinedParameter,
@@ -430,12 +424,17 @@ impl Session {
         if self.is_forwarded(statement)
             && let Some(outcome) = self.forwarded(statement, None).await?
         {
+            self.note_touches(|| touches_of(&outcome));
             return Ok(outcome);
         }
         match &statement.parsed {
             Parsed::Statement(parsed) => match parsed.as_ref() {
                 ast::Statement::Copy { .. } => self.copy(parsed).await,
-                parsed if is_about_cursor(parsed) => self.run_cursor(parsed, &statement.text).await,
+                parsed if is_about_cursor(parsed) => {
+                    let outcome = self.run_cursor(parsed, &statement.text).await?;
+                    self.note_touches(|| touches_of(&outcome));
+                    Ok(outcome)
+                }
                 parsed if changes::is_change(parsed) || definitions::is_definition(parsed) => {
                     self.change(parsed, &statement.text).await
                 }

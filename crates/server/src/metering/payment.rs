@@ -20,11 +20,12 @@ pub(crate) struct Payment {
 }
 
 impl Payment {
-    /// Of a request that takes its memory from this pool. Whatever spends of it ends where the meter says that nothing is left.
+    /// Of a request that takes its memory from this pool. Whatever spends of it ends where the meter says that nothing is left, with these words.
     pub(crate) fn new(
         memory: &Arc<dyn MemoryPool>,
         meter: Option<Arc<Meter>>,
         record: Option<Arc<AccessRecord>>,
+        words: impl Fn(Exceeded) -> String + Send + Sync + 'static,
     ) -> Self {
         let own_share = OwnShare::of(memory);
         let spending = Spending::new(Some(Arc::clone(&own_share) as _));
@@ -34,10 +35,11 @@ impl Payment {
         spending.limit_by(move |touches| {
             let Some(till) = asked.upgrade() else {
                 // The request has ended; what is done with its rows later is paid for by who does it.
-                return true;
+                return Ok(());
             };
             let _ = till.pay_up_to(touches);
-            till.exceeded().is_none()
+            till.exceeded()
+                .map_or(Ok(()), |exceeded| Err(words(exceeded)))
         });
         Self {
             spending,

@@ -5,7 +5,8 @@ use super::fixture::TestServer;
 use super::metering::limit;
 use super::postgres_users::{any_port, connected, done, make_tables, refused, table, users};
 use super::{flight_users, port_statements};
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, Int32Array, RecordBatch};
+use arrow_flight::sql::CommandStatementIngest;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt, TryStreamExt};
 use orrery_flight::FlightOptions;
@@ -13,7 +14,9 @@ use orrery_postgres::PostgresOptions;
 use orrery_server::QueryLogOptions;
 use orrery_usage::Outcome;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use tonic::Code;
 
@@ -124,12 +127,91 @@ async fn what_is_taken_later_is_paid_for_when_it_is_taken() {
     let mut sink = std::pin::pin!(sink);
     let lines: String = (10..5_010).map(|id| format!("{id}\t1\n")).collect();
     sink.send(Bytes::from(lines)).await.unwrap();
-    // It may be looked at before it is committed, or not.
-    match sink.finish().await {
-        Ok(rows) => assert_eq!(rows, 5_000),
-        refused => used_up(refused),
-    }
+    used_up(sink.finish().await);
     used_up(client.simple_query("select 1").await);
+    assert_eq!(counted(&connected(&server, "root").await, "true").await, 0);
+}
+
+/// Rows of `salary` that the tests have added.
+async fn counted(client: &Client, condition: &str) -> i64 {
+    let query = format!("select count(*) from salary where id >= 10 and {condition}");
+    let row = client.query_one(&query, &[]).await.unwrap();
+    row.get(0)
+}
+
+/// To read this costs less than the budget of the tests below, to change as much more than that.
+const INSERT: &str = "insert into salary select i, 1 from generate_series(10, 40000) as s(i)";
+const LITTLE: u64 = 60_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_costs_more_than_there_is_is_not_committed_at_the_port_of_postgresql() {
+    let server = start(&budget(LITTLE), None).await;
+    let root = connected(&server, "root").await;
+    let ann = connected(&server, "ann").await;
+    used_up(ann.simple_query(INSERT).await);
+    used_up(ann.simple_query("select 1").await);
+    assert_eq!(counted(&root, "true").await, 0);
+
+    // In a block, prepared: the statement is undone and the block has failed.
+    let server = start(&budget(LITTLE), None).await;
+    let root = connected(&server, "root").await;
+    let ann = connected(&server, "ann").await;
+    runs(&ann, "begin").await;
+    runs(&ann, "insert into salary values (100000, 1)").await;
+    used_up(ann.query(INSERT, &[]).await);
+    done(&server, &budget(1_000_000_000)).await;
+    let (code, message) = refused(ann.simple_query("select 1").await);
+    assert_eq!(code, "25P02", "{message}");
+    runs(&ann, "commit").await;
+    assert_eq!(counted(&root, "true").await, 0);
+
+    for change in ["update salary set amount = 2", "delete from salary"] {
+        let server = start(&budget(LITTLE), None).await;
+        let root = connected(&server, "root").await;
+        runs(&root, INSERT).await;
+        let before = counted(&root, "amount = 1").await;
+        let ann = connected(&server, "ann").await;
+        used_up(ann.simple_query(change).await);
+        let after = counted(&root, "amount = 1").await;
+        assert_eq!(after, before, "{change}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_costs_more_than_there_is_is_not_committed_at_the_port_of_flight() {
+    let used_up = |(code, message): (Code, String)| {
+        assert_eq!(code, Code::ResourceExhausted, "{message}");
+        assert!(message.contains("SQLSTATE 53400"), "{message}");
+        assert!(message.contains("retry after "), "{message}");
+    };
+    let server = start(&budget(LITTLE), None).await;
+    let root = connected(&server, "root").await;
+    let mut ann = flight_users::connected(&server, "ann").await;
+    let changed = ann.execute_update(INSERT.to_owned(), None).await;
+    used_up(flight_users::refused(changed));
+    assert_eq!(counted(&root, "true").await, 0);
+
+    // Rows that a client sends cost nothing but what is changed.
+    let server = start(&budget(3_000), None).await;
+    let root = connected(&server, "root").await;
+    let mut ann = flight_users::connected(&server, "ann").await;
+    let ids = (10..5_010).collect::<Int32Array>();
+    let amounts = (10..5_010).collect::<Int32Array>();
+    let columns: [(&str, ArrayRef); 2] = [("id", Arc::new(ids)), ("amount", Arc::new(amounts))];
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    let command = CommandStatementIngest {
+        table_definition_options: None,
+        table: "salary".to_owned(),
+        schema: None,
+        catalog: None,
+        temporary: false,
+        transaction_id: None,
+        options: HashMap::default(),
+    };
+    let sent = futures::stream::iter([Ok(rows)]);
+    let ingested = ann.execute_ingest(command, sent).await;
+    used_up(flight_users::refused(ingested));
+    assert_eq!(counted(&root, "true").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

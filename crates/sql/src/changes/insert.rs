@@ -246,6 +246,7 @@ async fn insert_all(
                 })
                 .await?;
             count += inserted;
+            change.pay_up_to(count)?;
             match rows {
                 Some(rows) => kept.push(rows),
                 None => {

@@ -25,7 +25,7 @@ use orrery_storage::table::Tables;
 use parking_lot::Mutex;
 
 use super::options::{Format, Options};
-use crate::change::Change;
+use crate::change::{Change, pay_up_to};
 use crate::changes::{Maker, given_columns, insert_query, schema_of};
 use crate::delimited::{Dialect, Reader, TextBatch, at_value, text_batches};
 use crate::files::{FoundFile, READING_BYTES};
@@ -269,6 +269,8 @@ impl Rows {
         let can_be_bulk = !self.maker.refers_to_itself();
         while let Some(batch) = made.try_next().await? {
             rows += batch.num_rows();
+            // Before more of it is held.
+            change.pay_up_to(rows as u64)?;
             let grown = held.memory.try_grow(2 * batch.get_array_memory_size());
             held.batches.push(batch);
             // The sort wants the rest of the memory, and what is held counts until it has it.
@@ -304,6 +306,14 @@ impl Rows {
 
     /// Many that come once: those that are held, and those that come.
     async fn load_rest(&self, change: &mut Change, held: Held, rest: Made) -> Result<u64> {
+        let spending = change.spending();
+        let mut rows: usize = held.batches.iter().map(RecordBatch::num_rows).sum();
+        let rest = rest.map(move |batch| {
+            let batch = batch?;
+            rows += batch.num_rows();
+            pay_up_to(spending.as_deref(), rows as u64)?;
+            Ok(batch)
+        });
         let memory = held.memory;
         let held = held.batches.into_iter().map(move |batch| {
             memory.shrink(memory.size().min(2 * batch.get_array_memory_size()));

@@ -9,6 +9,7 @@ use orrery_storage::{CommitOptions, TableSavepoint, Transaction, Writer};
 use super::{EndingSettings, Session, first_word};
 use crate::change::Change;
 use crate::copy::BatchesIn;
+use crate::counted::touches_of;
 use crate::files::ExternalTable;
 use crate::mapped::GraphStatement;
 use crate::outcome::Outcome;
@@ -25,7 +26,7 @@ impl Session {
             true => changes::run(&mut change, statement, text).await,
             false => definitions::run(&mut change, statement, text).await,
         };
-        self.end_change(change, &savepoint, done).await
+        self.end_change(change, &savepoint, done, touches_of).await
     }
 
     pub(super) async fn create_external(&self, statement: &CreateExternalTable) -> Result<Outcome> {
@@ -47,7 +48,7 @@ impl Session {
         let mut change = self.begin_change(what).await?;
         let savepoint = change.savepoint()?;
         let done = definitions::create_external(&mut change, table).await;
-        self.end_change(change, &savepoint, done).await
+        self.end_change(change, &savepoint, done, touches_of).await
     }
 
     /// What is about graphs out of tables.
@@ -67,7 +68,7 @@ impl Session {
         let mut change = self.begin_change(|| what.to_owned()).await?;
         let savepoint = change.savepoint()?;
         let done = mapped::run(&mut change, self.mappings.as_ref(), statement).await;
-        self.end_change(change, &savepoint, done).await
+        self.end_change(change, &savepoint, done, touches_of).await
     }
 
     /// Inserts rows that come as batches, and says how many; as a whole or not at all, like a statement.
@@ -91,14 +92,17 @@ impl Session {
         let mut change = self.begin_change(|| "INSERT".to_owned()).await?;
         let savepoint = change.savepoint()?;
         let done = batches.run(&mut change).await;
-        self.note_touches(|| *done.as_ref().unwrap_or(&0));
-        self.end_change(change, &savepoint, done).await
+        self.end_change(change, &savepoint, done, |rows| *rows)
+            .await
     }
 
     /// Takes the writers' turn, or goes on with the open transaction. `what` is the statement's first words.
     pub(crate) async fn begin_change(&self, what: impl FnOnce() -> String) -> Result<Change> {
         let writer = self.may_change(what)?;
         let taken = self.block.lock().take();
+        if let Some(spending) = self.spending() {
+            spending.begin_change();
+        }
         let mut state = self.state.clone();
         state.mark_start_execution();
         let (transaction, block) = match taken {
@@ -133,14 +137,19 @@ impl Session {
             .with_sight(sight))
     }
 
-    /// Commits what a statement has done, or gives it to the open transaction; undoes it if it failed.
+    /// Commits what a statement has done, or gives it to the open transaction; undoes it if it failed, or costs more than there is: `touches` says what its changes cost.
     pub(crate) async fn end_change<T>(
         &self,
         change: Change,
         savepoint: &TableSavepoint,
         done: Result<T>,
+        touches: impl FnOnce(&T) -> u64,
     ) -> Result<T> {
         let block = change.block();
+        let done = done.and_then(|done| {
+            change.pay_up_to(touches(&done))?;
+            Ok(done)
+        });
         let transaction = change.into_transaction();
         match (done, transaction) {
             (Ok(done), Some(transaction)) => {
