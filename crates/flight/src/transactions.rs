@@ -39,6 +39,6 @@ impl Call {
         transaction.note_end();
         self.transactions.remove(handle, self.by().owner());
         let end = session.end_block(commits);
-        self.within(&session, &time.bounds, end).await
+        self.within(&session, &time.bounds, end).await.map(drop)
     }
 }

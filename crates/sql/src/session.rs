@@ -320,15 +320,15 @@ impl Session {
         self.settings.lock().begin(false);
     }
 
-    /// Ends the transaction as COMMIT or ROLLBACK do.
+    /// Ends the transaction as COMMIT or ROLLBACK do; the number of its commit, where it has made one here.
     ///
     /// # Errors
     /// When it cannot be committed; it is over then, too.
-    pub async fn end_block(&self, commits: bool) -> Result<()> {
+    pub async fn end_block(&self, commits: bool) -> Result<Option<u64>> {
         match commits {
             true => match self.commit().await? {
-                TransactionStatus::Idle | TransactionStatus::Open => Ok(()),
-                TransactionStatus::Failed => Err(Error::new(
+                (TransactionStatus::Idle | TransactionStatus::Open, number) => Ok(number),
+                (TransactionStatus::Failed, _) => Err(Error::new(
                     SqlState::InFailedSqlTransaction,
                     "the transaction had failed, nothing of it was committed",
                 )),
@@ -336,7 +336,7 @@ impl Session {
             false => {
                 self.block.lock().end();
                 self.settings.lock().end(false);
-                Ok(())
+                Ok(None)
             }
         }
     }
@@ -468,7 +468,7 @@ impl Session {
                 self.settings.lock().begin(modes.contains(&read_only));
                 if *begin { "BEGIN" } else { "START TRANSACTION" }
             }
-            Sql::Commit { chain: false, .. } => match self.commit().await? {
+            Sql::Commit { chain: false, .. } => match self.commit().await?.0 {
                 TransactionStatus::Failed => "ROLLBACK",
                 TransactionStatus::Idle | TransactionStatus::Open => "COMMIT",
             },

@@ -155,7 +155,9 @@ impl Session {
             (Ok(done), Some(transaction)) => {
                 match block {
                     Some(number) => self.block.lock().give_back(number, transaction),
-                    None => self.commit_transaction(transaction).await?,
+                    None => {
+                        self.commit_transaction(transaction).await?;
+                    }
                 }
                 Ok(done)
             }
@@ -216,8 +218,8 @@ impl Session {
         .await
     }
 
-    /// Commits what the open transaction has changed, and says how it stood.
-    pub(super) async fn commit(&self) -> Result<TransactionStatus> {
+    /// Commits what the open transaction has changed, and says how it stood, and the number of the commit if it was made here.
+    pub(super) async fn commit(&self) -> Result<(TransactionStatus, Option<u64>)> {
         let remote = self.block.lock().remote_to_commit();
         let ended = self.block.lock().end_for_commit();
         let mut ending = EndingSettings {
@@ -225,8 +227,9 @@ impl Session {
             is_committed: false,
         };
         let (transaction, status) = ended?;
+        let mut number = None;
         if let Some(transaction) = transaction {
-            self.commit_transaction(transaction).await?;
+            number = Some(self.commit_transaction(transaction).await?);
         }
         if let Some(remote) = remote {
             self.leave_place();
@@ -234,17 +237,15 @@ impl Session {
             remote.commit().await?;
         }
         ending.is_committed = status == TransactionStatus::Open;
-        Ok(status)
+        Ok((status, number))
     }
 
-    /// Commits, which goes on also where nobody waits for it any more.
-    async fn commit_transaction(&self, transaction: Transaction) -> Result<()> {
+    /// Commits, which goes on also where nobody waits for it any more; the number of the commit.
+    async fn commit_transaction(&self, transaction: Transaction) -> Result<u64> {
         self.leave_place();
         let options = self.commit_options();
         let _begun = self.committing.begin();
-        on_own_thread(move || Ok(transaction.commit(options)?.wait()?))
-            .await
-            .map(drop)
+        on_own_thread(move || Ok(transaction.commit(options)?.wait()?)).await
     }
 
     pub(super) fn commit_options(&self) -> CommitOptions {
