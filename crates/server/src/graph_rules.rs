@@ -8,7 +8,7 @@
 //! wait for it. Where two states have the same graphs, what is made of them is one: orders of joins are known by it. A query that fails gives nothing, which the audit log tells, and is run
 //! again a second later.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use orrery_guard::{GraphQuery, Name, Right};
@@ -50,7 +50,8 @@ pub(crate) struct Queries<T> {
 /// What was found in a state.
 #[derive(Debug)]
 struct Kept<T> {
-    commit: u64,
+    /// Not its number: a commit that was lost with a change of leader had the number of one that came after it.
+    state: Weak<Snapshot>,
     failed: Option<Instant>,
     found: FoundGraphs,
     /// What was made of what was found.
@@ -83,9 +84,9 @@ impl<T: Clone> Queries<T> {
         snapshot: &Arc<Snapshot>,
         make: impl FnOnce(&FoundGraphs) -> T,
     ) -> T {
-        let commit = snapshot.commit();
+        let state = Arc::downgrade(snapshot);
         let mut kept = self.kept.lock().await;
-        let place = kept.iter().position(|it| it.commit == commit);
+        let place = kept.iter().position(|it| it.state.ptr_eq(&state));
         if let Some(place) = place {
             let is_over = |failed: Instant| failed.elapsed() > FAILURE_AGE_MAX;
             if !kept[place].failed.is_some_and(is_over) {
@@ -96,10 +97,10 @@ impl<T: Clone> Queries<T> {
         let (found, has_failed) = self.find(rules, snapshot).await;
         let alike = kept.iter().find(|it| it.found == found);
         let made = alike.map_or_else(|| make(&found), |it| it.made.clone());
-        kept.retain(|it| it.commit != commit);
+        kept.retain(|it| !it.state.ptr_eq(&state));
         kept.truncate(STATES_MAX - 1);
         let now = Kept {
-            commit,
+            state,
             failed: has_failed.then(Instant::now),
             found,
             made: made.clone(),
@@ -285,6 +286,20 @@ mod tests {
         assert_eq!(queries.made(&fixture.rules, &newer, none).await, 2);
         assert_eq!(queries.made(&fixture.rules, &newest, none).await, 3);
         assert_eq!(queries.kept.lock().await.len(), STATES_MAX);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn two_states_with_one_number_are_two() {
+        // What a relaxed commit left that was lost with a change of leader, and what another left then.
+        let (lost, real) = (Fixture::new(), Fixture::new());
+        let queries = queries(vec![LISTED.to_owned()]);
+        let before = lost.listing("x:secret");
+        let after = real.listing("x:open");
+        assert_eq!(before.commit(), after.commit());
+        let secret = Term::iri("x:secret");
+        let secrets = |found: &FoundGraphs| usize::from(found.reads.named.contains(&secret));
+        assert_eq!(queries.made(&lost.rules, &before, secrets).await, 1);
+        assert_eq!(queries.made(&real.rules, &after, secrets).await, 0);
     }
 
     #[tokio::test(flavor = "multi_thread")]

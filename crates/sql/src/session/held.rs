@@ -91,7 +91,8 @@ impl Session {
     /// What may be read and changed in a state that a transaction begins on.
     pub(super) async fn sight_in(&self, state: &Arc<Snapshot>) -> Option<Arc<Sight>> {
         let ruled = self.ruled.as_ref();
-        let ruled = ruled.filter(|ruled| ruled.state().commit() != state.commit());
+        // Not by its number, which a state that was lost with a change of leader has, too.
+        let ruled = ruled.filter(|ruled| !Arc::ptr_eq(ruled.state(), state));
         let Some(ruled) = ruled else {
             return self.sight.clone();
         };
