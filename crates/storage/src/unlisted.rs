@@ -39,8 +39,16 @@ impl<'f> Unlisted<'f> {
 
     /// Keeps it if a manifest that names it was published, or if nobody knows which manifest is on the disk.
     pub(crate) fn keep_if_listed<T>(mut self, published: &Result<T>) {
-        self.is_kept = matches!(published, Ok(_) | Err(Error::WritingStopped { .. }));
+        self.is_kept = may_be_published(published);
     }
+}
+
+/// Whether the manifest on the disk may be the new one: it is, or nobody knows.
+pub(crate) fn may_be_published<T>(published: &Result<T>) -> bool {
+    matches!(
+        published,
+        Ok(_) | Err(Error::WritingStopped { .. } | Error::OutcomeUnknown { .. })
+    )
 }
 
 /// Several of them, which one manifest names, or none.

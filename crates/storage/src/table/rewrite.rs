@@ -24,7 +24,7 @@ use super::projection::Projection;
 use super::state::{TableState, duplicate, duplicate_key, null_in};
 use crate::components::{DirectoryComponents, FileEntry};
 use crate::io::FileSystem;
-use crate::unlisted::Unlisted;
+use crate::unlisted::{Unlisted, may_be_published};
 use crate::{Error, Result};
 
 /// Rows read at once where a table is written from its present state.
@@ -83,7 +83,7 @@ impl NewDirectory {
 
     /// Keeps it if a manifest that names it was published, or if nobody knows which manifest is on the disk.
     pub(crate) fn keep_if_listed<T>(&mut self, published: &Result<T>) {
-        self.is_kept = matches!(published, Ok(_) | Err(Error::WritingStopped { .. }));
+        self.is_kept = may_be_published(published);
     }
 }
 

@@ -1,5 +1,6 @@
 //! A disk that fails, and power that goes: whatever happens to a write, the database is as before or as after.
 
+use super::kept_states::try_publish_empty;
 use super::*;
 use crate::io::FileSystem;
 use crate::io::testing::{FailingFileSystem, Fault, RecordingFileSystem, Unsynced};
@@ -123,4 +124,38 @@ fn a_power_cut_at_any_moment_leaves_the_old_database_or_the_new() {
             assert!(cuts.position() < new_is_safe || found == new);
         }
     }
+}
+
+#[test]
+fn a_load_that_may_be_on_the_disk_is_not_told_as_one_that_was_not_made() {
+    let disk = written(&old_and_new()[0]);
+    let mut unknown = 0;
+    for number in 0.. {
+        let disk = disk.copy();
+        let failing = FailingFileSystem::over(&disk);
+        let database = Database::open_with(Arc::new(failing.clone()), DIRECTORY).unwrap();
+        let database = Arc::new(database);
+        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        let before = database.snapshot().commit();
+        let first = failing.calls();
+        failing.fail_call(first + number, Fault::Io);
+        let loaded = writer.begin_load().and_then(try_publish_empty);
+        let is_over = failing.calls() <= first + number;
+        failing.heal();
+        drop((writer, database));
+        let found = Database::open_with(shared(&disk), DIRECTORY).unwrap();
+        let found = found.snapshot().commit();
+        match loaded {
+            Ok(state) => assert_eq!(found, state.commit()),
+            Err(Error::OutcomeUnknown { commit, .. }) => {
+                assert_eq!(commit, before + 1);
+                unknown += 1;
+            }
+            Err(error) => assert_eq!(found, before, "{number}: {error}"),
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(unknown > 0);
 }

@@ -42,7 +42,7 @@ use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
 use crate::table::{Tables, write_tables};
 use crate::text::{TEXT_MEMORY_BYTES, write_texts};
-use crate::unlisted::{AllUnlisted, ignore_missing};
+use crate::unlisted::{AllUnlisted, ignore_missing, may_be_published};
 use crate::{Error, Result};
 
 /// With so many changes left, or after so many rounds, the last round takes the writers' turn.
@@ -284,7 +284,7 @@ impl<'a> Rebase<'a> {
         tables.unlisted.keep_if_listed(&published);
         texts.unlisted.keep_if_listed(&published);
         // Where nobody knows, the manifest on the disk may name the files.
-        self.is_published = matches!(&published, Ok(_) | Err(Error::WritingStopped { .. }));
+        self.is_published = may_be_published(&published);
         let published = published?;
         drop(turn);
         remove_dropped(
@@ -392,7 +392,16 @@ impl WriteGuard {
             .with_tables(&tables);
         let next = shared.begin_next_log(&state);
         unlisted.keep_if_listed(&next);
-        let (log, manifest) = next.map_err(|error| stop_where_unknown(&old_log, error))?;
+        let (log, manifest) = next.map_err(|error| {
+            let error = stop_where_unknown(&old_log, error);
+            match error {
+                // The manifest is a load's commit, which the next one who opens the database may find.
+                Error::WritingStopped { path, what } if is_load => {
+                    Error::OutcomeUnknown { commit, path, what }
+                }
+                error => error,
+            }
+        })?;
         let after = Arc::new(state.with_manifest(Arc::new(manifest)));
         self.install(log, &after);
         Ok(Published {
