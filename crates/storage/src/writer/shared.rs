@@ -110,7 +110,9 @@ impl Shared {
         self.end.settle();
         // It may have become another one meanwhile.
         self.state.lock().log.end_turn(&reason);
-        drop(self.lock.lock().take());
+        // A store is asked to take it back, which may take its time: nobody who looks at it waits for that.
+        let lock = self.lock.lock().take();
+        drop(lock);
         self.database.end_writing();
     }
 
