@@ -13,6 +13,7 @@ use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
 use orrery_sparql::Engine;
+use orrery_storage::Snapshot;
 
 use crate::errors::ServerError;
 use crate::forward::Forward;
@@ -49,6 +50,11 @@ impl Doorway {
         }
         let commit = asked(request)?;
         Ok(commit.filter(|&commit| !self.freshness.is_here(commit)))
+    }
+
+    /// The newest state that is here.
+    pub(crate) fn newest(&self) -> Arc<Snapshot> {
+        self.freshness.newest()
     }
 
     /// Looks once whether there is a newer state: whoever was made known elsewhere a moment ago is known in it.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use axum::extract::Request;
 use axum::http::{HeaderName, Uri};
 use memchr::memmem;
-use orrery_storage::Database;
+use orrery_storage::{Database, Snapshot};
 use tokio::sync::Mutex;
 
 use crate::errors::ServerError;
@@ -45,6 +45,11 @@ impl Freshness {
             database: Arc::clone(database),
             looking: Mutex::new(()),
         }
+    }
+
+    /// The newest state that is here.
+    pub(crate) fn newest(&self) -> Arc<Snapshot> {
+        self.database.snapshot()
     }
 
     /// Whether a commit is part of the newest state.

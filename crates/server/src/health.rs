@@ -97,22 +97,18 @@ async fn is_current(state: &ServerState, cluster: &dyn Cluster) -> Result<(), St
         return Err(format!("it leads the others, and does not write: {reason}"));
     }
     let database = Arc::clone(state.engine.database());
-    let looked = tokio::task::spawn_blocking(move || {
+    let look = move || {
         // A turn that is over would keep it from following.
         match database.is_written_here() {
             true => Err("its turn to write is over, and has not ended yet".to_owned()),
-            false => database.refresh().map_err(|error| error.to_string()),
+            false => database
+                .refresh()
+                .map(drop)
+                .map_err(|error| error.to_string()),
         }
-    });
-    let behind = |why: String| format!("it cannot follow the others: {why}");
-    match tokio::time::timeout(STATE_TIME_MAX, looked).await {
-        Ok(Ok(looked)) => looked.map(drop).map_err(behind),
-        Ok(Err(error)) => Err(behind(error.to_string())),
-        Err(_elapsed) => Err(behind(format!(
-            "its state could not be read within {} s",
-            STATE_TIME_MAX.as_secs()
-        ))),
-    }
+    };
+    let looked = state.state_look.within(STATE_TIME_MAX, look).await;
+    looked.map_err(|why| format!("it cannot follow the others: {why}"))
 }
 
 fn figures(state: &ServerState) -> Health {

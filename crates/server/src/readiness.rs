@@ -7,6 +7,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
 
 /// So long what was found out is told to others.
 const KEPT: Duration = Duration::from_millis(500);
@@ -41,9 +42,33 @@ impl Readiness {
     }
 }
 
+/// A look at the disk, of which there is one at a time: one that hangs keeps one thread, however often somebody asks.
+#[derive(Debug, Default)]
+pub(crate) struct OneLook(Mutex<Option<JoinHandle<Ready>>>);
+
+impl OneLook {
+    /// What `look` finds, or the one before that has not ended yet.
+    pub(crate) async fn within(
+        &self,
+        time_max: Duration,
+        look: impl FnOnce() -> Ready + Send + 'static,
+    ) -> Ready {
+        let mut running = self.0.lock().await;
+        let looking = running.get_or_insert_with(|| tokio::task::spawn_blocking(look));
+        let Ok(looked) = tokio::time::timeout(time_max, looking).await else {
+            let seconds = time_max.as_secs();
+            return Err(format!("its state could not be read within {seconds} s"));
+        };
+        *running = None;
+        looked.unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
 
     use super::*;
 
@@ -70,5 +95,31 @@ mod tests {
             *when = Instant::now().checked_sub(KEPT).unwrap();
         }
         assert_eq!(readiness.of(async { Ok(()) }).await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_look_that_hangs_is_one_however_many_ask() {
+        let (look, begun) = (OneLook::default(), Arc::new(AtomicUsize::new(0)));
+        let (release, hangs) = mpsc::channel::<()>();
+        let hangs = Arc::new(parking_lot::Mutex::new(hangs));
+        let looked = async |time_max| {
+            let (begun, hangs) = (Arc::clone(&begun), Arc::clone(&hangs));
+            let hanging = move || {
+                begun.fetch_add(1, Ordering::SeqCst);
+                hangs.lock().recv().map_err(|error| error.to_string())
+            };
+            look.within(time_max, hanging).await
+        };
+        for _ in 0..5 {
+            let late = looked(Duration::from_millis(20)).await.unwrap_err();
+            assert!(late.contains("could not be read within"), "{late}");
+        }
+        release.send(()).unwrap();
+        looked(Duration::from_secs(60)).await.unwrap();
+        assert_eq!(begun.load(Ordering::SeqCst), 1);
+        // The next one looks anew.
+        release.send(()).unwrap();
+        looked(Duration::from_secs(60)).await.unwrap();
+        assert_eq!(begun.load(Ordering::SeqCst), 2);
     }
 }

@@ -41,7 +41,7 @@ use crate::paths::{self, method_not_allowed, methods_of};
 use crate::protocol::{self, Operation};
 use crate::query_log::QueryLog;
 use crate::query_threads::QueryThreads;
-use crate::readiness::Readiness;
+use crate::readiness::{OneLook, Readiness};
 use crate::seat::{Elsewhere, Here, Seat};
 use crate::state::ServerState;
 use crate::stream_body::{self};
@@ -216,6 +216,7 @@ pub(crate) fn shared(
         documents: Arc::new(writing.documents),
         load_help,
         readiness: Readiness::default(),
+        state_look: OneLook::default(),
         seat,
         audit,
         query_log: query_log.map(Arc::new),

@@ -22,7 +22,7 @@ use crate::parameters::parse_at;
 use crate::protocol::QueryRequest;
 use crate::query_log::{Peer, QueryLog};
 use crate::query_threads::QueryThreads;
-use crate::readiness::Readiness;
+use crate::readiness::{OneLook, Readiness};
 use crate::running_queries::RunningQueries;
 use crate::seat::Seat;
 use crate::stream_body::Job;
@@ -79,6 +79,8 @@ pub(crate) struct ServerState {
     pub(crate) load_help: Arc<LoadHelp>,
     /// Whether it is to be asked.
     pub(crate) readiness: Readiness,
+    /// At the state that a node of a cluster shows.
+    pub(crate) state_look: OneLook,
     pub(crate) write_rule: WriteRule,
     pub(crate) hosts: HostRule,
 }

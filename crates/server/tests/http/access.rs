@@ -374,6 +374,15 @@ async fn guessing_makes_wait_whether_there_is_such_a_user_or_not() {
     }
     let other = ask(address, COUNT, &[&basic("bob", PASSWORD)]).await;
     assert_eq!(other.status, 200);
+    // Who asks for a state that is not here guesses once with each request, too: no newer one is found that could know them.
+    let wrong = [
+        &basic("nobody else", "a wrong one"),
+        "Orrery-Min-Commit: 1000000",
+    ];
+    for _ in 0..5 {
+        refused(&ask(address, COUNT, &wrong).await, 401);
+    }
+    assert_eq!(ask(address, COUNT, &wrong).await.status, 429);
 }
 
 #[tokio::test(flavor = "multi_thread")]
