@@ -34,17 +34,10 @@ pub(crate) struct Admission {
 #[derive(Debug)]
 pub(crate) struct AdmissionPermit {
     _permit: OwnedSemaphorePermit,
-    running: Arc<Semaphore>,
-    running_max: usize,
     narrow: Arc<Semaphore>,
 }
 
 impl AdmissionPermit {
-    /// Whether no other query runs.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.running.available_permits() + 1 >= self.running_max
-    }
-
     /// The narrow lane, when nobody else is in it.
     pub(crate) async fn narrow_lane(&self) -> Result<OwnedSemaphorePermit, ServerError> {
         let lane = Arc::clone(&self.narrow).acquire_owned().await;
@@ -93,8 +86,6 @@ impl Admission {
     fn of(&self, permit: OwnedSemaphorePermit) -> AdmissionPermit {
         AdmissionPermit {
             _permit: permit,
-            running: Arc::clone(&self.running),
-            running_max: self.running_max,
             narrow: Arc::clone(&self.narrow),
         }
     }

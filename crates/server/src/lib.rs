@@ -73,6 +73,7 @@ mod request_times;
 mod router;
 mod running_queries;
 mod seat;
+mod second_try;
 pub mod serve;
 mod sql;
 mod sql_failure;

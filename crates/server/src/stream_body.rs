@@ -37,12 +37,13 @@ use crate::metering::{CostWatch, Meter, Payment, note_in_graph, note_in_solution
 use crate::negotiate::AcceptedFormats;
 use crate::output::{COST, Content, HeadSender, Output, Stop, TimeLimit, begun};
 use crate::protocol::QueryRequest;
+use crate::second_try::{Tried, produce_within_memory};
 use crate::warnings::{header_of, warnings_of};
 use axum::http::Method;
 use axum::response::{IntoResponse as _, Response};
 use orrery_sparql::{
-    Engine, OwnShare, PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream,
-    Spending, TripleStream, WrittenStream,
+    Engine, MemoryPool, OwnShare, PreparedQuery, QueryKind, QueryOptions, QueryResults,
+    SolutionStream, Spending, TripleStream, WrittenStream,
 };
 use orrery_storage::{ReadScope, ReadView, Snapshot};
 use orrery_usage::Kind;
@@ -166,11 +167,12 @@ enum RunsOn {
 }
 
 /// The job. The turn ends with it.
-async fn run(mut job: Job, runs_on: RunsOn, head: HeadSender) {
+async fn run(job: Job, runs_on: RunsOn, head: HeadSender) {
     let record = Arc::clone(&job.record);
     let _panics = record.watch_panics();
     let mut output = Output::new(head, job.ready, job.time);
-    let produced = produce_within_memory(&mut job, runs_on, &mut output);
+    let mut begun = Begun { job, runs_on };
+    let produced = produce_within_memory(&mut begun, &mut output);
     let produced = record.unless_killed(produced).await;
     record.set_stages(output.times.stages());
     match produced {
@@ -183,54 +185,34 @@ async fn run(mut job: Job, runs_on: RunsOn, head: HeadSender) {
     }
 }
 
-/// Runs the query; once more, apart from others of its kind, if it ran out of memory before anything was sent.
-async fn produce_within_memory(
-    job: &mut Job,
+/// A job and where its first try begins.
+struct Begun {
+    job: Job,
     runs_on: RunsOn,
-    output: &mut Output,
-) -> Result<(), Stop> {
-    let was_held = OwnShare::is_much_held(job.engine.runtime().memory().operators());
-    let first = produce(job, runs_on, output).await;
-    if !is_out_of_memory(&first) || !output.can_restart() {
-        return first;
-    }
-    tracing::debug!("out of memory; once more in the narrow lane");
-    output.restart();
-    job.record.reset_rows();
-    let busy = || {
-        Stop::Failed(ServerError::MemoryBusy {
-            message: "other queries hold the memory that this one needs; try again in a moment"
-                .to_owned(),
-        })
-    };
-    let _lane = match output.wait(job.turn.narrow_lane()).await {
-        Ok(lane) => lane?,
-        Err(Stop::Failed(ServerError::Timeout { .. })) => return Err(busy()),
-        Err(stop) => return Err(stop),
-    };
-    // Whether others are the reason is known in the moment of the refusal only.
-    let own = own_share(job);
-    let second = produce(job, runs_on, output).await;
-    // What the first try held may still be given back, and is nobody else's.
-    let has_others = was_held || !job.turn.is_alone();
-    match is_out_of_memory(&second) && has_others && own.is_refused_for_others() {
-        true => Err(busy()),
-        false => second,
-    }
 }
 
-/// What the request holds of the memory, counted apart from now on.
-fn own_share(job: &mut Job) -> Arc<OwnShare> {
-    if let Some(payment) = &job.payment {
-        return Arc::clone(payment.own_share());
+impl Tried for Begun {
+    fn turn(&self) -> &AdmissionPermit {
+        &self.job.turn
     }
-    let own = OwnShare::of(job.engine.runtime().memory().operators());
-    job.second_try = Some(Spending::new(Some(Arc::clone(&own) as _)));
-    own
-}
 
-fn is_out_of_memory(ended: &Result<(), Stop>) -> bool {
-    matches!(ended, Err(Stop::Failed(ServerError::OutOfMemory { .. })))
+    fn memory(&self) -> Arc<dyn MemoryPool> {
+        Arc::clone(self.job.engine.runtime().memory().operators())
+    }
+
+    fn begin_again(&mut self) -> Arc<OwnShare> {
+        self.job.record.reset_rows();
+        if let Some(payment) = &self.job.payment {
+            return Arc::clone(payment.own_share());
+        }
+        let own = OwnShare::of(&self.memory());
+        self.job.second_try = Some(Spending::new(Some(Arc::clone(&own) as _)));
+        own
+    }
+
+    async fn produce(&self, output: &mut Output) -> Result<(), Stop> {
+        produce(&self.job, self.runs_on, output).await
+    }
 }
 
 fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {

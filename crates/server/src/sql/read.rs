@@ -8,13 +8,14 @@ use crate::errors::ServerError;
 use crate::format::TableSerializer;
 use crate::metering::{Exceeded, note_in_table};
 use crate::output::{HeadSender, Output, Stop, begun};
+use crate::second_try::{Tried, produce_within_memory};
 use crate::state::ServerState;
 use arrow::array::RecordBatch;
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, Method, request::Parts};
 use axum::response::Response;
 use futures::{Stream, StreamExt, TryStreamExt};
-use orrery_sparql::{Engine, OwnShare, Preparation, Spending};
+use orrery_sparql::{Engine, MemoryPool, OwnShare, Preparation, Spending};
 use orrery_sql::{Error, GraphLimits, Outcome, Rows, Tag, Unit};
 use std::sync::Arc;
 use std::time::Instant;
@@ -93,52 +94,29 @@ async fn run(mut job: Job, head: HeadSender) {
     }
 }
 
-/// Runs the statements; once more, apart from others of their kind, if they ran out of memory before anything was sent.
-async fn produce_within_memory(job: &mut Job, output: &mut Output) -> Result<(), Stop> {
-    let was_held = OwnShare::is_much_held(job.engine.runtime().memory().operators());
-    let first = produce(job, output).await;
-    if !is_out_of_memory(&first) || !output.can_restart() {
-        return first;
+impl Tried for Job {
+    fn turn(&self) -> &AdmissionPermit {
+        &self.turn
     }
-    output.restart();
-    job.asked.record.reset_rows();
-    let lane = output.wait(job.turn.narrow_lane()).await;
-    let _lane = match lane {
-        Ok(lane) => lane?,
-        Err(Stop::Failed(ServerError::Timeout { .. })) => return Err(busy()),
-        Err(stop) => return Err(stop),
-    };
-    // Whether others are the reason is known in the moment of the refusal only.
-    let own = own_share(job);
-    let second = produce(job, output).await;
-    // What the first try held may still be given back, and is nobody else's.
-    let has_others = was_held || !job.turn.is_alone();
-    match is_out_of_memory(&second) && has_others && own.is_refused_for_others() {
-        true => Err(busy()),
-        false => second,
+
+    fn memory(&self) -> Arc<dyn MemoryPool> {
+        Arc::clone(self.engine.runtime().memory().operators())
     }
-}
 
-/// What the request holds of the memory, counted apart from now on.
-fn own_share(job: &mut Job) -> Arc<OwnShare> {
-    if let Some(payment) = &job.asked.payment {
-        return Arc::clone(payment.own_share());
+    fn begin_again(&mut self) -> Arc<OwnShare> {
+        self.asked.record.reset_rows();
+        if let Some(payment) = &self.asked.payment {
+            return Arc::clone(payment.own_share());
+        }
+        let own = OwnShare::of(&self.memory());
+        let spending = Spending::new(Some(Arc::clone(&own) as _));
+        self.asked.session.set_spending(Some(spending));
+        own
     }
-    let own = OwnShare::of(job.engine.runtime().memory().operators());
-    let spending = Spending::new(Some(Arc::clone(&own) as _));
-    job.asked.session.set_spending(Some(spending));
-    own
-}
 
-fn is_out_of_memory(ended: &Result<(), Stop>) -> bool {
-    matches!(ended, Err(Stop::Failed(ServerError::OutOfMemory { .. })))
-}
-
-fn busy() -> Stop {
-    Stop::Failed(ServerError::MemoryBusy {
-        message: "other queries hold the memory that this one needs; try again in a moment"
-            .to_owned(),
-    })
+    async fn produce(&self, output: &mut Output) -> Result<(), Stop> {
+        produce(self, output).await
+    }
 }
 
 async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
