@@ -53,6 +53,7 @@ pub mod search;
 pub mod service;
 mod solutions;
 pub mod source;
+mod spill_file;
 #[cfg(test)]
 mod test_support;
 #[cfg(test)]

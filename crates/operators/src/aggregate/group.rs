@@ -8,39 +8,27 @@
 //! ids and results -> batches                                                            or ids and states, if partial
 //! ```
 //!
-//! Groups come in the order in which their keys first came. Memory is reserved; where there is no more, what there is goes on as states to
-//! DataFusion's aggregation, which spills, and so does the rest of the input. What large states (joined texts, sets of terms) become is
-//! computed a part of the groups at a time (`pieces`), as it is read, for results take memory of their own. The same is done with very many groups by several keys: one table of
-//! whole keys is then quicker than one for each key and pair, and a partial aggregation that finds a new group in nearly every row only
-//! makes work for the final one.
+//! Groups come in the order in which their keys first came. Memory is reserved, and what there is not memory for goes to the disk in parts of
+//! the groups (`group_parts`): then they come in no particular order. A partial aggregation gives what it has, and begins anew. What large states (joined texts) become
+//! is computed a part of the groups at a time (`pieces`), as it is read, for results take memory of their own. With very many groups by several keys DataFusion's aggregation goes on,
+//! if their states are small (`group_stream`).
 
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, SchemaRef};
-use datafusion_common::{Result, internal_err};
-use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use arrow::datatypes::DataType;
+use datafusion_common::Result;
+use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_expr::GroupsAccumulator;
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion_physical_plan::expressions::Column;
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::{StreamExt, TryStreamExt};
 
-use super::group_keys::GroupKeys;
-use super::pieces::Pieces;
+use super::group_stream::{Execution, GroupStream};
+use super::group_table::{GroupTable, over};
 use crate::node::{Inputs, alike_input, node_methods};
-use crate::node_metrics::NodeMetrics;
-use crate::nodes::StreamExec;
-
-/// Groups by several keys from which DataFusion's table of whole keys is quicker: with three million it took half of the time of ours.
-const GROUPS_OF_SEVERAL_KEYS_MAX: usize = if cfg!(test) { 20_000 } else { 500_000 };
-/// Groups from which a partial aggregation looks whether it makes its input smaller.
-const PARTIAL_GROUPS_MIN: usize = if cfg!(test) { 2_000 } else { 100_000 };
 
 /// The same aggregation as a [`GroupExec`], if that can do it; else as it is.
 pub fn grouped(aggregate: AggregateExec) -> Arc<dyn ExecutionPlan> {
@@ -150,194 +138,17 @@ impl ExecutionPlan for GroupExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, Arc::clone(&context))?;
-        let groups = GroupTable::new(self, partition, &context)?;
-        let schema = self.aggregate.schema();
-        let batches = futures::stream::once(groups.of_all(input, context)).try_flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
-    }
-}
-
-/// An aggregation of the same functions over another input.
-fn over(
-    aggregate: &AggregateExec,
-    mode: AggregateMode,
-    input: Arc<dyn ExecutionPlan>,
-) -> Result<AggregateExec> {
-    let group_by = match mode {
-        AggregateMode::Final => aggregate.group_expr().as_final(),
-        _ => aggregate.group_expr().clone(),
-    };
-    AggregateExec::try_new(
-        mode,
-        group_by,
-        aggregate.aggr_expr().to_vec(),
-        aggregate.filter_expr().to_vec(),
-        input,
-        aggregate.input_schema(),
-    )
-}
-
-/// The groups of one execution.
-struct GroupTable {
-    aggregate: Arc<AggregateExec>,
-    places: Arc<[usize]>,
-    keys: GroupKeys,
-    accumulators: Vec<Box<dyn GroupsAccumulator>>,
-    /// The numbers of a batch's rows.
-    numbers: Vec<usize>,
-    reservation: MemoryReservation,
-    baseline: NodeMetrics,
-}
-
-impl GroupTable {
-    fn new(plan: &GroupExec, partition: usize, context: &TaskContext) -> Result<Self> {
-        let functions = plan.aggregate.aggr_expr().iter();
-        Ok(Self {
-            aggregate: Arc::clone(&plan.aggregate),
-            places: Arc::clone(&plan.keys),
-            keys: GroupKeys::new(&plan.keys),
-            accumulators: functions
-                .map(|function| function.create_groups_accumulator())
-                .collect::<Result<_>>()?,
-            numbers: Vec::new(),
-            reservation: MemoryConsumer::new("GroupExec").register(context.memory_pool()),
-            baseline: NodeMetrics::new(&plan.metrics, partition),
-        })
-    }
-
-    /// Reads the whole input; gives the batches of groups.
-    async fn of_all(
-        mut self,
-        mut input: SendableRecordBatchStream,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        while let Some(batch) = input.next().await {
-            let elapsed = self.baseline.elapsed_compute().clone();
-            let _timer = elapsed.timer();
-            self.add(&batch?)?;
-            if self.is_better_elsewhere() || self.reservation.try_resize(self.size()).is_err() {
-                return self.hand_over(input, context);
-            }
-        }
-        let batch_rows = context.session_config().batch_size();
-        let (schema, baseline) = (self.aggregate.schema(), self.baseline.clone());
-        let is_partial = *self.aggregate.mode() == AggregateMode::Partial;
-        let pieces = self.pieces(is_partial)?;
-        let timed = baseline.elapsed_compute().clone();
-        let batches = pieces.batches(batch_rows, Some(timed));
-        let batches = batches.inspect(move |batch| {
-            baseline.record_output(batch.as_ref().map_or(0, RecordBatch::num_rows));
-        });
-        let batches = futures::stream::iter(batches);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
-    }
-
-    /// Whether there are so many groups that DataFusion's aggregation is quicker.
-    fn is_better_elsewhere(&self) -> bool {
-        if self.places.len() < 2 {
-            return false;
-        }
-        let (groups, rows) = (self.keys.len(), self.keys.rows());
-        let is_nearly_each_row_new = groups > rows - rows / 5;
-        let is_partial = *self.aggregate.mode() == AggregateMode::Partial;
-        groups > GROUPS_OF_SEVERAL_KEYS_MAX
-            || (is_partial && groups > PARTIAL_GROUPS_MIN && is_nearly_each_row_new)
-    }
-
-    fn size(&self) -> usize {
-        let states: usize = self.accumulators.iter().map(|it| it.size()).sum();
-        self.keys.size() + states + self.numbers.capacity() * size_of::<usize>()
-    }
-
-    /// Counts the rows of a batch in.
-    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.keys.number(batch, &mut self.numbers)?;
-        let groups = self.keys.len();
-        let functions = self.aggregate.aggr_expr().iter();
-        if *self.aggregate.mode() == AggregateMode::Final {
-            // After the keys come the functions' states.
-            let mut states = batch.columns().get(self.places.len()..).unwrap_or_default();
-            for (function, accumulator) in functions.zip(&mut self.accumulators) {
-                let Some((own, others)) = states.split_at_checked(function.state_fields()?.len())
-                else {
-                    return internal_err!("a group without its states");
-                };
-                accumulator.merge_batch(own, &self.numbers, groups)?;
-                states = others;
-            }
-            return Ok(());
-        }
-        for (function, accumulator) in functions.zip(&mut self.accumulators) {
-            let arguments = function
-                .expressions()
-                .iter()
-                .map(|argument| argument.evaluate(batch)?.into_array(batch.num_rows()))
-                .collect::<Result<Vec<_>>>()?;
-            accumulator.update_batch(&arguments, &self.numbers, None, groups)?;
-        }
-        Ok(())
-    }
-
-    /// All groups, with their results or with their states; afterwards there are none here.
-    fn pieces(&mut self, is_partial: bool) -> Result<Pieces> {
-        let empty = GroupKeys::new(&self.places);
-        let keys = std::mem::replace(&mut self.keys, empty).into_columns();
-        let schema = match is_partial {
-            true => states_schema(&self.aggregate)?,
-            false => self.aggregate.schema(),
+        let reservation = MemoryConsumer::new("GroupExec")
+            .with_can_spill(true)
+            .register(context.memory_pool());
+        let table = GroupTable::new(Arc::clone(&self.aggregate), &self.keys, reservation)?;
+        let execution = Execution {
+            context,
+            metrics: self.metrics.clone(),
+            partition,
         };
-        Ok(Pieces::new(
-            schema,
-            keys,
-            std::mem::take(&mut self.accumulators),
-            self.reservation.take(),
-            is_partial,
-        ))
+        Ok(GroupStream::new(input, table, execution).batches())
     }
-
-    /// The groups so far as states, and the rest of the input, through DataFusion's aggregation.
-    fn hand_over(
-        mut self,
-        rest: SendableRecordBatchStream,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let batch_rows = context.session_config().batch_size();
-        let states = self.pieces(true)?.for_another();
-        let schema = states.schema();
-        let rest = match self.aggregate.mode() {
-            AggregateMode::Final => rest,
-            _ => {
-                let input = Arc::new(StreamExec::new(rest));
-                let partial = over(&self.aggregate, AggregateMode::Partial, input)?;
-                partial.execute(0, Arc::clone(&context))?
-            }
-        };
-        let states = futures::stream::iter(states.batches(batch_rows, None)).chain(rest);
-        let states: SendableRecordBatchStream =
-            Box::pin(RecordBatchStreamAdapter::new(schema, states));
-        let baseline = self.baseline;
-        let groups = match self.aggregate.mode() {
-            AggregateMode::Partial => states,
-            _ => {
-                let input = Arc::new(StreamExec::new(states));
-                over(&self.aggregate, AggregateMode::Final, input)?.execute(0, context)?
-            }
-        };
-        let counted = groups.inspect_ok(move |batch| baseline.record_output(batch.num_rows()));
-        let schema = self.aggregate.schema();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, counted)))
-    }
-}
-
-/// The columns of states.
-fn states_schema(aggregate: &AggregateExec) -> Result<SchemaRef> {
-    match aggregate.mode() {
-        AggregateMode::Partial => return Ok(aggregate.schema()),
-        AggregateMode::Final => return Ok(aggregate.input().schema()),
-        _ => {}
-    }
-    let input = Arc::clone(aggregate.input());
-    Ok(over(aggregate, AggregateMode::Partial, input)?.schema())
 }
 
 #[cfg(test)]
@@ -350,7 +161,7 @@ mod tests {
     use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
     use spargebra::term::Variable;
 
-    use arrow::array::{AsArray, UInt64Array};
+    use arrow::array::{AsArray, RecordBatch, UInt64Array};
     use arrow::datatypes::UInt64Type;
 
     use super::*;
@@ -359,7 +170,7 @@ mod tests {
 
     /// Rows in batches of a thousand: `groups` groups, every so manyeth key unbound, several rows each. The group's first column is the first
     /// of some keys.
-    fn aggregation(rows: i64, groups: i64, keys: &[&str]) -> AggregateExec {
+    fn aggregation(rows: i64, groups: i64, keys: &[&str], is_joined: bool) -> AggregateExec {
         let schema = schema(&["g", "x"]);
         let batches = (0..rows / 1_000).map(|batch| {
             let rows = batch * 1_000..(batch + 1) * 1_000;
@@ -370,11 +181,15 @@ mod tests {
         });
         let batches = batches.collect::<std::result::Result<Vec<_>, _>>().unwrap();
         let input = TestMemoryExec::try_new_exec(&[batches], Arc::clone(&schema), None).unwrap();
-        let sum = AggregateExpression::FunctionCall {
-            name: AggregateFunction::Sum,
+        let of_x = |name: AggregateFunction| AggregateExpression::FunctionCall {
+            name,
             expr: Expression::Variable(Variable::new_unchecked("x")),
             distinct: false,
         };
+        let sum = of_x(match is_joined {
+            true => AggregateFunction::GroupConcat { separator: None },
+            false => AggregateFunction::Sum,
+        });
         let count = AggregateExpression::CountSolutions { distinct: false };
         let named = [("s".to_owned(), sum), ("n".to_owned(), count)];
         let functions = super::super::plan(&named, &schema, &context_with(&[])).unwrap();
@@ -396,47 +211,59 @@ mod tests {
         .unwrap()
     }
 
+    fn within(bytes: usize) -> Arc<TaskContext> {
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)))
+            .build_arc()
+            .unwrap();
+        Arc::new(TaskContext::default().with_runtime(runtime))
+    }
+
+    /// With no memory at all they are divided until a table is as small as it may always be.
     #[test]
-    fn groups_beyond_the_memory_go_on_in_an_aggregation_that_spills() {
+    fn groups_beyond_the_memory_go_to_the_disk_in_parts_until_they_fit() {
         for keys in [&["g"] as &[&str], &["g", "x"], &["x", "g"]] {
-            let aggregate = aggregation(200_000, 60_000, keys);
-            let expected = run(Arc::new(aggregate.clone()));
-            assert!(expected.len() > 59_000);
-            let ours = grouped(aggregate);
-            assert!(ours.is::<GroupExec>());
-            assert_eq!(run(Arc::clone(&ours)), expected);
-            let runtime = RuntimeEnvBuilder::new()
-                .with_memory_pool(Arc::new(GreedyMemoryPool::new(3 << 20)))
-                .build_arc()
-                .unwrap();
-            let short = Arc::new(TaskContext::default().with_runtime(runtime));
-            assert_eq!(try_run(ours, short).unwrap(), expected);
+            for is_joined in [false, true] {
+                let aggregate = aggregation(60_000, 18_000, keys, is_joined);
+                let expected = run(Arc::new(aggregate.clone()));
+                assert!(expected.len() > 17_900);
+                let ours = grouped(aggregate);
+                assert!(ours.is::<GroupExec>());
+                assert_eq!(run(Arc::clone(&ours)), expected);
+                for bytes in [600_000, 0] {
+                    let context = within(bytes);
+                    let found = try_run(Arc::clone(&ours), Arc::clone(&context)).unwrap();
+                    assert!(found == expected, "{keys:?}, {is_joined}, {bytes} bytes");
+                    assert_eq!(context.memory_pool().reserved(), 0);
+                }
+                assert!(ours.metrics().unwrap().spilled_rows() > Some(0));
+            }
         }
     }
 
     #[test]
     fn states_of_parts_are_merged_with_and_without_memory() {
         for keys in [&["g"] as &[&str], &["x", "g"]] {
-            let aggregate = aggregation(200_000, 60_000, keys);
-            let expected = run(Arc::new(aggregate.clone()));
-            let input = Arc::clone(aggregate.input());
-            let partial = over(&aggregate, AggregateMode::Partial, input).unwrap();
-            let merged = over(&aggregate, AggregateMode::Final, grouped(partial)).unwrap();
-            let merged = grouped(merged);
-            assert!(merged.is::<GroupExec>());
-            assert_eq!(run(Arc::clone(&merged)), expected);
-            let runtime = RuntimeEnvBuilder::new()
-                .with_memory_pool(Arc::new(GreedyMemoryPool::new(3 << 20)))
-                .build_arc()
-                .unwrap();
-            let short = Arc::new(TaskContext::default().with_runtime(runtime));
-            assert_eq!(try_run(merged, short).unwrap(), expected);
+            for is_joined in [false, true] {
+                let aggregate = aggregation(60_000, 18_000, keys, is_joined);
+                let expected = run(Arc::new(aggregate.clone()));
+                let input = Arc::clone(aggregate.input());
+                let partial = over(&aggregate, AggregateMode::Partial, input).unwrap();
+                let merged = over(&aggregate, AggregateMode::Final, grouped(partial)).unwrap();
+                let merged = grouped(merged);
+                assert!(merged.is::<GroupExec>());
+                assert_eq!(run(Arc::clone(&merged)), expected);
+                for bytes in [600_000, 0] {
+                    let found = try_run(Arc::clone(&merged), within(bytes)).unwrap();
+                    assert!(found == expected, "{keys:?}, {is_joined}, {bytes} bytes");
+                }
+            }
         }
     }
 
     #[test]
     fn groups_come_in_the_order_of_their_first_rows_and_in_short_batches() {
-        let plan = grouped(aggregation(20_000, 9_000, &["g"]));
+        let plan = grouped(aggregation(20_000, 9_000, &["g"], false));
         let context = Arc::new(TaskContext::default());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()

@@ -11,6 +11,9 @@ mod distinct;
 mod group;
 mod group_concat;
 mod group_keys;
+mod group_parts;
+mod group_stream;
+mod group_table;
 mod groups;
 mod id_table;
 mod min_max;
@@ -98,6 +101,31 @@ pub fn has_small_states(function: &AggregateFunctionExpr) -> bool {
             | FunctionKind::Places(_) => false,
         },
         None => false,
+    }
+}
+
+/// What a result of an aggregate takes of the memory for terms that the query computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ResultSize {
+    /// Nothing: its id says it, or it is a term that was there.
+    Nothing,
+    /// A number, at most.
+    Number,
+    /// As much as its state, or more.
+    Text,
+}
+
+fn result_size(function: &AggregateFunctionExpr) -> ResultSize {
+    match kind_of(function).map(|(kind, _)| kind) {
+        Some(
+            FunctionKind::Count
+            | FunctionKind::CountSolutions(_)
+            | FunctionKind::Least
+            | FunctionKind::Greatest
+            | FunctionKind::Sample,
+        ) => ResultSize::Nothing,
+        Some(FunctionKind::Sum | FunctionKind::Average) => ResultSize::Number,
+        Some(FunctionKind::GroupConcat(_) | FunctionKind::Places(_)) | None => ResultSize::Text,
     }
 }
 

@@ -17,18 +17,21 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::MemoryReservation;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
-use datafusion_physical_plan::metrics::Time;
 
 /// Pieces in which large states are taken.
 const PIECES: usize = 16;
-/// Up to so many bytes a group states are small: counts, sums, least values.
-const SMALL_STATE_BYTES: usize = 128;
 /// Of so few groups one may hold more than all others; all they hold is given back before one is
 /// taken.
 const FEW_GROUPS: usize = 1_024;
-/// Of states that others read, and which these count themselves, one part of so many stays counted
-/// here.
-const STILL_HELD_PART: usize = 2;
+
+/// How groups are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// What they become is small.
+    AtOnce,
+    /// It may be as large as their states.
+    InPieces,
+}
 
 /// See the module's documentation.
 pub(super) struct Pieces {
@@ -36,9 +39,8 @@ pub(super) struct Pieces {
     keys: Vec<UInt64Array>,
     accumulators: Vec<Box<dyn GroupsAccumulator>>,
     reservation: MemoryReservation,
-    is_partial: bool,
-    /// Whether another operator counts what it is given.
-    is_for_another: bool,
+    /// Whether states are given, and no results.
+    is_states: bool,
     groups: usize,
     taken: usize,
     piece_groups: usize,
@@ -51,39 +53,30 @@ impl Pieces {
         keys: Vec<UInt64Array>,
         accumulators: Vec<Box<dyn GroupsAccumulator>>,
         reservation: MemoryReservation,
-        is_partial: bool,
+        taken: Taken,
+        is_states: bool,
     ) -> Self {
         let groups = keys.first().map_or(0, |column| column.len());
-        let state_bytes: usize = accumulators.iter().map(|it| it.size()).sum();
-        let piece_groups = match state_bytes <= groups.saturating_mul(SMALL_STATE_BYTES) {
-            true => groups,
-            false => groups.div_ceil(PIECES),
+        let piece_groups = match taken {
+            Taken::AtOnce => groups,
+            Taken::InPieces => groups.div_ceil(PIECES),
         };
         Self {
             schema,
             keys,
             accumulators,
             reservation,
-            is_partial,
-            is_for_another: false,
+            is_states,
             groups,
             taken: 0,
             piece_groups: piece_groups.max(1),
         }
     }
 
-    /// The same for an operator that keeps them.
-    pub(super) fn for_another(self) -> Self {
-        let pieces = Self {
-            is_for_another: true,
-            ..self
-        };
-        match pieces.piece_groups < pieces.groups {
-            true => pieces.hold(pieces.reservation.size()),
-            // All are given at once.
-            false => _ = pieces.reservation.free(),
-        }
-        pieces
+    /// The same for an operator that counts what it is given.
+    pub(super) fn uncounted(self) -> Self {
+        self.reservation.free();
+        self
     }
 
     pub(super) fn schema(&self) -> SchemaRef {
@@ -94,7 +87,6 @@ impl Pieces {
     pub(super) fn batches(
         mut self,
         batch_rows: usize,
-        timed: Option<Time>,
     ) -> impl Iterator<Item = Result<RecordBatch>> + Send {
         let mut batches: Box<dyn Iterator<Item = RecordBatch> + Send> =
             Box::new(std::iter::empty());
@@ -103,7 +95,6 @@ impl Pieces {
                 if let Some(batch) = batches.next() {
                     return Some(Ok(batch));
                 }
-                let _timer = timed.as_ref().map(Time::timer);
                 match self.next_piece()? {
                     Ok(piece) => batches = Box::new(slices(piece, batch_rows)),
                     Err(error) => {
@@ -146,23 +137,17 @@ impl Pieces {
             false => EmitTo::First(count),
         };
         for accumulator in &mut self.accumulators {
-            match self.is_partial {
+            match self.is_states {
                 true => columns.extend(accumulator.state(emit_to)?),
                 false => columns.push(accumulator.evaluate(emit_to)?),
             }
         }
         if self.piece_groups < self.groups {
-            self.hold(self.accumulators.iter().map(|it| it.size()).sum());
+            // It was counted before, so it is not asked for.
+            let bytes = self.accumulators.iter().map(|it| it.size()).sum();
+            self.reservation.resize(bytes);
         }
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
-    }
-
-    /// Counts what is still held. It was counted before, so it is not asked for.
-    fn hold(&self, bytes: usize) {
-        match self.is_for_another {
-            true => self.reservation.resize(bytes / STILL_HELD_PART),
-            false => self.reservation.resize(bytes),
-        }
     }
 }
 

@@ -14,12 +14,13 @@ use std::sync::Arc;
 use arrow::array::{BooleanBufferBuilder, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
+use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryReservation;
 use datafusion_execution::runtime_env::RuntimeEnv;
-use datafusion_execution::{SendableRecordBatchStream, SpillFile};
-use datafusion_physical_plan::EmptyRecordBatchStream;
 use datafusion_physical_plan::metrics::SpillMetrics;
 use datafusion_physical_plan::spill::SpillManager;
+
+use crate::spill_file::{OpenFile, Written, read};
 
 /// Where the files of a join are.
 pub(super) struct Spill {
@@ -63,42 +64,6 @@ impl Spill {
                 reservation: matched,
             },
         })
-    }
-}
-
-/// A file that is being written. DataFusion does not give the type of one a name.
-pub(super) struct OpenFile(Box<AppendOrFinish>);
-
-/// Takes a further batch, or ends the file.
-type AppendOrFinish = dyn FnMut(Option<&RecordBatch>) -> Result<Written> + Send;
-
-/// A file that has been written; none if that was nothing.
-type Written = Option<Arc<dyn SpillFile>>;
-
-impl OpenFile {
-    fn create(manager: &SpillManager, what: &str) -> Result<Self> {
-        let mut file = manager.create_in_progress_file(what)?;
-        Ok(Self(Box::new(move |batch| match batch {
-            Some(batch) => file.append_batch(batch).map(|_| None),
-            None => file.finish(),
-        })))
-    }
-
-    pub(super) fn append(&mut self, batch: &RecordBatch) -> Result<()> {
-        (self.0)(Some(batch)).map(|_| ())
-    }
-
-    fn finish(&mut self) -> Result<Written> {
-        (self.0)(None)
-    }
-}
-
-fn read(manager: &SpillManager, file: Written) -> Result<SendableRecordBatchStream> {
-    match file {
-        Some(file) => manager.read_spill_as_stream(file, None),
-        None => Ok(Box::pin(EmptyRecordBatchStream::new(Arc::clone(
-            manager.schema(),
-        )))),
     }
 }
 

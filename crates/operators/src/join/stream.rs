@@ -20,10 +20,11 @@ use super::build::{BuildSide, NO_ROW, TABLE_BYTES_PER_ROW};
 use super::compiled::{CompiledJoin, MergedColumn, OutputColumn};
 use super::probe::{Probe, ProbeRules, RowPairs};
 use super::specification::JoinMode;
-use super::spill::{OpenFile, Passes, Spill};
+use super::spill::{Passes, Spill};
 use crate::node_metrics::NodeMetrics;
 use crate::pattern::Chunk;
 use crate::solutions::{gather, id_columns, solution_batch};
+use crate::spill_file::OpenFile;
 
 /// How long a poll may work before it gives way.
 const POLL_TIME_MAX: Duration = Duration::from_millis(1);

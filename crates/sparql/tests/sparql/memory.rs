@@ -2,9 +2,10 @@
 //! what cannot be had spills.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use crate::common::{Answer, Fixture, PREFIXES};
-use orrery_sparql::EngineOptions;
+use orrery_sparql::{Engine, EngineOptions};
 
 /// Things with texts of 200 characters, several each.
 fn texts(things: usize, of_each: usize) -> String {
@@ -22,13 +23,16 @@ fn texts(things: usize, of_each: usize) -> String {
     turtle
 }
 
-fn within(turtle: &str, memory_bytes: u64) -> Fixture {
-    let options = EngineOptions {
+fn options(memory_bytes: u64) -> EngineOptions {
+    EngineOptions {
         memory_bytes,
         threads: 1,
         ..EngineOptions::default()
-    };
-    Fixture::with_options(turtle, options)
+    }
+}
+
+fn within(turtle: &str, memory_bytes: u64) -> Fixture {
+    Fixture::with_options(turtle, options(memory_bytes))
 }
 
 fn rows(fixture: &Fixture, query: &str) -> Result<Vec<String>, String> {
@@ -39,18 +43,90 @@ fn rows(fixture: &Fixture, query: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// The states of the groups fit from some point on, and what these become is as large.
+/// The least memory with which a query works, which has to be at most so much. With each larger one, in steps of an eighth
+/// up to a gibibyte, it gives the same.
+fn works_from(fixture: &mut Fixture, query: &str, least_max_mebibytes: u64) {
+    let mut run = |memory_bytes: u64| {
+        let database = Arc::clone(fixture.engine.database());
+        fixture.engine = Engine::new(database, options(memory_bytes)).unwrap();
+        rows(fixture, query)
+    };
+    let expected = run(4 << 30).unwrap();
+    let mut least = None;
+    let mut memory_bytes = 16 << 20;
+    while memory_bytes <= 1 << 30 {
+        match run(memory_bytes) {
+            Ok(found) => {
+                least.get_or_insert(memory_bytes);
+                assert_eq!(found.len(), expected.len(), "{query}: {memory_bytes} bytes");
+                if query.contains("ORDER BY") {
+                    assert!(found == expected, "{query}: {memory_bytes} bytes");
+                } else if !query.contains("LIMIT") {
+                    // Which groups a LIMIT leaves is open, and so is their order.
+                    let (found, expected) = (in_parts(&found), in_parts(&expected));
+                    let other = found
+                        .iter()
+                        .zip(&expected)
+                        .find(|(one, other)| one != other);
+                    assert_eq!(other, None, "{query}: {memory_bytes} bytes");
+                }
+            }
+            Err(error) => assert_eq!(
+                least, None,
+                "{query}: works with so many bytes, and not with {memory_bytes}: {error}"
+            ),
+        }
+        memory_bytes += memory_bytes / 8;
+    }
+    let least = least.unwrap_or(u64::MAX) >> 20;
+    assert!(least <= least_max_mebibytes, "{query}: from {least} MiB on");
+}
+
+/// In which order texts are joined is open.
+fn in_parts(rows: &[String]) -> Vec<Vec<&str>> {
+    let parts = rows.iter().map(|row| row.split(['|', '"']).collect());
+    let mut rows: Vec<Vec<&str>> = parts.collect();
+    rows.iter_mut().for_each(|parts| parts.sort_unstable());
+    rows.sort_unstable();
+    rows
+}
+
+const JOINED: &str = "SELECT ?s (GROUP_CONCAT(?o; separator='|') AS ?all) { ?s ?p ?o } GROUP BY ?s";
+
 #[test]
 fn joined_texts_of_many_groups_have_room_from_some_memory_on() {
-    const THINGS: usize = 12_000;
-    let turtle = texts(THINGS, 5);
-    let query =
-        "SELECT ?s (GROUP_CONCAT(?o; separator='|') AS ?all) { ?s ?p ?o } GROUP BY ?s LIMIT 10";
-    // Not so below: 56 MiB are enough, for it spills, and 64 to 96 are not, where the states fit and the answer has no room beside them.
-    for mebibytes in [112, 128, 160, 192, 256, 384] {
-        let fixture = within(&turtle, mebibytes << 20);
-        let found = rows(&fixture, query).map(|rows| rows.len());
-        assert_eq!(found, Ok(10), "{mebibytes} MiB");
+    let mut fixture = Fixture::new(&texts(6_000, 5));
+    works_from(&mut fixture, &format!("{JOINED} LIMIT 10"), 32);
+    works_from(&mut fixture, JOINED, 96);
+    // As ids they are small, and texts at the end only.
+    let distinct = JOINED.replace("?o;", "DISTINCT ?o;");
+    works_from(&mut fixture, &format!("{distinct} LIMIT 10"), 32);
+    works_from(&mut fixture, &distinct, 96);
+}
+
+#[test]
+fn other_groupings_have_room_from_some_memory_on() {
+    let mut fixture = Fixture::new(&texts(6_000, 5));
+    for query in [
+        "SELECT ?s (COUNT(DISTINCT ?o) AS ?n) { ?s ?p ?o } GROUP BY ?s",
+        "SELECT ?s (SAMPLE(?o) AS ?one) { ?s ?p ?o } GROUP BY ?s",
+        "SELECT ?o (AVG(STRLEN(?o) / 7) AS ?n) { ?s ?p ?o } GROUP BY ?o",
+        "SELECT ?s ?p (MAX(?o) AS ?most) { ?s ?p ?o } GROUP BY ?s ?p",
+        "SELECT DISTINCT ?s ?o { ?s ?p ?o }",
+    ] {
+        works_from(&mut fixture, query, 64);
+    }
+}
+
+#[test]
+fn orders_have_room_from_some_memory_on() {
+    let mut fixture = Fixture::new(&texts(6_000, 5));
+    for query in [
+        "SELECT ?s ?o { ?s ?p ?o } ORDER BY ?o",
+        "SELECT ?s ?o { ?s ?p ?o } ORDER BY DESC(?o) ?s LIMIT 25000",
+        "SELECT DISTINCT ?o { ?s ?p ?o } ORDER BY ?o OFFSET 1000",
+    ] {
+        works_from(&mut fixture, query, 64);
     }
 }
 
