@@ -10,11 +10,12 @@
 //! What no plan does is told by [`Spending::spend`]: searches while a query is planned, quads and rows that are changed. Whoever charges may give a limit ([`Spending::limit_by`]), which is
 //! asked each time, so that such work ends where nothing is left.
 //!
-//! A plan may outlive its request: rows of a cursor, of which a later one takes more. It goes on to count where it began, and [`Paused`] has the later one pay for what is done then.
+//! A plan may outlive its request: rows of a cursor, of which a later one takes more. It goes on to count where it began, and [`Paused`] has the later one pay for what is done then; the
+//! later one's limit is asked then, too.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use datafusion_execution::memory_pool::MemoryPool;
 
@@ -50,6 +51,8 @@ struct Counted {
     last: u64,
     /// Of what has ended, what was spent on the change.
     changed: u64,
+    /// Who has taken it up last.
+    taken_up_by: Weak<Spending>,
 }
 
 impl Spending {
@@ -103,6 +106,13 @@ impl Spending {
     /// [`Error::OverBudget`] where nothing is left then: no more is to be done, and what was done is not to be kept.
     pub fn spend(&self, touches: u64) -> Result<()> {
         self.add(touches);
+        self.ask()?;
+        let later = self.counted().taken_up_by.upgrade();
+        later.map_or(Ok(()), |later| later.ask())
+    }
+
+    /// Whether something is left.
+    fn ask(&self) -> Result<()> {
         let left = match self.limit.get() {
             Some(limit) => limit(self.touches()),
             None => Ok(()),
@@ -154,7 +164,11 @@ impl Spending {
     #[must_use]
     pub fn resume(self: &Arc<Self>, paused: &Paused) -> Option<Watched> {
         // To look at itself it would wait for itself.
-        (!Arc::ptr_eq(self, &paused.spending)).then(|| self.watch(paused.clone()))
+        if Arc::ptr_eq(self, &paused.spending) {
+            return None;
+        }
+        paused.spending.counted().taken_up_by = Arc::downgrade(self);
+        Some(self.watch(paused.clone()))
     }
 
     fn counted(&self) -> MutexGuard<'_, Counted> {
@@ -281,6 +295,21 @@ mod tests {
         spending.begin_change();
         spending.spend_on_change_up_to(5).unwrap();
         assert_eq!((spending.touches(), spending.changed()), (30, 5));
+    }
+
+    #[test]
+    fn what_goes_on_later_is_within_the_limit_of_who_takes_it_up() {
+        let [first, later] = [(); 2].map(|()| Spending::new(None));
+        first.spend(1_000).unwrap();
+        later.limit_by(|touches| match touches < 10 {
+            true => Ok(()),
+            false => Err("used up".to_owned()),
+        });
+        let paused = first.pause();
+        let _resumed = later.resume(&paused);
+        first.spend(9).unwrap();
+        assert!(first.spend(1).is_err());
+        assert_eq!(later.touches(), 10);
     }
 
     #[test]
