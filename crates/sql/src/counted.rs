@@ -41,21 +41,24 @@ use orrery_runtime::{Spending, Touched, Watched, environment_with_pool};
 
 use crate::graph::is_of_graphs;
 use crate::outcome::Outcome;
+use crate::stopping::{StopOnDrop, stoppable};
 use crate::tag::Tag;
 
-/// Begins to run a plan, counted where somebody pays for it.
+/// Begins to run a plan, counted where somebody pays for it. It ends when its rows are dropped.
 pub(crate) fn counted_stream(
     plan: Arc<dyn ExecutionPlan>,
     task: Arc<TaskContext>,
 ) -> Result<SendableRecordBatchStream> {
     let counted = watched(&plan, &task);
+    let (task, stop) = stoppable(&plan, task);
     let rows = execute_stream(plan, task)?;
-    match counted {
-        Some(counted) => Ok(Box::pin(CountedRows {
+    match counted.is_some() || stop.is_some() {
+        true => Ok(Box::pin(CountedRows {
+            _stop: stop,
             rows,
             _counted: counted,
         })),
-        None => Ok(rows),
+        false => Ok(rows),
     }
 }
 
@@ -188,11 +191,13 @@ fn sum_of(metrics: &MetricsSet, name: &str) -> u64 {
     sum.map_or(0, |sum| sum.as_usize() as u64)
 }
 
-/// Rows of a plan that is counted.
+/// Rows of a plan that is counted, or has to be stopped.
 struct CountedRows {
+    /// Before the rows: what makes them is told first.
+    _stop: Option<StopOnDrop>,
     rows: SendableRecordBatchStream,
     /// Behind the rows: when these are gone, it has all that they have cost.
-    _counted: Watched,
+    _counted: Option<Watched>,
 }
 
 impl Stream for CountedRows {

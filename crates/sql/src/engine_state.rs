@@ -17,7 +17,7 @@ use crate::bytes::TypesOfColumns;
 use crate::bytes_length::lengths;
 use crate::files::FileAccess;
 use crate::join_order::{OrderedJoins, statistics};
-use crate::mended::{optimizer_rules, physical_rules, relation_planners};
+use crate::mended::{self, optimizer_rules, physical_rules, relation_planners};
 use crate::names::{CATALOG, SCHEMA};
 use crate::offered::{SpreadConstants, offer};
 use crate::rounding::roundings;
@@ -75,6 +75,7 @@ pub(crate) fn engine_state(
         .with_physical_optimizer_rules(physical_rules())
         .with_physical_optimizer_rule(Arc::new(ShareKeys))
         .with_physical_optimizer_rule(Arc::new(DenseAggregation))
+        .with_physical_optimizer_rule(Arc::new(mended::LAST))
         .with_statistics_registry(statistics())
         .build()
 }

@@ -87,6 +87,7 @@ mod settings;
 mod split;
 mod state;
 mod statement;
+mod stopping;
 mod table_reader;
 mod tag;
 mod threads;

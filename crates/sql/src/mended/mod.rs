@@ -8,6 +8,7 @@
 //! build_orders      physical plans:  the order of the hashed side of a join
 //! range_frames      physical plans:  windows over ranges about the row at hand, where there are NULLs
 //! filter_pushdown   physical plans:  filters are not pushed through nodes that have a name twice
+//! stopping          physical plans:  joins end when nobody waits for their rows any more (`crate::stopping`)
 //! ```
 //!
 //! Each says what would go wrong, so that it can go when the engine below no longer needs it; `crates/sql/tests` has a case for each.
@@ -31,10 +32,13 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use build_orders::{CHOOSES_SIDES, FORGET_BUILD_ORDERS};
 use dependencies::{MendDependencies, RelationsWithTrueDependencies};
 use filter_pushdown::WhereNamesDiffer;
+use nodes::NodeRule;
 use orders::FORGET_ORDERS;
 use range_frames::{SORTS, WAIT_FOR_PEERS};
 use unless::kept;
 use whole_groups::{KeepConditionsAbove, MOVES_CONDITIONS};
+
+use crate::stopping::joins_that_stop;
 
 /// DataFusion's rules that ask which columns tell which others.
 const ASKS_DEPENDENCIES: [&str; 4] = [
@@ -65,6 +69,12 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     }
     mended
 }
+
+/// The rule that comes after all others: these look for joins as they are.
+pub(crate) const LAST: NodeRule = NodeRule {
+    name: "JoinsThatStop",
+    change: joins_that_stop,
+};
 
 /// The rules for physical plans.
 pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {

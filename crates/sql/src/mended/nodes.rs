@@ -10,11 +10,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
 /// What comes in a node's place, if anything does.
-pub(super) type Changed = Result<Transformed<Arc<dyn ExecutionPlan>>>;
+pub(crate) type Changed = Result<Transformed<Arc<dyn ExecutionPlan>>>;
 
 /// Such a rule. Columns of the plan stay what they are.
 #[derive(Debug)]
-pub(super) struct NodeRule {
+pub(crate) struct NodeRule {
     pub(super) name: &'static str,
     /// Asked of a node whose inputs are done.
     pub(super) change: fn(Arc<dyn ExecutionPlan>) -> Changed,

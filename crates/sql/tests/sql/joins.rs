@@ -2,7 +2,9 @@
 
 use crate::common::House;
 use datafusion::physical_plan::displayable;
-use orrery_sql::Session;
+use futures::TryStreamExt;
+use orrery_sql::{Outcome, Session};
+use std::time::{Duration, Instant};
 
 fn plan(house: &House, session: &Session, text: &str) -> String {
     let planned = house.threads.block_on(session.plan(text)).unwrap();
@@ -313,5 +315,61 @@ fn filters_are_asked_of_their_own_column_where_two_have_its_name() {
         ),
     ] {
         assert_eq!(house.rows(&session, text), expected, "{text}");
+    }
+}
+
+/// Joins of millions of rows with hundreds of thousands each, whose pairs are many or few that hold, and which are asked for directly or by other threads.
+#[test]
+fn joins_end_when_nobody_waits_for_their_rows_any_more() {
+    const LONG_MAX: Duration = Duration::from_secs(30);
+    let house = House::new();
+    let memory = std::sync::Arc::clone(house.runtime.memory().operators());
+    let held_until = |holds: bool, what: &str| {
+        let began = Instant::now();
+        while (memory.reserved() > 0) != holds {
+            if began.elapsed() > LONG_MAX {
+                return Err(format!("{what} after {LONG_MAX:?}"));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    };
+    let (a, b) = (
+        "generate_series(1, 500000) a(i)",
+        "generate_series(1, 500000) b(i)",
+    );
+    for text in [
+        format!("select a.i from {a} join {b} on a.i % 10 = b.i % 10 order by 1 limit 1"),
+        format!("select count(*) from {a} join {b} on a.i % 10 = b.i % 10 and a.i + b.i = -1"),
+        format!("select count(*) from {a} left join {b} on a.i % 10 = b.i % 10 and a.i + b.i = -1"),
+        format!("select count(*) from {a}, {b} where a.i * b.i = -1"),
+        format!("select sum(a.i + b.i) from {a}, {b}"),
+        format!("select count(*) from {a} where exists (select 1 from {b} where b.i * a.i = -1)"),
+        format!(
+            "select count(*) from {a} where not exists (select 1 from {b} where b.i % 10 = a.i % 10 and b.i + a.i = -1)"
+        ),
+    ] {
+        let session = house.session();
+        let statement = session.statements(&text).unwrap().remove(0);
+        let running = house.threads.spawn(async move {
+            match session.execute(&statement).await.unwrap() {
+                Outcome::Query(rows) => rows.try_collect::<Vec<_>>().await.map(|rows| rows.len()),
+                other => panic!("{other:?}"),
+            }
+        });
+        let ended = held_until(true, "it has no memory").and_then(|()| {
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(
+                !running.is_finished(),
+                "{text}: it is too short for this test"
+            );
+            running.abort();
+            held_until(false, "it goes on")
+        });
+        if let Err(what) = ended {
+            // Its threads would be waited for.
+            std::mem::forget(house);
+            panic!("{text}: {what}");
+        }
     }
 }

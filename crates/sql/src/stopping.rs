@@ -1,0 +1,369 @@
+//! Joins that end when nobody waits for their rows any more.
+//!
+//! A join of DataFusion puts rows of one side beside all that match of the other without a pause until it has a batch to give; and with one that is given at once, whoever
+//! counts them asks for the next without a pause, too. A task that is aborted ends where it pauses only: of millions of pairs of which a condition leaves few, that was hours behind
+//! the answer that time is up.
+//!
+//! ```text
+//! plan   joins_that_stop:  join -> StoppableExec(join), its condition -> Checked(condition)
+//! run    stoppable:        a Stop goes with the task; it is set when the rows are dropped
+//!        StoppableExec     pauses every so often (tokio's budget), and names the Stop to the thread while it asks the join
+//!        Checked           looks at what is named for each batch of pairs, and fails where the Stop is set
+//! ```
+//!
+//! A join without a condition whose rows are those of one side (EXISTS, IN) ends with the batch that it has in hand.
+
+use std::cell::RefCell;
+use std::fmt::{self, Display, Formatter};
+use std::hash::{Hash, Hasher};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use datafusion::arrow::array::{BooleanArray, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::{Result, exec_err, internal_err};
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::coop::make_cooperative;
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions, SchedulingType,
+};
+use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::joins::{
+    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec,
+};
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::streaming::StreamingTableExec;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, Statistics,
+};
+use futures::{Stream, StreamExt};
+
+/// Whether an execution is over, for who cannot be told otherwise.
+#[derive(Debug, Default)]
+struct Stop(AtomicBool);
+
+impl Stop {
+    fn require_not_set(&self) -> Result<()> {
+        match self.0.load(Ordering::Relaxed) {
+            true => exec_err!("nobody waits for these rows any more"),
+            false => Ok(()),
+        }
+    }
+}
+
+thread_local! {
+    /// Of the join that this thread is at.
+    static CURRENT: RefCell<Option<Arc<Stop>>> = const { RefCell::new(None) };
+}
+
+/// Names the Stop of a join to its thread until it is dropped.
+struct Named {
+    before: Option<Arc<Stop>>,
+}
+
+impl Named {
+    fn new(stop: &Arc<Stop>) -> Self {
+        let before = CURRENT.replace(Some(Arc::clone(stop)));
+        Self { before }
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        CURRENT.set(self.before.take());
+    }
+}
+
+/// Ends an execution when it is dropped.
+#[derive(Debug)]
+pub(crate) struct StopOnDrop(Arc<Stop>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The task of an execution of this plan that ends when what is returned is dropped; none where it has no joins, or who runs it has seen to that.
+pub(crate) fn stoppable(
+    plan: &Arc<dyn ExecutionPlan>,
+    task: Arc<TaskContext>,
+) -> (Arc<TaskContext>, Option<StopOnDrop>) {
+    if !may_join(plan) || task.session_config().get_extension::<Stop>().is_some() {
+        return (task, None);
+    }
+    let stop = Arc::new(Stop::default());
+    let config = task.session_config().clone();
+    let config = config.with_extension(Arc::clone(&stop));
+    let task = match Arc::try_unwrap(task) {
+        Ok(task) => task.with_session_config(config),
+        Err(task) => TaskContext::new(
+            task.task_id(),
+            task.session_id(),
+            config,
+            task.scalar_functions().clone(),
+            task.higher_order_functions().clone(),
+            task.aggregate_functions().clone(),
+            task.window_functions().clone(),
+            task.runtime_env(),
+        ),
+    };
+    (Arc::new(task), Some(StopOnDrop(stop)))
+}
+
+/// Whether there are joins in a plan. What makes rows for a change is a plan of its own.
+fn may_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<StoppableExec>()
+        || plan.is::<StreamingTableExec>()
+        || plan.children().into_iter().any(may_join)
+}
+
+/// A join as one that stops; any other node as it is.
+pub(crate) fn joins_that_stop(
+    node: Arc<dyn ExecutionPlan>,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let join: Arc<dyn ExecutionPlan> = if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+        match join.filter() {
+            Some(filter) => {
+                let filter = checked(filter);
+                Arc::new(join.builder().with_filter(Some(filter)).build()?)
+            }
+            None => node,
+        }
+    } else if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() {
+        match join.filter() {
+            Some(filter) => {
+                let builder = NestedLoopJoinExecBuilder::from(join);
+                Arc::new(builder.with_filter(Some(checked(filter))).build()?)
+            }
+            None => node,
+        }
+    } else if node.is::<CrossJoinExec>() || node.is::<SortMergeJoinExec>() {
+        node
+    } else {
+        return Ok(Transformed::no(node));
+    };
+    Ok(Transformed::yes(Arc::new(StoppableExec::new(join))))
+}
+
+fn checked(filter: &JoinFilter) -> JoinFilter {
+    let condition = Arc::clone(filter.expression());
+    JoinFilter::new(
+        Arc::new(Checked { condition }),
+        filter.column_indices().to_vec(),
+        Arc::clone(filter.schema()),
+    )
+}
+
+/// A join's condition, which fails when the execution is over.
+#[derive(Debug)]
+struct Checked {
+    condition: Arc<dyn PhysicalExpr>,
+}
+
+impl Checked {
+    fn require_somebody(&self) -> Result<()> {
+        CURRENT.with_borrow(|stop| stop.as_ref().map_or(Ok(()), |stop| stop.require_not_set()))
+    }
+}
+
+impl PartialEq for Checked {
+    fn eq(&self, other: &Self) -> bool {
+        self.condition.eq(&other.condition)
+    }
+}
+
+impl Eq for Checked {}
+
+impl Hash for Checked {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.condition.hash(state);
+    }
+}
+
+impl Display for Checked {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(&self.condition, f)
+    }
+}
+
+impl PhysicalExpr for Checked {
+    fn data_type(&self, schema: &Schema) -> Result<DataType> {
+        self.condition.data_type(schema)
+    }
+
+    fn nullable(&self, schema: &Schema) -> Result<bool> {
+        self.condition.nullable(schema)
+    }
+
+    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+        self.condition.return_field(schema)
+    }
+
+    fn evaluate(&self, pairs: &RecordBatch) -> Result<ColumnarValue> {
+        self.require_somebody()?;
+        self.condition.evaluate(pairs)
+    }
+
+    fn evaluate_selection(
+        &self,
+        pairs: &RecordBatch,
+        selection: &BooleanArray,
+    ) -> Result<ColumnarValue> {
+        self.require_somebody()?;
+        self.condition.evaluate_selection(pairs, selection)
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![&self.condition]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(condition), true) => Ok(Arc::new(Self { condition })),
+            _ => internal_err!("a condition is one"),
+        }
+    }
+
+    fn fmt_sql(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.condition.fmt_sql(f)
+    }
+}
+
+/// A join that stops; see the module.
+#[derive(Debug, Clone)]
+struct StoppableExec {
+    join: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl StoppableExec {
+    fn new(join: Arc<dyn ExecutionPlan>) -> Self {
+        let properties = PlanProperties::clone(join.properties());
+        let properties = properties.with_scheduling_type(SchedulingType::Cooperative);
+        Self {
+            join,
+            properties: Arc::new(properties),
+        }
+    }
+}
+
+impl DisplayAs for StoppableExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("StoppableExec")
+    }
+}
+
+impl ExecutionPlan for StoppableExec {
+    fn name(&self) -> &str {
+        "StoppableExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.join]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (Some(join), true) = (children.pop(), children.is_empty()) else {
+            return internal_err!("StoppableExec has one input");
+        };
+        Ok(Arc::new(match options.children_properties {
+            ChildrenPropertiesMode::Keep => Self {
+                join,
+                properties: Arc::clone(&self.properties),
+            },
+            ChildrenPropertiesMode::Recompute => Self::new(join),
+        }))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        task: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let stop = task.session_config().get_extension::<Stop>();
+        let rows = make_cooperative(self.join.execute(partition, task)?);
+        Ok(match stop {
+            Some(stop) => Box::pin(StoppableRows { rows, stop }),
+            None => rows,
+        })
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        of_join: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        match of_join {
+            [of_join] => Ok(Arc::clone(of_join)),
+            _ => internal_err!("StoppableExec has one input"),
+        }
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+}
+
+/// The rows of a join that stops.
+struct StoppableRows {
+    rows: SendableRecordBatchStream,
+    stop: Arc<Stop>,
+}
+
+impl Stream for StoppableRows {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Err(over) = self.stop.require_not_set() {
+            return Poll::Ready(Some(Err(over)));
+        }
+        let _named = Named::new(&self.stop);
+        self.rows.poll_next_unpin(context)
+    }
+}
+
+impl RecordBatchStream for StoppableRows {
+    fn schema(&self) -> SchemaRef {
+        self.rows.schema()
+    }
+}
