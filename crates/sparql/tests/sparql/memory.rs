@@ -1,5 +1,6 @@
 //! Queries at the bounds of their memory: what they can do with less they can do with more, and
 //! what cannot be had spills.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fmt::Write;
 use std::sync::Arc;
