@@ -11,7 +11,8 @@
 //!        Checked           looks at what is named for each batch of pairs, and fails where the Stop is set
 //! ```
 //!
-//! A join without a condition whose rows are those of one side (EXISTS, IN) ends with the batch that it has in hand.
+//! A join without a condition whose rows are those of one side (EXISTS, IN, DISTINCT above a join) ends with the batch that it probes with: what it is probed with is a StoppableExec, too.
+//! With 8,192 rows that have 300,000 matches each that is a quarter of a minute.
 
 use std::cell::RefCell;
 use std::fmt::{self, Display, Formatter};
@@ -24,7 +25,7 @@ use std::task::{Context, Poll};
 use datafusion::arrow::array::{BooleanArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{Result, exec_err, internal_err};
+use datafusion::common::{JoinType, Result, exec_err, internal_err};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
@@ -133,6 +134,14 @@ pub(crate) fn joins_that_stop(
                 let filter = checked(filter);
                 Arc::new(join.builder().with_filter(Some(filter)).build()?)
             }
+            None if gives_rows_of_one_side(join.join_type()) => {
+                // It has nothing to ask, nor rows to give: between the batches that it probes with.
+                let probed = StoppableExec::new(Arc::clone(join.right()));
+                let inputs: Vec<Arc<dyn ExecutionPlan>> =
+                    vec![Arc::clone(join.left()), Arc::new(probed)];
+                let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
+                node.replace_children(inputs, options)?
+            }
             None => node,
         }
     } else if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() {
@@ -149,6 +158,19 @@ pub(crate) fn joins_that_stop(
         return Ok(Transformed::no(node));
     };
     Ok(Transformed::yes(Arc::new(StoppableExec::new(join))))
+}
+
+/// Whether matches are looked at, and are no rows.
+fn gives_rows_of_one_side(join: &JoinType) -> bool {
+    match join {
+        JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => false,
+        JoinType::LeftSemi
+        | JoinType::RightSemi
+        | JoinType::LeftAnti
+        | JoinType::RightAnti
+        | JoinType::LeftMark
+        | JoinType::RightMark => true,
+    }
 }
 
 fn checked(filter: &JoinFilter) -> JoinFilter {
@@ -238,7 +260,7 @@ impl PhysicalExpr for Checked {
     }
 }
 
-/// A join that stops; see the module.
+/// A join that stops, or what one is probed with; see the module.
 #[derive(Debug, Clone)]
 struct StoppableExec {
     join: Arc<dyn ExecutionPlan>,

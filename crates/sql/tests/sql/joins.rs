@@ -344,6 +344,7 @@ fn joins_end_when_nobody_waits_for_their_rows_any_more() {
         format!("select count(*) from {a} left join {b} on a.i % 10 = b.i % 10 and a.i + b.i = -1"),
         format!("select count(*) from {a}, {b} where a.i * b.i = -1"),
         format!("select sum(a.i + b.i) from {a}, {b}"),
+        format!("select count(distinct a.i % 7) from {a} join {b} on a.i % 10 = b.i % 10"),
         format!("select count(*) from {a} where exists (select 1 from {b} where b.i * a.i = -1)"),
         format!(
             "select count(*) from {a} where not exists (select 1 from {b} where b.i % 10 = a.i % 10 and b.i + a.i = -1)"
