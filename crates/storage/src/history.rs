@@ -2,8 +2,8 @@
 //!
 //! A commit is kept while the writer's [`Retention`] wants it; its state is put together from a base or flushed delta
 //! before it and the logs between, so it costs as much as opening the database after a crash. The last few that were asked for
-//! stay in memory. What a bulk load changed is not recorded: its state and those before it can be read, from a base each, but who
-//! follows the changes has to begin anew.
+//! stay in memory. What a bulk load changed is not recorded: its state and those before it can be read, from a base each. Who
+//! follows the changes is told that there was one ([`CommitChanges::is_bulk_load`]), and reads the quads anew.
 
 use std::sync::Arc;
 
@@ -66,9 +66,15 @@ pub struct CommitChanges<'a> {
     before: Option<Snapshot>,
     /// The tables before the commit, if it changed some and they are asked for.
     tables: Option<&'a KnownTables>,
+    is_bulk_load: bool,
 }
 
 impl CommitChanges<'_> {
+    /// Whether the commit was a bulk load: what it changed was not recorded, so no quads and no events are given out here, and any graph may have become another.
+    pub fn is_bulk_load(&self) -> bool {
+        self.is_bulk_load
+    }
+
     /// Calls `found` with what the commit did to tables, in its order. Tables are in no graph: who does not see all of these sees none of them.
     pub fn tables(&self, found: impl FnMut(TableEvent<'_>) -> Result<()>) -> Result<()> {
         match self.tables {
@@ -241,16 +247,9 @@ impl Database {
             let is_listed = commits
                 .get(place)
                 .is_some_and(|entry| entry.number == base.commit);
-            if let Some(loaded) = base.loaded
+            if let Some(entry) = bulk_load(base)
                 && !is_listed
             {
-                let entry = CommitEntry {
-                    number: base.commit,
-                    time_us: base.time_us,
-                    who: "load".to_owned(),
-                    added: loaded.added,
-                    removed: loaded.removed,
-                };
                 commits.insert(place, entry);
             }
         }
@@ -271,7 +270,7 @@ impl Database {
         self.changes_from(scope, since + 1, false, each)
     }
 
-    /// The same with what became of tables ([`CommitChanges::tables`]).
+    /// The same with what became of tables ([`CommitChanges::tables`]), and with bulk loads ([`CommitChanges::is_bulk_load`]).
     pub fn changes_with_tables(
         &self,
         scope: &ReadScope,
@@ -329,6 +328,9 @@ impl Database {
             if record.commit > last {
                 return Ok(());
             }
+            if wants_tables {
+                bulk_loads(scope, present, expected, record.commit, each)?;
+            }
             if record.commit != *expected {
                 return Err(self.no_changes(*expected));
             }
@@ -356,12 +358,16 @@ impl Database {
                 snapshot: &snapshot,
                 before,
                 tables: known.as_ref().filter(|_| !record.tables.is_empty()),
+                is_bulk_load: false,
             })?;
             if let Some(known) = &mut known {
                 known.apply(record);
             }
             Ok(())
         })?;
+        if wants_tables {
+            bulk_loads(scope, present, expected, last + 1, each)?;
+        }
         match *expected > last {
             true => Ok(()),
             false => Err(self.no_changes(*expected)),
@@ -494,6 +500,44 @@ impl Database {
             what: format!("it keeps {oldest} to {}", present.commit()),
         }
     }
+}
+
+/// The bulk load that made a base, if one did.
+fn bulk_load(base: &BaseEntry) -> Option<CommitEntry> {
+    let loaded = base.loaded?;
+    Some(CommitEntry {
+        number: base.commit,
+        time_us: base.time_us,
+        who: "load".to_owned(),
+        added: loaded.added,
+        removed: loaded.removed,
+    })
+}
+
+/// Gives out the bulk loads from the commit `expected` on, one behind the other, until `end`, which is not one of them. `expected` becomes the commit after the last.
+fn bulk_loads(
+    scope: &ReadScope,
+    present: &Arc<Snapshot>,
+    expected: &mut u64,
+    end: u64,
+    each: &mut impl FnMut(&CommitChanges<'_>) -> Result<()>,
+) -> Result<()> {
+    let nothing = LogRecord::default();
+    for entry in present.manifest().bases.iter().filter_map(bulk_load) {
+        if entry.number == *expected && entry.number < end {
+            *expected += 1;
+            each(&CommitChanges {
+                entry,
+                scope,
+                record: &nothing,
+                snapshot: present,
+                before: None,
+                tables: None,
+                is_bulk_load: true,
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// The log files that may hold commits from a number on.

@@ -8,12 +8,13 @@
 //! {"commit":18,"insert":"row","table":"public.item","key":{"id":1},"row":{"id":1,"name":"lamp"}}
 //! {"commit":18,"truncate":"table","table":"public.item"}
 //! {"commit":18,"replace":"rows","table":"public.item","rows":250000}
+//! {"commit":18,"replace":"quads"}
 //! {"commit":18,"define":{"drop_table":7}}
 //! {"commit":18,"end":true}
 //! ```
 //!
 //! A row that is updated goes and comes again. Of a table without a primary key rows are told apart by their numbers, `"key":{"":17}`. `replace` says that the
-//! rows were written to files in one go, and are to be read anew as of that commit.
+//! rows, or the quads (of any graph), were written to files in one go, and are to be read anew as of that commit.
 
 use crate::format::{FormatError, write_json_text, write_json_value};
 use arrow::array::{Array, ArrayRef};
@@ -49,6 +50,11 @@ pub(super) fn write_quad(number: u64, what: &str, quad: &str, out: &mut Vec<u8>)
     let _ = write!(out, "{{\"commit\":{number},\"{what}\":\"quad\",\"quad\":");
     write_json_text(out, quad);
     out.extend_from_slice(b"}\n");
+}
+
+/// Quads were loaded in bulk. Of which graphs, and how many, is not said: some may be hidden.
+pub(super) fn write_bulk_load(number: u64, out: &mut Vec<u8>) {
+    let _ = writeln!(out, "{{\"commit\":{number},\"replace\":\"quads\"}}");
 }
 
 /// Something that was done to tables; how many lines it takes.

@@ -24,8 +24,8 @@
 //! each commit and for each change that they see), one reader has a share of all feeds, and before anything is sent it is asked again who reads and what they may
 //! see: if that has changed, the feed ends. Who has made a commit is told to administrators alone, for their own acts stand there.
 //!
-//! 404 says that a commit after N is not kept any more, or was a bulk load, whose changes are not
-//! recorded. Then a copy begins anew: it notes the commit in the `ETag` of a dump (`"17-nquads"`), and follows from there.
+//! What a bulk load changed is not recorded. Lines of JSON say that there was one, and go on; RDF Patch has no way to. 404 says that a commit after N is not kept any more, or, of
+//! patches, that it was a bulk load. Then a copy begins anew: it notes the commit in the `ETag` of a dump (`"17-nquads"`), and follows from there.
 
 mod lines;
 
@@ -444,6 +444,10 @@ impl Feed {
         }
         let number = changes.entry.number;
         lines::write_begin(&changes.entry, self.shows_who, &mut self.patch);
+        if changes.is_bulk_load() {
+            lines::write_bulk_load(number, &mut self.patch);
+            self.add_rows(1)?;
+        }
         changes.removed(|quad| self.quad_line(number, "delete", quad))?;
         changes.added(|quad| self.quad_line(number, "insert", quad))?;
         changes.tables(|event| {

@@ -128,6 +128,78 @@ async fn loads_in_bulk_give_up_old_states_only_where_that_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_load_in_bulk_is_a_line_of_the_feed_which_goes_on_behind_it() {
+    let server = small_memory().await;
+    let address = server.address;
+    let sql = "Content-Type: application/sql";
+    let path = "/graphs?default";
+    let few = |number: u32| format!("<http://e/s> <http://e/p> \"few {number}\" .\n").into_bytes();
+    let first = commit(&post(address, path, &[LINES], &few(1)).await);
+    commit(&post(address, path, &[LINES], &large(1)).await);
+    let made = post(
+        address,
+        "/sql",
+        &[sql],
+        b"create table t (a int primary key); insert into t values (7)",
+    )
+    .await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    commit(&post(address, path, &[LINES], &few(2)).await);
+    let last = commit(&post(address, path, &[LINES], &large(2)).await);
+    // Of each commit the lines between its first and its last, without what differs.
+    let feed = async |since: u64| {
+        let path = format!("/changes?since={since}&format=json");
+        let feed = get(address, &path, &[]).await;
+        assert_eq!(feed.status, 200, "{}", feed.text());
+        let mut lines = Vec::new();
+        for line in feed.text().lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let number = line["commit"].as_u64().unwrap() - first;
+            let what = ["replace", "insert", "define", "end"];
+            let what = what.iter().find(|what| !line[**what].is_null());
+            lines.push(match what {
+                Some(&"define") => format!("{number} define"),
+                Some(what) => format!("{number} {what} {}", line[*what]),
+                None => format!(
+                    "{number} of {}",
+                    line["previous"].as_u64().unwrap() + 1 - first
+                ),
+            });
+        }
+        lines
+    };
+    let expected = [
+        "1 of 1",
+        "1 replace \"quads\"",
+        "1 end true",
+        "2 of 2",
+        "2 define",
+        "2 insert \"row\"",
+        "2 end true",
+        "3 of 3",
+        "3 insert \"quad\"",
+        "3 end true",
+        "4 of 4",
+        "4 replace \"quads\"",
+        "4 end true",
+    ];
+    assert_eq!(feed(first).await, expected);
+    assert_eq!(feed(first + 1).await, expected[3..]);
+    assert_eq!(feed(last - 1).await, expected[10..]);
+    assert_eq!(feed(last).await, Vec::<String>::new());
+    // What has become of the base meanwhile changes nothing.
+    let compacted = post(address, "/compact", &[], b"").await;
+    assert_eq!(compacted.status, 200, "{}", compacted.text());
+    let with_compaction = [&expected[..], &["5 of 5", "5 end true"]].concat();
+    assert_eq!(feed(first).await, with_compaction);
+    // A patch cannot say so.
+    for (since, status) in [(first, 404), (first + 1, 404), (last, 200), (last + 1, 200)] {
+        let patch = get(address, &format!("/changes?since={since}"), &[]).await;
+        assert_eq!(patch.status, status, "{}", patch.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn only_who_administers_gives_up_old_states() {
     let bob_writes = [
         add_user("root", true),
