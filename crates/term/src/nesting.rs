@@ -40,14 +40,6 @@ impl Nesting {
         })
     }
 
-    /// The elements, where it is XML.
-    pub fn elements(&self) -> Option<&Elements> {
-        match &self.0 {
-            Of::Xml(elements) => Some(elements),
-            Of::Turtle(_) | Of::Json(_) => None,
-        }
-    }
-
     /// Goes on with a piece of the text.
     ///
     /// # Errors
