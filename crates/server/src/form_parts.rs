@@ -332,10 +332,17 @@ mod tests {
         prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
     }
 
+    /// What a part may have in it.
+    fn lawful_content() -> impl Strategy<Value = Vec<u8>> {
+        content().prop_filter("a boundary", |content| {
+            find(content, b"\r\n--xyz").is_none()
+        })
+    }
+
     proptest! {
         #[test]
         fn parts_are_what_another_parser_finds_however_they_come(
-            contents in prop::collection::vec(("[a-z]{1,8}", any::<bool>(), content()), 0..6),
+            contents in prop::collection::vec(("[a-z]{1,8}", any::<bool>(), lawful_content()), 0..6),
             chunks in prop::collection::vec(1_usize..50, 1..6),
         ) {
             let mut body = Vec::new();
@@ -351,15 +358,12 @@ mod tests {
             body.extend_from_slice(b"--xyz--\r\nbehind");
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             let others = runtime.block_on(parts_by_another(body.clone()));
-            // Two boundaries together are refused by both, perhaps.
-            if let Some(others) = others {
-                let ours = parts(&body, &chunks).unwrap();
-                let ours: Vec<Part> = ours
-                    .into_iter()
-                    .map(|(head, bytes)| (Some(head.name), head.file_name, head.content_type, bytes))
-                    .collect();
-                prop_assert_eq!(ours, others);
-            }
+            let ours = parts(&body, &chunks).unwrap();
+            let ours: Vec<Part> = ours
+                .into_iter()
+                .map(|(head, bytes)| (Some(head.name), head.file_name, head.content_type, bytes))
+                .collect();
+            prop_assert_eq!(Some(ours), others);
         }
 
         #[test]

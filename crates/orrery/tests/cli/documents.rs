@@ -175,7 +175,7 @@ fn a_directory_that_is_loaded_through_a_server_is_one_commit_with_the_quads_of_a
         .collect();
     fs::write(directory.join("below/c.nt.gz"), gzip(&many)).unwrap();
     let begun = home.path().join("0.nt");
-    fs::write(&begun, "<a:begun> <a:p> 0 .\n").unwrap();
+    fs::write(&begun, "<a:begun> <a:p> <a:o> .\n").unwrap();
     let databases = ["here", "there"].map(|name| home.path().join(name));
     for database in &databases {
         succeed(&["load", "--db", text(database), text(&begun)]);

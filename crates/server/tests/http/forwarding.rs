@@ -253,7 +253,11 @@ async fn forms_of_files_and_of_updates_are_sent_on_as_they_come() {
         .map(|n| format!("<http://e/s{n}> <http://e/p> \"{n}\" .\n"))
         .collect();
     let files = form(&[
-        Part::File("a.nq", "", b"<http://e/q> <http://e/p> 1 <http://e/g> ."),
+        Part::File(
+            "a.nq",
+            "",
+            b"<http://e/q> <http://e/p> \"1\" <http://e/g> .",
+        ),
         Part::Field("default", ""),
         Part::File("b.nt", "", lines.as_bytes()),
         Part::File("c.ttl", "", b"<http://e/c> <http://e/p> 1 ."),
@@ -261,7 +265,7 @@ async fn forms_of_files_and_of_updates_are_sent_on_as_they_come() {
     let loaded = commit(&post(follower.address, "/graphs", &[FORM], &files).await);
     assert_eq!(loaded, first + 1);
     let more = form(&[
-        Part::File("d.nt", "", b"<http://e/d> <http://e/p> 1 ."),
+        Part::File("d.nt", "", b"<http://e/d> <http://e/p> \"1\" ."),
         Part::File("e.ttl", "", b"<http://e/e> <http://e/p> 1 ."),
     ]);
     let added = commit(&chunked(follower.address, "/graphs?default", &[FORM], &more).await);
