@@ -99,12 +99,12 @@ impl FormParts {
         loop {
             match self.place {
                 Place::Preamble => {
-                    if self.to_boundary().is_none() {
+                    if self.pass_boundary().is_none() {
                         return Ok(None);
                     }
                 }
                 Place::Part => {
-                    let piece = match self.to_boundary() {
+                    let piece = match self.pass_boundary() {
                         Some(last) if last.is_empty() => continue,
                         Some(last) => last,
                         None => match self.before_boundary() {
@@ -150,7 +150,7 @@ impl FormParts {
     }
 
     /// Passes the next boundary, if it is there; gives what is before it.
-    fn to_boundary(&mut self) -> Option<Bytes> {
+    fn pass_boundary(&mut self) -> Option<Bytes> {
         let before = find(&self.held, &self.delimiter)?;
         let before = self.held.split_to(before).freeze();
         self.held.advance(self.delimiter.len());

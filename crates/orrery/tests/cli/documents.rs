@@ -1,7 +1,7 @@
 //! Documents with faults, odd IRIs and odd encodings, as `orrery load` takes them.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use crate::common::{fail, run, succeed, text};
@@ -231,4 +231,40 @@ fn a_directory_that_is_loaded_through_a_server_is_one_commit_with_the_quads_of_a
     // One file is what it was.
     let one = succeed(&["load", "--server", &url, text(&begun)]);
     assert!(one.starts_with(&format!("{}: {{", text(&begun))), "{one}");
+}
+
+#[test]
+fn a_server_that_is_older_and_takes_no_such_form_is_told_apart_from_a_wrong_file() {
+    let home = tempfile::tempdir().unwrap();
+    let files = ["a.nt", "b.nq"].map(|name| home.path().join(name));
+    for file in &files {
+        fs::write(file, "<a:s> <a:p> <a:o> .\n").unwrap();
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let old = "neither the Content-Type nor the name of `default` tells its format";
+    let new = "a.nt:1:1: wrong";
+    let answers = [(415, old), (400, new)];
+    let serving = std::thread::spawn(move || {
+        for (status, text) in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n0\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                request.push(byte[0]);
+            }
+            let length = text.len();
+            let answer = format!(
+                "HTTP/1.1 {status} X\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+            );
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let load = ["load", "--server", &url, text(&files[0]), text(&files[1])];
+    fail(&load, &[old, "older than this program", "one at a time"]);
+    let refused = run(&load);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains(new) && !said.contains("older"), "{said}");
+    serving.join().unwrap();
 }
