@@ -16,6 +16,8 @@ pub(crate) enum Compression {
     Gzip,
     Bzip2,
     Zstd,
+    /// Only where somebody says so: it has no first bytes of its own.
+    Brotli,
 }
 
 /// As many first bytes as it takes to tell the compression.
@@ -50,6 +52,7 @@ impl Compression {
             Self::Gzip => "gzip",
             Self::Bzip2 => "bzip2",
             Self::Zstd => "zstd",
+            Self::Brotli => "brotli",
         }
     }
 }
@@ -58,6 +61,58 @@ impl Compression {
 /// (RFC 9659), for that much memory goes to whoever sends a few bytes.
 pub fn decompressed_text(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     decompressed_within(input, None, BODY_WINDOW_LOG)
+}
+
+/// Bytes of brotli data that are read at a time.
+const BROTLI_BUFFER_BYTES: usize = 64 << 10;
+
+/// How far back brotli data that begin with this byte may refer, which is what their decoder takes: 16 MiB at most. None if no brotli data (RFC 7932, 9.1) begin so:
+/// those with a large window, a later invention, do not.
+pub fn brotli_window_bytes(first: u8) -> Option<usize> {
+    let bits = match (first & 1, first >> 1 & 7, first >> 4 & 7) {
+        (0, _, _) => 16,
+        (_, 0, 0) => 17,
+        (_, 0, 1) => return None,
+        (_, 0, bits) => 8 + bits,
+        (_, bits, _) => 17 + bits,
+    };
+    Some(1 << bits)
+}
+
+/// The plain text of brotli data.
+///
+/// # Errors
+/// When it does not begin as brotli data do; what comes later is told while it is read.
+pub fn brotli_text(
+    mut input: impl Read + Send + 'static,
+) -> io::Result<impl Read + Send + 'static> {
+    let compression = Compression::Brotli;
+    let mut first = Vec::with_capacity(1);
+    input.by_ref().take(1).read_to_end(&mut first)?;
+    let window = first.first().and_then(|first| brotli_window_bytes(*first));
+    if window.is_none() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "it is not brotli data",
+        ));
+    }
+    let input = Cursor::new(first).chain(input);
+    let decoder = brotli::Decompressor::new(input, BROTLI_BUFFER_BYTES);
+    Ok(Checked {
+        decoder,
+        compression,
+    })
+}
+
+/// The plain text of what was uploaded.
+pub(crate) fn upload_text(
+    input: impl Read + Send + 'static,
+    is_brotli: bool,
+) -> io::Result<Box<dyn Read + Send>> {
+    match is_brotli {
+        true => decompressed(brotli_text(input)?, None),
+        false => decompressed(input, None),
+    }
 }
 
 /// Whether the first bytes of `input` say that it is compressed.
@@ -107,6 +162,8 @@ fn decompressed_within(
             decoder: MultiBzDecoder::new(input),
             compression: Compression::Bzip2,
         }),
+        // It is not found by its first bytes.
+        Some(Compression::Brotli) => Box::new(brotli_text(input)?),
         Some(Compression::Zstd) => {
             let mut decoder = zstd::stream::read::Decoder::new(input)?;
             decoder.window_log_max(window_log)?;
@@ -196,6 +253,10 @@ impl<D> Checked<D> {
             return io::Error::new(error.kind(), error.to_string());
         }
         let message = match error.kind() {
+            // Its decoder does not tell the one from the other.
+            io::ErrorKind::InvalidData if self.compression == Compression::Brotli => {
+                "the brotli data is corrupt or truncated; send it again".to_owned()
+            }
             io::ErrorKind::UnexpectedEof => {
                 format!("the {name} data is truncated: it ends too early; fetch the file again")
             }
@@ -242,6 +303,54 @@ mod tests {
         assert_eq!(read(b"plain".to_vec(), None).unwrap(), b"plain");
         assert_eq!(read(b"p".to_vec(), None).unwrap(), b"p");
         assert_eq!(read(Vec::new(), None).unwrap(), b"");
+    }
+
+    fn brotli(text: &[u8]) -> Vec<u8> {
+        let mut encoder = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 20);
+        encoder.write_all(text).unwrap();
+        encoder.into_inner()
+    }
+
+    fn read_brotli(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        brotli_text(Cursor::new(bytes))?.read_to_end(&mut text)?;
+        Ok(text)
+    }
+
+    #[test]
+    fn brotli_data_are_read_and_what_is_wrong_with_them_is_an_error() {
+        let text: Vec<u8> = (0..20_000_u32)
+            .flat_map(|n| (n * n).to_le_bytes())
+            .collect();
+        for text in [&text[..], b"", b"x"] {
+            assert_eq!(read_brotli(brotli(text)).unwrap(), text);
+        }
+        let whole = brotli(&text);
+        for end in [0, 1, 5, whole.len() / 2, whole.len() - 1] {
+            assert!(read_brotli(whole[..end].to_vec()).is_err(), "{end}");
+        }
+        // Damage may leave a text, but never stops the process.
+        for at in 0..whole.len().min(4000) {
+            for bit in [1, 16, 128] {
+                let mut damaged = whole.clone();
+                damaged[at] ^= bit;
+                drop(read_brotli(damaged));
+            }
+        }
+    }
+
+    #[test]
+    fn the_window_of_brotli_data_is_known_by_their_first_byte() {
+        for window_bits in 10..=24 {
+            let mut encoder = brotli::CompressorWriter::new(Vec::new(), 4096, 5, window_bits);
+            encoder.write_all(b"some text").unwrap();
+            let first = encoder.into_inner()[0];
+            let bytes = brotli_window_bytes(first).unwrap();
+            assert_eq!(bytes, 1 << window_bits, "{first:x}");
+        }
+        // A window of a gigabyte, for a few bytes.
+        assert_eq!(brotli_window_bytes(0x11), None);
+        assert!(read_brotli(vec![0x11, 30, 0, 0]).is_err());
     }
 
     #[test]

@@ -163,6 +163,14 @@ impl Interner {
         self.file_number = file_number;
     }
 
+    /// Where the following quads go that have no graph: a valid IRI, or the default graph.
+    pub(crate) fn set_target_graph(&mut self, target_graph: Option<&str>) {
+        if self.target_graph.as_deref() != target_graph {
+            self.target_graph = target_graph.map(Into::into);
+            self.target_graph_id = None;
+        }
+    }
+
     /// Notes that terms of a wrong statement may have been taken in.
     pub(crate) fn note_wrong_statement(&mut self) {
         self.has_orphans = true;

@@ -107,7 +107,7 @@ pub use check::LoadCheck;
 pub use compact::{
     BackgroundCompaction, BackgroundOptions, CompactOptions, compact, compact_tables,
 };
-pub use decompress::decompressed_text;
+pub use decompress::{brotli_text, brotli_window_bytes, decompressed_text};
 pub use delta_batch::changes_of;
 pub use document::{Document, DocumentBounds, DocumentError, DocumentTerm, read_document};
 pub use error::{LoadError, LoadOption, SyntaxError};
@@ -117,7 +117,7 @@ pub use load::{load, load_by_workers, load_into, load_into_by_workers, load_with
 pub use looks::LooksLike;
 pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};
 pub use report::{Effort, LoadReport, StageReport};
-pub use source::{Source, file_iri};
+pub use source::{Source, Upload, file_iri};
 pub use workers::{
     LoadWorker, LoadWorkers, WorkPieces, WorkerCounts, WorkerPlace, answer_load_request,
 };

@@ -99,11 +99,15 @@ fn check(
 ) -> Result<Vec<CheckedSource>, LoadError> {
     check_option("graph", options.graph.as_deref())?;
     check_option("base IRI", options.base_iri.as_deref())?;
+    for source in sources {
+        if let Source::Upload(upload) = source {
+            check_option("graph", upload.graph.as_deref())?;
+            check_option("base IRI", Some(&upload.base_iri))?;
+        }
+    }
     sources
         .iter()
-        .map(|source| {
-            CheckedSource::check(source, options.format, options.base_iri.as_deref(), files)
-        })
+        .map(|source| CheckedSource::check(source, options, files))
         .collect()
 }
 

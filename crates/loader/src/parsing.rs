@@ -19,6 +19,7 @@ use crate::mends::{Surroundings, said};
 use crate::ntriples::{AfterError, LineError, parse_block};
 use crate::parts::{InputPart, PartQueue};
 use crate::progress::Progress;
+use crate::source::CheckedSource;
 use crate::stage_dir::StageDir;
 use crate::staged_sink::StagedSink;
 use crossbeam_channel::{Receiver, Sender};
@@ -250,8 +251,7 @@ pub(crate) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(shared: &'a Shared<'a>) -> Self {
-        let graph = shared.options.graph.as_deref();
-        let mut interner = Interner::with_large_literals(graph, shared.stage.large_literals());
+        let mut interner = Interner::with_large_literals(None, shared.stage.large_literals());
         interner.set_iris(shared.iris());
         Self { shared, interner }
     }
@@ -287,14 +287,21 @@ impl<'a> Parser<'a> {
         self.interner
     }
 
-    pub(crate) fn block(&mut self, part: usize, block: &Block) {
-        let shared = self.shared;
+    /// What follows is of this part.
+    fn begin(&mut self, part: usize) -> &'a CheckedSource {
         let InputPart {
             source,
             file_number,
             ..
-        } = &shared.parts[part];
+        } = &self.shared.parts[part];
         self.interner.set_file_number(*file_number);
+        self.interner.set_target_graph(source.graph.as_deref());
+        source
+    }
+
+    pub(crate) fn block(&mut self, part: usize, block: &Block) {
+        let shared = self.shared;
+        let source = self.begin(part);
         let before = self.interner.quad_count();
         let mut errors = 0;
         parse_block(
@@ -313,12 +320,7 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn long_line(&mut self, part: usize, line: LongLine) {
         let shared = self.shared;
-        let InputPart {
-            source,
-            file_number,
-            ..
-        } = &shared.parts[part];
-        self.interner.set_file_number(*file_number);
+        let source = self.begin(part);
         let before = self.interner.quad_count();
         let mut errors = 0;
         let is_cut = line.text.is_some();
@@ -356,12 +358,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn document(&mut self, part: usize, input: Box<dyn Read + Send>) {
-        let InputPart {
-            source,
-            file_number,
-            ..
-        } = &self.shared.parts[part];
-        self.interner.set_file_number(*file_number);
+        let source = self.begin(part);
         let mut events = Events {
             shared: self.shared,
             part,

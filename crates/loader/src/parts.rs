@@ -155,7 +155,7 @@ pub(crate) fn cut_parts(
     for (number, source) in (0..).zip(sources) {
         let bytes = source.bytes.unwrap_or_default();
         let is_long = source.format.is_line_based() && bytes > part_bytes + part_bytes / 2;
-        if !is_long || source.is_compressed()? {
+        if !is_long || source.path().is_none() || source.is_compressed()? {
             parts.push(InputPart::new(source.clone(), number, PartInput::Whole));
             continue;
         }
@@ -293,7 +293,12 @@ mod tests {
 
     fn source(path: &std::path::Path) -> CheckedSource {
         let files: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
-        CheckedSource::check(&Source::File(path.to_owned()), None, None, &files).unwrap()
+        CheckedSource::check(
+            &Source::File(path.to_owned()),
+            &crate::LoadOptions::default(),
+            &files,
+        )
+        .unwrap()
     }
 
     proptest! {

@@ -1,7 +1,8 @@
 //! Where statements come from: files and standard input, their format and compression.
 
 use crate::Format;
-use crate::decompress::{Compression, decompressed, is_compressed};
+use crate::LoadOptions;
+use crate::decompress::{Compression, decompressed, is_compressed, upload_text};
 use crate::error::LoadError;
 use crate::looks::{Looks, Peeked, peek};
 use orrery_storage::io::FileSystem;
@@ -19,6 +20,28 @@ pub enum Source {
     File(PathBuf),
     /// Standard input, plain or compressed; [`crate::LoadOptions::format`] must be given.
     Stdin,
+    /// A document that came in a request.
+    Upload(Upload),
+}
+
+/// A document in a part of a file that is called something else; it says all of itself, and the options about formats, graphs and
+/// bases are not for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    /// The file.
+    pub path: PathBuf,
+    /// Which bytes of it, plain or compressed.
+    pub range: Range<u64>,
+    /// Whether they are brotli data, which cannot be told by its first bytes.
+    pub is_brotli: bool,
+    /// What it is called in messages.
+    pub name: Arc<str>,
+    /// Its format.
+    pub format: Format,
+    /// The named graph for statements that name none; `None` is the default graph.
+    pub graph: Option<Arc<str>>,
+    /// What relative IRIs are resolved against.
+    pub base_iri: Arc<str>,
 }
 
 impl Source {
@@ -27,6 +50,7 @@ impl Source {
         match self {
             Self::File(path) => path.display().to_string(),
             Self::Stdin => "standard input".to_owned(),
+            Self::Upload(upload) => upload.name.to_string(),
         }
     }
 }
@@ -40,6 +64,8 @@ pub(crate) struct CheckedSource {
     pub(crate) format: Format,
     /// What its relative IRIs are resolved against: its own address, if it has one and no other is given.
     pub(crate) base_iri: Option<String>,
+    /// The named graph for statements that name none.
+    pub(crate) graph: Option<Arc<str>>,
     /// Bytes on disk, if it is an ordinary file.
     pub(crate) bytes: Option<u64>,
 }
@@ -48,12 +74,12 @@ impl CheckedSource {
     /// Finds out the format and whether the source can be read, before any work is done.
     pub(crate) fn check(
         source: &Source,
-        format: Option<Format>,
-        base_iri: Option<&str>,
+        options: &LoadOptions,
         files: &Arc<dyn FileSystem>,
     ) -> Result<Self, LoadError> {
         let name: Arc<str> = source.name().into();
         let (from_name, bytes) = match source {
+            Source::Upload(upload) => return Self::uploaded(upload, files),
             Source::Stdin => (None, None),
             Source::File(path) => {
                 let metadata = files.metadata(path).map_err(cannot_open)?;
@@ -70,11 +96,11 @@ impl CheckedSource {
                 (Format::from_path(path), bytes)
             }
         };
-        let Some(format) = format.or(from_name) else {
+        let Some(format) = options.format.or(from_name) else {
             return Err(unknown_format(source, &name, bytes.is_some(), files));
         };
         let own_address = || match source {
-            Source::Stdin => None,
+            Source::Stdin | Source::Upload(_) => None,
             Source::File(path) => file_iri(path),
         };
         Ok(Self {
@@ -82,8 +108,22 @@ impl CheckedSource {
             files: Arc::clone(files),
             name,
             format,
-            base_iri: base_iri.map(str::to_owned).or_else(own_address),
+            base_iri: options.base_iri.clone().or_else(own_address),
+            graph: options.graph.as_deref().map(Into::into),
             bytes,
+        })
+    }
+
+    fn uploaded(upload: &Upload, files: &Arc<dyn FileSystem>) -> Result<Self, LoadError> {
+        files.open(&upload.path).map_err(cannot_open)?;
+        Ok(Self {
+            source: Source::Upload(upload.clone()),
+            files: Arc::clone(files),
+            name: Arc::clone(&upload.name),
+            format: upload.format,
+            base_iri: Some(upload.base_iri.to_string()),
+            graph: upload.graph.clone(),
+            bytes: Some(upload.range.end.saturating_sub(upload.range.start)),
         })
     }
 
@@ -92,7 +132,7 @@ impl CheckedSource {
         source: Source,
         files: &Arc<dyn FileSystem>,
         (name, format): (Arc<str>, Format),
-        base_iri: Option<String>,
+        (base_iri, graph): (Option<String>, Option<Arc<str>>),
         bytes: Option<u64>,
     ) -> Self {
         Self {
@@ -101,15 +141,16 @@ impl CheckedSource {
             name,
             format,
             base_iri,
+            graph,
             bytes,
         }
     }
 
-    /// Where others may find it: the path of an ordinary file.
+    /// Where others may find it: the path of an ordinary file that is nothing else.
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.source {
             Source::File(path) if self.bytes.is_some() => Some(path),
-            Source::File(_) | Source::Stdin => None,
+            Source::File(_) | Source::Stdin | Source::Upload(_) => None,
         }
     }
 
@@ -161,12 +202,20 @@ impl CheckedSource {
                 let input = self.files.open(path).map_err(cannot_open)?;
                 (input, Compression::from_extension(path))
             }
+            Source::Upload(upload) => {
+                let input = self.files.open_at(&upload.path, upload.range.start);
+                let bytes = upload.range.end.saturating_sub(upload.range.start);
+                (Box::new(input.map_err(cannot_open)?.take(bytes)), None)
+            }
         };
         let counted = CountingReader {
             input,
             bytes_read: Arc::clone(bytes_read),
         };
-        let plain = decompressed(counted, named);
+        let plain = match &self.source {
+            Source::Upload(upload) => upload_text(counted, upload.is_brotli),
+            Source::File(_) | Source::Stdin => decompressed(counted, named),
+        };
         let Peeked { text, looks } = plain
             .and_then(peek)
             .map_err(|error| LoadError::input(&self.name, error))?;
@@ -193,7 +242,7 @@ fn unknown_format(
             .ok()
             .and_then(|input| decompressed(input, None).and_then(peek).ok())
             .and_then(|peeked| peeked.looks),
-        Source::File(_) | Source::Stdin => None,
+        Source::File(_) | Source::Stdin | Source::Upload(_) => None,
     };
     let name = name.to_owned();
     match looks {
@@ -279,7 +328,11 @@ mod tests {
     fn missing_files_and_directories_are_told_apart() {
         let check = |path: &Path| {
             let files: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
-            CheckedSource::check(&Source::File(path.to_owned()), None, None, &files)
+            CheckedSource::check(
+                &Source::File(path.to_owned()),
+                &LoadOptions::default(),
+                &files,
+            )
         };
         let directory = tempfile::tempdir().unwrap();
         assert!(matches!(

@@ -6,8 +6,8 @@
 mod fixture;
 
 use orrery_loader::{
-    LoadError, LoadOptions, LoadReport, LoadWorker, LoadWorkers, Progress, SilentProgress, Source,
-    WorkPieces, WorkerPlace, answer_load_request, load, load_by_workers, load_into,
+    Format, LoadError, LoadOptions, LoadReport, LoadWorker, LoadWorkers, Progress, SilentProgress,
+    Source, Upload, WorkPieces, WorkerPlace, answer_load_request, load, load_by_workers, load_into,
     load_into_by_workers,
 };
 use orrery_storage::io::testing::RecordingFileSystem;
@@ -657,4 +657,99 @@ fn what_is_no_request_is_answered_by_a_failure() {
         assert!(matches!(error, LoadError::WorkerRequest(_)), "{error}");
         assert!(answer.len() > 5, "it is told");
     }
+}
+
+/// Documents in one file, each with its format, its graph, and whether it is brotli data.
+fn uploads(fixture: &Fixture, documents: &[(Format, Option<&str>, Vec<u8>)]) -> Vec<Source> {
+    let path = fixture.path("uploaded");
+    let (mut whole, mut sources) = (Vec::new(), Vec::new());
+    for (number, (format, graph, bytes)) in documents.iter().enumerate() {
+        let start = whole.len() as u64;
+        let is_brotli = number % 2 == 1;
+        match is_brotli {
+            false => whole.extend_from_slice(bytes),
+            true => {
+                let mut encoder = brotli::CompressorWriter::new(&mut whole, 4096, 5, 20);
+                encoder.write_all(bytes).unwrap();
+            }
+        }
+        sources.push(Source::Upload(Upload {
+            path: path.clone(),
+            range: start..whole.len() as u64,
+            is_brotli,
+            name: format!("document {number}").into(),
+            format: *format,
+            graph: graph.map(Into::into),
+            base_iri: "http://base.example/".into(),
+        }));
+    }
+    fs::write(path, whole).unwrap();
+    sources
+}
+
+#[test]
+fn uploads_go_to_their_graphs_whoever_parses_them() {
+    let fixture = Fixture::new();
+    let lines = |text: &str| {
+        let lines = text.lines().filter(|line| line.contains("<http"));
+        let lines: String = lines.map(|line| format!("{line}\n")).collect();
+        lines.into_bytes()
+    };
+    let documents = [
+        (Format::NQuads, Some("urn:g1"), lines(&quads(0, 9000))),
+        (Format::NQuads, None, lines(&quads(9000, 15_000))),
+        (Format::Turtle, Some("urn:g2"), turtle(1).into_bytes()),
+        (Format::Turtle, Some("urn:g1"), turtle(2).into_bytes()),
+        (Format::Turtle, None, b"<rel> <urn:p> _:b .".to_vec()),
+        (Format::NTriples, Some("urn:g2"), lines(&turtle_lines())),
+        (Format::NTriples, None, Vec::new()),
+    ];
+    let sources = uploads(&fixture, &documents);
+    for memory_bytes in MEMORY {
+        let alone = format!("alone-{memory_bytes}");
+        let report = fixture.alone(&alone, &sources, &options(memory_bytes));
+        let quads_read = report.unwrap().quads_read;
+        for read_files in [false, true] {
+            let help = Help {
+                read_files,
+                ..SOUND
+            };
+            let db = format!("{alone}-{read_files}");
+            let report = fixture.by_workers(&db, &sources, &options(memory_bytes), help);
+            assert_eq!(report.unwrap().quads_read, quads_read);
+            assert_same_files(&fixture.path(&db), &fixture.path(&alone), &db);
+        }
+    }
+    // As files that are loaded one after the other, each with its graph.
+    for (number, (format, graph, bytes)) in documents.into_iter().enumerate() {
+        let file = fixture.path(&format!("file-{number}"));
+        fs::write(&file, bytes).unwrap();
+        let options = LoadOptions {
+            format: Some(format),
+            graph: graph.map(str::to_owned),
+            base_iri: Some("http://base.example/".to_owned()),
+            ..options(MEMORY[1])
+        };
+        fixture
+            .alone("one by one", &[Source::File(file)], &options)
+            .unwrap();
+    }
+    let alone = fixture.path(&format!("alone-{}", MEMORY[1]));
+    assert_eq!(
+        lines_without_labels(&alone),
+        lines_without_labels(&fixture.path("one by one"))
+    );
+    // What is wrong is told with the name of its document.
+    let wrong = [
+        (Format::NTriples, None, Vec::new()),
+        (Format::NTriples, None, b"<urn:s> .".to_vec()),
+    ];
+    let error = fixture.alone("wrong", &uploads(&fixture, &wrong), &options(MEMORY[1]));
+    let error = error.unwrap_err().to_string();
+    assert!(error.starts_with("document 1:1:"), "{error}");
+}
+
+fn turtle_lines() -> String {
+    let line = |n| format!("<http://example.org/line/{n}> <urn:p> _:node{} .\n", n % 7);
+    (0..3000).map(line).collect()
 }

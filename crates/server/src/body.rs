@@ -4,7 +4,7 @@
 //!   Content-Encoding -> frames, each counted before it is kept -> bytes as they came -> text
 //! ```
 //!
-//! - Codings are gzip, zstd and none; any other is 415, with what is taken in `Accept-Encoding`.
+//! - Codings are gzip, zstd, br (brotli) and none; any other is 415, with what is taken in `Accept-Encoding`.
 //! - A body may have so many bytes, as it comes and after decompression; longer ones get 413.
 //! - What a body takes is held of the engine's memory, as what queries keep is, so that `--memory` bounds both; where there is no room,
 //!   the request gets 503 if others hold it, else 507. Bodies below [`UNCOUNTED_BYTES`] are not counted, for that takes longer than they do.
@@ -16,6 +16,7 @@ use axum::body::{Body, HttpBody};
 use axum::http::{HeaderMap, Method, header, request::Parts};
 use bytes::Bytes;
 use http_body_util::BodyExt;
+use orrery_loader::{brotli_text, brotli_window_bytes, decompressed_text};
 use orrery_sparql::{Engine, HeldMemory};
 use orrery_storage::ByteCount;
 use std::io::Read;
@@ -38,6 +39,7 @@ pub(crate) enum Coding {
     Identity,
     Gzip,
     Zstd,
+    Brotli,
 }
 
 impl Coding {
@@ -55,6 +57,7 @@ impl Coding {
                     "identity" => continue,
                     "gzip" | "x-gzip" => Self::Gzip,
                     "zstd" => Self::Zstd,
+                    "br" => Self::Brotli,
                     _ => {
                         return Err(ServerError::UnsupportedCoding {
                             coding: coding.to_owned(),
@@ -73,7 +76,7 @@ impl Coding {
         Ok(found)
     }
 
-    /// Whether data that begin so can be of this coding. The parsers of documents tell compression by the same bytes.
+    /// Whether data that begin so can be of this coding. The parsers of documents tell compression by the same bytes, but for brotli, which has none of its own.
     pub(crate) fn fits(self, first: &[u8]) -> bool {
         match self {
             Self::Identity => true,
@@ -84,6 +87,25 @@ impl Coding {
                         && first[0] & 0xf0 == 0x50
                         && first[1..4] == [0x2a, 0x4d, 0x18])
             }
+            Self::Brotli => self.window_bytes(first) > 0,
+        }
+    }
+
+    /// What decompressing data that begin so takes beside the text, where that is not little.
+    pub(crate) fn window_bytes(self, first: &[u8]) -> usize {
+        match (self, first.first()) {
+            (Self::Brotli, Some(&first)) => brotli_window_bytes(first).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Refuses a form that is compressed as a whole.
+    pub(crate) fn refuse_form(self) -> Result<(), ServerError> {
+        match self {
+            Self::Identity => Ok(()),
+            Self::Gzip | Self::Zstd | Self::Brotli => Err(ServerError::bad_request(
+                "a multipart body is taken as it is; compress the files in it instead",
+            )),
         }
     }
 
@@ -92,6 +114,7 @@ impl Coding {
             Self::Identity => "identity",
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
+            Self::Brotli => "br",
         }
     }
 
@@ -292,7 +315,7 @@ impl HeldBody {
     ) -> Result<(Bytes, BodyMemory), ServerError> {
         let text = match self.coding {
             Coding::Identity => self.bytes,
-            Coding::Gzip | Coding::Zstd => self.decompressed(limit_bytes)?.into(),
+            Coding::Gzip | Coding::Zstd | Coding::Brotli => self.decompressed(limit_bytes)?.into(),
         };
         self.memory.resize(text.len().saturating_mul(copies))?;
         Ok((text, self.memory))
@@ -302,9 +325,14 @@ impl HeldBody {
         let corrupt = |error: std::io::Error| {
             ServerError::bad_request(format!("the request's body: {error}"))
         };
-        let compressed_bytes = self.bytes.len();
+        let compressed_bytes = self.bytes.len() + self.coding.window_bytes(&self.bytes);
         let input = std::io::Cursor::new(std::mem::take(&mut self.bytes));
-        let mut input = orrery_loader::decompressed_text(input).map_err(corrupt)?;
+        let mut input: Box<dyn Read + Send> = match self.coding {
+            Coding::Brotli => Box::new(brotli_text(input).map_err(corrupt)?),
+            Coding::Identity | Coding::Gzip | Coding::Zstd => {
+                decompressed_text(input).map_err(corrupt)?
+            }
+        };
         let mut text = Vec::new();
         loop {
             if text.len() == text.capacity() {
@@ -349,9 +377,10 @@ mod tests {
         assert_eq!(coding(&["GZIP"]), Ok(Coding::Gzip));
         assert_eq!(coding(&["x-gzip"]), Ok(Coding::Gzip));
         assert_eq!(coding(&["identity, zstd"]), Ok(Coding::Zstd));
+        assert_eq!(coding(&["br"]), Ok(Coding::Brotli));
         for lines in [
-            &["br"][..],
-            &["deflate"],
+            &["deflate"][..],
+            &["br, br"],
             &["gzip, gzip"],
             &["gzip", "zstd"],
             &["compress"],

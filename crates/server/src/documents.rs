@@ -188,12 +188,36 @@ pub(crate) fn document_memory_bytes(engine: &Engine) -> usize {
     })
 }
 
+/// Where the statements of a document go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placement<'n> {
+    /// Where they say.
+    AsWritten,
+    /// All into one graph: the default graph has no name.
+    Graph(Option<&'n str>),
+}
+
 /// Adds a document to statements; its blank nodes are those of the same `scope`.
 pub(crate) fn add(
     document: &orrery_loader::Document,
     scope: &str,
     statements: &mut Statements,
 ) -> Result<(), TooMuchText> {
+    add_placed(document, scope, Placement::AsWritten, statements).map(drop)
+}
+
+/// The same; false, and only some of it is added, if a statement names another graph than that where all shall go.
+pub(crate) fn add_placed(
+    document: &orrery_loader::Document,
+    scope: &str,
+    placement: Placement<'_>,
+    statements: &mut Statements,
+) -> Result<bool, TooMuchText> {
+    let graph = match placement {
+        Placement::AsWritten => None,
+        Placement::Graph(None) => Some(Statements::DEFAULT_GRAPH),
+        Placement::Graph(Some(name)) => Some(statements.term(&Term::iri(name))?),
+    };
     statements.note_language_tags(document.language_tags());
     statements.note_prefixes(document.prefixes());
     let mut numbers = Vec::new();
@@ -207,9 +231,16 @@ pub(crate) fn add(
         });
     }
     for quad in document.quads() {
-        statements.quad(quad.map(|number| numbers[number as usize]));
+        let mut quad = quad.map(|number| numbers[number as usize]);
+        if let Some(graph) = graph {
+            if ![Statements::DEFAULT_GRAPH, graph].contains(&quad[3]) {
+                return Ok(false);
+            }
+            quad[3] = graph;
+        }
+        statements.quad(quad);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The number of a triple term, or of a part of one, whose blank nodes are numbers in `numbers`.

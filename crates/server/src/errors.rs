@@ -631,7 +631,7 @@ fn set(response: &mut Response, name: HeaderName, value: &'static str) {
 }
 
 /// What is taken, for `Accept-Encoding`.
-pub(crate) const CODINGS: &str = "gzip, zstd, identity";
+pub(crate) const CODINGS: &str = "gzip, zstd, br, identity";
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@
 //! | --- | --- | --- |
 //! | GET, HEAD | reads | 200; 404 if there is no such graph |
 //! | PUT | replaces | 201 if the graph is new, else 200 |
-//! | POST | adds; also several files as multipart/form-data | 201 if the graph is new, else 200 |
+//! | POST | adds; also several files as multipart/form-data, in one commit (see `uploads`) | 201 if the graph is new, else 200 |
 //! | DELETE | removes | 200; 404 if there is no such graph |
 //! | PATCH | updates by application/sparql-update, which sees the graph as its default graph | 200 |
 //!
@@ -22,16 +22,17 @@
 //! quads does not exist: after PUT of an empty document GET answers 404. The default graph always exists.
 
 use crate::access_log::AccessRecord;
-use crate::body::{self, BodyMemory, Coding, HeldBody, body_bytes};
-use crate::documents::{self, document_memory_bytes, format_of_body, format_of_type, has_graphs};
+use crate::body::{self, BodyMemory, body_bytes};
+use crate::documents::document_memory_bytes;
 use crate::edge;
 use crate::errors::ServerError;
-use crate::graphs::address::{Address, BODY_NAME, Target, graph_of_path};
+use crate::graphs::address::{Address, Target, graph_of_path};
 use crate::graphs::bulk::Load;
-use crate::graphs::spool::{Announced, Spool};
+use crate::graphs::spool::{Announced, Spool, SpooledDocument};
+use crate::graphs::uploads::{Content, ReadBounds, UploadedFile};
 use crate::guard::base_iri;
 use crate::guard::host_of;
-use crate::media_type::{self, is_multipart};
+use crate::media_type;
 use crate::metering::{Meter, Payment};
 use crate::paths::GRAPHS;
 use crate::paths::method_not_allowed;
@@ -41,31 +42,27 @@ use crate::stream_body;
 use crate::updates::{self, CommitRequest, HeldUpdate};
 use crate::writes::{Change, Committed, Writes};
 use axum::body::Body;
-use axum::extract::{FromRequest, Multipart, Request};
+use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use orrery_loader::{DocumentBounds, DocumentError, Format, read_document};
-use orrery_sparql::{ParsedUpdate, Statements, UpdateOptions, graph_exists};
-use orrery_storage::{ByteCount, ReadView, Transaction};
+use orrery_sparql::{ParsedUpdate, UpdateOptions, graph_exists};
+use orrery_storage::{ReadView, Transaction};
 use orrery_term::Term;
 use orrery_usage::Kind;
-use std::fs::File;
-use std::io::{Cursor, Read};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
 
-/// A document is there twice while it is made into statements.
-const COPIES_OF_DOCUMENT: usize = 2;
 /// The text of a patch, and what is made of it.
 const COPIES_OF_PATCH: usize = 3;
 
 mod address;
 mod bulk;
 mod spool;
+mod uploads;
 
 /// Answers a request to `/graphs`.
 pub(crate) async fn answer(
@@ -195,79 +192,59 @@ async fn store(
         meter,
         payment,
     };
-    let announced = match is_replacing {
-        true => Announced::Fits,
-        false => Announced::of(parts, limit_bytes),
-    };
-    let (files, memory, room, body) = if announced == Announced::Fits {
-        let room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
-        let body = body::read(&state.engine, parts, body, limit_bytes).await?;
-        // A load needs no more memory than it has, but keeps no conditions, and takes one document.
-        let may_load =
-            !is_replacing && commit_request.conditions.is_empty() && !is_multipart(&parts.headers);
-        let whole = may_load.then(|| Whole::Memory(body.bytes.clone()));
-        let (files, memory) = read_files(parts, body).await?;
-        (files, memory, room, whole)
-    } else {
-        if announced == Announced::Large {
-            load.check(state, writes, parts)?;
-        }
-        let format = format_of_body(&parts.headers)?;
-        let mut is_checked = announced == Announced::Large;
-        let look = |bytes: u64| {
-            if is_checked || bytes <= limit_bytes as u64 {
-                return Ok(());
-            }
-            // As if it had said so: nobody fills the disk with what is refused then.
-            is_checked = true;
-            load.check(state, writes, parts)
-        };
-        let spool = Arc::new(Spool::take(state, parts, body, look).await?);
-        let room = writes.body_room(limit_bytes).await?;
-        let file = UploadedFile {
-            content: Content::Disk {
-                file: spool.reader()?,
-                statements_bytes_max: match spool.bytes() > limit_bytes as u64 {
-                    true => limit_bytes,
-                    false => usize::MAX,
-                },
-            },
-            format,
-            name: BODY_NAME.to_owned(),
-        };
-        let memory = BodyMemory::new(&state.engine);
-        (vec![file], memory, room, Some(Whole::Disk(spool)))
+    let taken = take(state, writes, parts, body, &load).await?;
+    let Taken {
+        files,
+        memory,
+        room,
+        whole,
+    } = taken;
+    if is_replacing && files.iter().any(|file| file.head.target.is_some()) {
+        return Err(ServerError::bad_request(
+            "PUT replaces the one graph that its address names; leave the fields `graph` and `default` out of the form, or POST it",
+        ));
+    }
+    let goes_as_written = |file: &UploadedFile| {
+        file.head.target.is_some() || uploads::is_of_quads(&file.head, &address.target)
     };
     let target = match &address.target {
         Target::Graph(name) => Target::Graph(name.clone()),
-        Target::Store if files.iter().all(|file| has_graphs(file.format)) => Target::Store,
+        Target::Store if files.iter().all(goes_as_written) => Target::Store,
         Target::Store => Target::Graph(Some(new_graph(parts)?)),
     };
-    let base = match &target {
-        Target::Graph(Some(name)) => Some(name.clone()),
-        Target::Graph(None) | Target::Store => base_iri(parts),
+    let statements_bytes = match &whole {
+        Some(Whole::Disk(spool)) if spool.bytes() > limit_bytes as u64 => limit_bytes,
+        _ => usize::MAX,
     };
-    let of_thread = target.clone();
-    let memory_bytes = document_memory_bytes(&state.engine);
+    let placed = files.into_iter().map(|file| {
+        let target = match uploads::is_of_quads(&file.head, &address.target) {
+            true => Target::Store,
+            false => file.head.target(&target).clone(),
+        };
+        let base = match &target {
+            Target::Graph(Some(name)) => Some(name.clone()),
+            Target::Graph(None) | Target::Store => base_iri(parts),
+        };
+        (file, target, base)
+    });
+    let placed: Vec<_> = placed.collect();
+    let bounds = ReadBounds {
+        document_bytes: document_memory_bytes(&state.engine),
+        statements_bytes,
+    };
     let read = state
-        .while_parsing(move || {
-            let (mut statements, warnings, memory) =
-                read_all(files, base.as_deref(), memory_bytes, memory)?;
-            confine(&mut statements, &of_thread)?;
-            Ok((statements, warnings, memory))
-        })
+        .while_parsing(move || uploads::read_all(placed, &bounds, memory))
         .await;
-    let (statements, warnings, memory) = match (read, body) {
-        (Err(ServerError::OutOfMemory { .. }), Some(body)) => {
+    let (statements, warnings, memory) = match (read, whole) {
+        (Err(ServerError::OutOfMemory { .. }), Some(whole)) => {
             drop(room);
-            let (spool, target) = match body {
-                Whole::Memory(bytes) => {
-                    let spool = Spool::take(state, parts, bytes.into(), |_| Ok(())).await?;
-                    (Arc::new(spool), &target)
-                }
-                Whole::Disk(spool) => (spool, &address.target),
+            // Where nothing was said, a document that is not large makes its graph.
+            let target = match &whole {
+                Whole::Memory(_) => &target,
+                Whole::Disk(_) => &address.target,
             };
             let load = Load { target, ..load };
+            let spool = whole.into_spool(state, parts).await?;
             return bulk::load(state, writes, parts, load, spool).await;
         }
         (read, _) => read?,
@@ -305,6 +282,70 @@ async fn store(
         response.headers_mut().insert(header::LOCATION, location);
     }
     Ok(response)
+}
+
+/// Takes a body into memory, or to the disk where it is large or may be.
+async fn take(
+    state: &Arc<ServerState>,
+    writes: &Writes,
+    parts: &Parts,
+    body: Body,
+    load: &Load<'_>,
+) -> Result<Taken, ServerError> {
+    let limit_bytes = state.options.update_bytes_max;
+    let is_replacing = parts.method == Method::PUT;
+    let announced = match is_replacing {
+        true => Announced::Fits,
+        false => Announced::of(parts, limit_bytes),
+    };
+    if announced == Announced::Fits {
+        let room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
+        let body = body::read(&state.engine, parts, body, limit_bytes).await?;
+        // A load needs no more memory than it has, but keeps no conditions.
+        let may_load = !is_replacing && load.commit_request.conditions.is_empty();
+        let whole = may_load.then(|| Whole::Memory(body.bytes.clone()));
+        let (files, memory) = uploads::in_memory(parts, body, load.options)?;
+        return Ok(Taken {
+            files,
+            memory,
+            room,
+            whole,
+        });
+    }
+    let (mut is_checked, mut required, mut checked) = (false, 0, 0);
+    let look = |bytes: u64, documents: &[SpooledDocument]| {
+        for document in documents.iter().skip(required) {
+            document.head.require(load.options)?;
+        }
+        required = documents.len();
+        if announced != Announced::Large && bytes <= limit_bytes as u64 {
+            return Ok(());
+        }
+        // Also what did not say that it is large: nobody fills the disk with what is refused then.
+        for document in documents.iter().skip(checked) {
+            load.check_document(state, &document.head)?;
+        }
+        checked = documents.len();
+        if !is_checked {
+            is_checked = true;
+            load.check(state, writes, parts)?;
+        }
+        Ok(())
+    };
+    let spool = Arc::new(Spool::take(state, parts, body, look).await?);
+    let room = writes.body_room(limit_bytes).await?;
+    let documents = spool.documents().iter().enumerate();
+    let files = documents.map(|(number, document)| UploadedFile {
+        head: document.head.clone(),
+        content: Content::Disk(Arc::clone(&spool), number),
+        coding: spool.coding(),
+    });
+    Ok(Taken {
+        files: files.collect(),
+        memory: BodyMemory::new(&state.engine),
+        room,
+        whole: Some(Whole::Disk(spool)),
+    })
 }
 
 /// Applies an update; also tells whether the graph had quads before.
@@ -427,157 +468,36 @@ fn new_graph(parts: &Parts) -> Result<String, ServerError> {
     ))
 }
 
+/// The documents of a request, and what is held for them.
+struct Taken {
+    files: Vec<UploadedFile>,
+    memory: BodyMemory,
+    room: OwnedSemaphorePermit,
+    /// The body, if a load may take it.
+    whole: Option<Whole>,
+}
+
 /// A body that can be read again.
 enum Whole {
     Memory(Bytes),
     Disk(Arc<Spool>),
 }
 
-/// A document of a request.
-struct UploadedFile {
-    content: Content,
-    format: Format,
-    name: String,
-}
-
-/// Where a document is.
-enum Content {
-    Memory(Bytes),
-    /// Its statements may take so much memory; beyond, they go another way.
-    Disk {
-        file: File,
-        statements_bytes_max: usize,
-    },
-}
-
-/// The documents of a body, as they came: their parsers decompress them.
-async fn read_files(
-    parts: &Parts,
-    body: HeldBody,
-) -> Result<(Vec<UploadedFile>, BodyMemory), ServerError> {
-    let HeldBody {
-        bytes,
-        coding,
-        mut memory,
-    } = body;
-    if !is_multipart(&parts.headers) {
-        let file = UploadedFile {
-            content: Content::Memory(bytes),
-            format: format_of_body(&parts.headers)?,
-            name: BODY_NAME.to_owned(),
-        };
-        return Ok((vec![file], memory));
-    }
-    if coding != Coding::Identity {
-        return Err(ServerError::bad_request(
-            "a multipart body is taken as it is; compress the files in it instead",
-        ));
-    }
-    // The parts are copies.
-    memory.resize(bytes.len() * 2)?;
-    let mut request = Request::new(Body::from(bytes));
-    *request.headers_mut() = parts.headers.clone();
-    // Says that the extractor has no limit of its own.
-    *request.extensions_mut() = parts.extensions.clone();
-    let bad = |error: &dyn std::fmt::Display| {
-        ServerError::bad_request(format!("the multipart body is broken: {error}"))
-    };
-    let mut multipart = Multipart::from_request(request, &())
-        .await
-        .map_err(|error| bad(&error))?;
-    let mut files = Vec::new();
-    while let Some(field) = multipart.next_field().await.map_err(|error| bad(&error))? {
-        let name = field.file_name().or(field.name()).unwrap_or("a part");
-        let name = name.to_owned();
-        let by_type = field.content_type().and_then(format_of_type);
-        let format = by_type
-            .or_else(|| Format::from_path(Path::new(&name)))
-            .ok_or_else(|| {
-                ServerError::unsupported_media_type(format!(
-                    "neither the Content-Type nor the name of `{name}` tells its format"
-                ))
-            })?;
-        let bytes = field.bytes().await.map_err(|error| bad(&error))?;
-        files.push(UploadedFile {
-            content: Content::Memory(bytes),
-            format,
-            name,
-        });
-    }
-    Ok((files, memory))
-}
-
-/// The statements of some documents, of which each may take so much memory, and what the client should know of them.
-fn read_all(
-    files: Vec<UploadedFile>,
-    base_iri: Option<&str>,
-    memory_bytes: usize,
-    mut memory: BodyMemory,
-) -> Result<(Statements, Vec<String>, BodyMemory), ServerError> {
-    let (mut statements, mut warnings) = (Statements::new(), Vec::new());
-    // The bodies, and what was made of some of them.
-    let in_memory = |file: &UploadedFile| match &file.content {
-        Content::Memory(bytes) => bytes.len(),
-        Content::Disk { .. } => 0,
-    };
-    let mut held_bytes: usize = files.iter().map(in_memory).sum();
-    for (number, file) in files.into_iter().enumerate() {
-        let (input, bytes_max): (Box<dyn Read + Send>, usize) = match file.content {
-            Content::Memory(bytes) => (Box::new(Cursor::new(bytes)), usize::MAX),
-            Content::Disk {
-                file,
-                statements_bytes_max,
-            } => (Box::new(file), statements_bytes_max),
-        };
-        let mut refused = None;
-        let mut hold = |bytes: usize| {
-            if bytes > bytes_max {
-                return false;
+impl Whole {
+    /// The body on the disk.
+    async fn into_spool(
+        self,
+        state: &ServerState,
+        parts: &Parts,
+    ) -> Result<Arc<Spool>, ServerError> {
+        match self {
+            Self::Disk(spool) => Ok(spool),
+            Self::Memory(bytes) => {
+                let spool = Spool::take(state, parts, bytes.into(), |_, _| Ok(()));
+                Ok(Arc::new(spool.await?))
             }
-            refused = memory.resize(held_bytes + bytes).err();
-            refused.is_none()
-        };
-        let bounds = DocumentBounds {
-            memory_bytes,
-            hold: &mut hold,
-        };
-        let document = read_document(input, &file.name, file.format, base_iri, bounds);
-        let document = document.map_err(|error| match (error, refused) {
-            (DocumentError::TooLarge { .. }, Some(refused)) => refused,
-            (DocumentError::TooLarge { limit_bytes }, None) => ServerError::OutOfMemory {
-                message: format!(
-                    "the document of one request may take {} of memory, and one statement a part of that; send less at a \
-                     time, or POST it as N-Triples or N-Quads, which are loaded in bulk",
-                    ByteCount(limit_bytes as u64)
-                ),
-            },
-            (other, _) => ServerError::bad_request(other.to_string()),
-        })?;
-        memory.resize(held_bytes + document.memory_bytes() * COPIES_OF_DOCUMENT)?;
-        warnings.extend(document.warning().map(str::to_owned));
-        documents::add(&document, &format!("{number}:"), &mut statements)
-            .map_err(|error| ServerError::bad_request(error.to_string()))?;
-        held_bytes += document.memory_bytes();
+        }
     }
-    memory.resize(held_bytes)?;
-    Ok((statements, warnings, memory))
-}
-
-/// Puts the statements into the graph of the request; refuses those that name others.
-fn confine(statements: &mut Statements, target: &Target) -> Result<(), ServerError> {
-    let is_whole = match target {
-        Target::Store => true,
-        Target::Graph(None) => !statements.has_named_graphs(),
-        Target::Graph(Some(name)) => statements
-            .move_to_graph(&orrery_term::Term::iri(name.as_str()))
-            .map_err(|error| ServerError::bad_request(error.to_string()))?,
-    };
-    if is_whole {
-        return Ok(());
-    }
-    Err(ServerError::bad_request(
-        "the document has named graphs of its own; send N-Quads or TriG to /graphs without a graph",
-    ))
 }
 
 /// The handler's answer for a client.

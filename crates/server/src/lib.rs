@@ -36,6 +36,7 @@ mod errors;
 mod feeds;
 mod first_user;
 mod flight;
+mod form_parts;
 pub mod format;
 mod forward;
 mod freshness;

@@ -1,47 +1,39 @@
-//! Queries in the other form that browsers and `curl -F` send: `multipart/form-data`, made into
+//! Queries and updates in the other form that browsers and `curl -F` send: `multipart/form-data`, made into
 //! `name=value&...`.
 //!
-//! Updates do not come so: a node that forwards them looks for `update` in plain forms only.
+//! A node that does not write finds an update in it as in a plain form, by reading it, and sends the request on as it came.
 
-use axum::body::Body;
-use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{HeaderMap, HeaderValue, header};
 use bytes::Bytes;
-use std::fmt;
 use url::form_urlencoded::byte_serialize;
 
 use crate::errors::ServerError;
+use crate::form_parts::{FormParts, Piece};
 
 /// The same as a plain form, and its headers.
 ///
 /// # Errors
-/// When the parts cannot be told apart, or one of them is an update or a file.
-pub(crate) async fn as_plain_form(
+/// When the parts cannot be told apart.
+pub(crate) fn as_plain_form(
     headers: &HeaderMap,
-    body: Bytes,
+    body: &[u8],
 ) -> Result<(HeaderMap, Bytes), ServerError> {
-    let bad = |error: &dyn fmt::Display| {
-        ServerError::bad_request(format!("the multipart body is broken: {error}"))
-    };
-    let mut request = Request::new(Body::from(body));
-    *request.headers_mut() = headers.clone();
-    let multipart = Multipart::from_request(request, &()).await;
-    let mut multipart = multipart.map_err(|error| bad(&error))?;
+    let mut parts = FormParts::of(headers)?;
+    parts.push(body);
     let mut form = String::new();
-    while let Some(field) = multipart.next_field().await.map_err(|error| bad(&error))? {
-        let name = field.name().unwrap_or_default().to_owned();
-        if name == "update" {
-            return Err(ServerError::unsupported_media_type(
-                "an update cannot be sent as multipart/form-data; use application/sparql-update"
-                    .to_owned(),
-            ));
+    while let Some(piece) = parts.next()? {
+        match piece {
+            Piece::Head(head) => {
+                if !form.is_empty() {
+                    form.push('&');
+                }
+                form.extend(byte_serialize(head.name.as_bytes()));
+                form.push('=');
+            }
+            Piece::Bytes(value) => form.extend(byte_serialize(&value)),
         }
-        let value = field.bytes().await.map_err(|error| bad(&error))?;
-        form.extend(byte_serialize(name.as_bytes()));
-        form.push('=');
-        form.extend(byte_serialize(&value));
-        form.push('&');
     }
+    parts.finish()?;
     let mut headers = headers.clone();
     let plain = HeaderValue::from_static("application/x-www-form-urlencoded");
     headers.insert(header::CONTENT_TYPE, plain);

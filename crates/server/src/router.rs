@@ -493,7 +493,7 @@ async fn read_operation(
         let (text, mut memory) = body.into_text(limit_bytes, COPIES_OF_TEXT)?;
         // The parts, and the form that is made of them.
         memory.resize(text.len().saturating_mul(COPIES_OF_TEXT + COPIES_OF_PARTS))?;
-        let (headers, form) = multipart_form::as_plain_form(&parts.headers, text).await?;
+        let (headers, form) = multipart_form::as_plain_form(&parts.headers, &text)?;
         let operation = protocol::parse(&parts.method, parts.uri.query(), &headers, &form)?;
         return Ok(operation.holding(memory));
     }

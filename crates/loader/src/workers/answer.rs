@@ -153,7 +153,6 @@ fn parse(
         // At the end the threads' batches are joined, and stand there twice.
         memory_bytes: place.memory_bytes / 2,
         threads: place.threads,
-        graph: request.graph,
         format: None,
         skip_errors: request.skip_errors,
         lenient_iris: request.lenient_iris,
@@ -161,7 +160,8 @@ fn parse(
         literal_bytes_max: request.literal_bytes_max,
         ..LoadOptions::default()
     };
-    let (parts, given) = pieces(request.pieces, frames, place)?;
+    let graph = request.graph.map(Into::into);
+    let (parts, given) = pieces(request.pieces, graph, frames, place)?;
     let stage = StageDir::create_beside_others(
         Arc::clone(&place.files),
         &place.directory,
@@ -249,6 +249,7 @@ fn failed(piece: usize, error: LoadError, statement_bytes: usize) -> Box<Failed>
 /// The parts that the pieces are, and what is to be done with texts that came along.
 fn pieces(
     pieces: Vec<Piece>,
+    graph: Option<Arc<str>>,
     mut frames: FrameReader<&[u8]>,
     place: &WorkerPlace,
 ) -> Result<(Vec<InputPart>, Vec<ParseTask>), LoadError> {
@@ -296,7 +297,8 @@ fn pieces(
             }
         };
         let named = (piece.name.into(), format);
-        let source = CheckedSource::told(source, &place.files, named, piece.base_iri, bytes);
+        let iris = (piece.base_iri, graph.clone());
+        let source = CheckedSource::told(source, &place.files, named, iris, bytes);
         parts.push(InputPart::of_others(source, piece.file_number, input));
     }
     Ok((parts, given))

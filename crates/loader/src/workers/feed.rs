@@ -152,10 +152,17 @@ impl<'a> Feeder<'a> {
         }
         let mut is_ended = false;
         while self.is_of_use() && !is_ended {
-            let gathered;
+            let mut gathered;
             (gathered, is_ended) = self.gather(work);
-            if !gathered.is_empty() {
-                self.let_parse(&gathered);
+            gathered.sort_by(|one, other| self.graph(one.part()).cmp(&self.graph(other.part())));
+            let mut rest = gathered.as_slice();
+            while let Some(first) = rest.first() {
+                // A request has one graph.
+                let graph = self.graph(first.part());
+                let count = rest.partition_point(|it| self.graph(it.part()) == graph);
+                let (request, others) = rest.split_at(count);
+                self.let_parse(request);
+                rest = others;
             }
             for piece in gathered {
                 if let Gathered::Block { block, .. } = piece {
@@ -173,6 +180,11 @@ impl<'a> Feeder<'a> {
         self.parser.interner
     }
 
+    /// The graph of a part's statements that name none.
+    fn graph(&self, part: usize) -> Option<&'a str> {
+        self.shared.parts[part].source.graph.as_deref()
+    }
+
     fn is_of_use(&self) -> bool {
         !self.member.is_given_up() && !self.shared.is_stopped()
     }
@@ -180,6 +192,7 @@ impl<'a> Feeder<'a> {
     /// Parts of files that the member may read.
     fn take_parts(&self) -> Vec<usize> {
         let (mut bytes, mut pieces) = (0, 0);
+        let mut graph = None;
         self.shared.queue.take_away(|part| {
             let part = &self.shared.parts[part];
             let path = part.source.path().and_then(Path::to_str);
@@ -188,6 +201,10 @@ impl<'a> Feeder<'a> {
             };
             if bytes >= self.sizes.group_bytes || pieces == PIECES_MAX {
                 return Pick::Enough;
+            }
+            // A request has one graph.
+            if *graph.get_or_insert(&part.source.graph) != &part.source.graph {
+                return Pick::Leave;
             }
             bytes += length;
             pieces += 1;
@@ -209,7 +226,7 @@ impl<'a> Feeder<'a> {
             };
             self.piece(part, input)
         });
-        let request = self.request(pieces.collect(), std::iter::empty());
+        let request = self.request(parts, pieces.collect(), std::iter::empty());
         let answer = request
             .map_err(Trouble::from)
             .and_then(|request| self.converse(request, parts));
@@ -297,7 +314,8 @@ impl<'a> Feeder<'a> {
         let pieces = gathered
             .iter()
             .map(|gathered| self.piece(gathered.part(), gathered.input()));
-        let request = self.request(pieces.collect(), gathered.iter().map(Gathered::text));
+        let texts = gathered.iter().map(Gathered::text);
+        let request = self.request(&parts, pieces.collect(), texts);
         // It may have been given up while this was gathered.
         if !self.member.is_given_up() {
             let answer = request
@@ -339,15 +357,19 @@ impl<'a> Feeder<'a> {
         }
     }
 
-    /// The bytes of a request.
+    /// The bytes of a request about these parts, which have the same graph.
     fn request<'t>(
         &self,
+        parts: &[usize],
         pieces: Vec<Piece>,
         texts: impl Iterator<Item = &'t [u8]>,
     ) -> io::Result<Vec<u8>> {
         let options = self.shared.options;
         let mut request = begin_request(&Task::Parse(ParseRequest {
-            graph: options.graph.clone(),
+            graph: parts
+                .first()
+                .and_then(|&part| self.graph(part))
+                .map(str::to_owned),
             skip_errors: options.skip_errors,
             lenient_iris: options.lenient_iris,
             literal_bytes_max: options.literal_bytes_max,

@@ -19,7 +19,7 @@ pub(crate) struct LoadArguments {
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,
-    /// Load through a running server instead, such as http://127.0.0.1:7878
+    /// Load through a running server instead, such as http://127.0.0.1:7878: all files in one request and one commit
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "skip_errors", "lenient_iris", "threads"])]
     pub(crate) server: Option<String>,
     /// With --server: let a document that is more than memory holds give up older states that the database keeps (with --db a load gives them up anyway)

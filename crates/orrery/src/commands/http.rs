@@ -1,7 +1,5 @@
 //! Requests to a running server, for commands with `--server URL`.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use orrery_storage::without_numbers;
@@ -11,9 +9,6 @@ use reqwest::{Body, Method, Response};
 use url::Url;
 
 use crate::failure::{Failure, PlaceInText};
-
-/// How much of a file is read and sent at a time.
-const CHUNK_BYTES: usize = 256 << 10;
 
 /// The address of one of the server's paths: `http://127.0.0.1:7878` and `graphs`.
 pub(crate) fn server_url(server: &str, path: &str) -> Result<Url, Failure> {
@@ -117,32 +112,6 @@ pub(crate) fn get(url: Url) -> Result<String, Failure> {
 pub(crate) fn delete(url: Url) -> Result<String, Failure> {
     let runtime = super::query_text::runtime()?;
     runtime.block_on(send(Method::DELETE, url, &[], Body::default()))
-}
-
-/// Sends a file, or standard input for `-`, read as it is sent.
-pub(crate) fn post_file(url: Url, content_type: &str, path: &Path) -> Result<String, Failure> {
-    let input: Box<dyn Read + Send> = if path == Path::new("-") {
-        Box::new(std::io::stdin())
-    } else {
-        Box::new(File::open(path).map_err(|error| Failure::file(path, error))?)
-    };
-    let chunks = futures::stream::unfold(Some(input), |input| async {
-        let mut input = input?;
-        let mut chunk = vec![0; CHUNK_BYTES];
-        // Nothing else runs on this runtime that could be held up.
-        match input.read(&mut chunk) {
-            Ok(0) => None,
-            Ok(length) => {
-                chunk.truncate(length);
-                Some((Ok(chunk), Some(input)))
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {
-                Some((Ok(Vec::new()), Some(input)))
-            }
-            Err(error) => Some((Err(error), None)),
-        }
-    });
-    post(url, content_type, Body::wrap_stream(chunks))
 }
 
 async fn send(

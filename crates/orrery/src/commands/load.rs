@@ -6,7 +6,8 @@ use orrery_loader::{Format, LoadOptions, LoadReport, MEMORY_BYTES_MIN, Source, T
 use orrery_storage::ByteCount;
 
 use super::files_below::files_below;
-use super::http::{post_file, server_url};
+use super::http::server_url;
+use super::http_files::{FormPart, post_file, post_form};
 use super::output::Output;
 use crate::arguments::{LoadArguments, ReportFormat};
 use crate::database_place::DatabasePlace;
@@ -121,14 +122,14 @@ pub(crate) fn warn_of_little_memory(work: &str, memory_bytes: u64) {
     }
 }
 
-/// Each file is one request, and so one commit.
+/// All files are one request, and so one commit.
 fn through_server(
     server: &str,
     arguments: &LoadArguments,
     files: &[PathBuf],
     format: Option<Format>,
 ) -> Result<(), Failure> {
-    let mut output = Output::open(None)?;
+    let mut named = Vec::with_capacity(files.len());
     for file in files {
         let format = format.or_else(|| Format::from_path(file)).ok_or_else(|| {
             let name = file.display();
@@ -136,20 +137,40 @@ fn through_server(
                 "cannot load {name}: its format is unknown; give --format nt, nq, ttl, trig, rdf or jsonld"
             ))
         })?;
-        let mut url = server_url(server, "graphs")?;
-        match &arguments.graph {
-            Some(graph) => drop(url.query_pairs_mut().append_pair("graph", graph)),
-            // Quads go into the graphs that they name.
-            None if matches!(format, Format::NQuads | Format::TriG) => {}
-            None => url.set_query(Some("default")),
-        }
-        if arguments.forget_history {
-            url.query_pairs_mut().append_pair("forget-history", "true");
-        }
-        let report = post_file(url, media_type(format), file)?;
-        let mut text = format!("{}: {report}", file.display()).into_bytes();
-        output.drain(&mut text)?;
+        named.push((file.as_path(), format));
     }
+    // Without a graph, quads go into those that they name.
+    let is_of_quads =
+        |(_, format): &(&Path, Format)| matches!(format, Format::NQuads | Format::TriG);
+    let (quads, triples): (Vec<_>, Vec<_>) = named.iter().partition(|it| is_of_quads(it));
+    let mut url = server_url(server, "graphs")?;
+    match &arguments.graph {
+        Some(graph) => drop(url.query_pairs_mut().append_pair("graph", graph)),
+        None if quads.is_empty() => url.set_query(Some("default")),
+        None => {}
+    }
+    if arguments.forget_history {
+        url.query_pairs_mut().append_pair("forget-history", "true");
+    }
+    let text = match named.as_slice() {
+        [(file, format)] => {
+            let report = post_file(url, media_type(*format), file)?;
+            format!("{}: {report}", file.display())
+        }
+        several => {
+            let file = |(path, format)| FormPart::File(path, media_type(format));
+            let mut parts: Vec<FormPart<'_>> = quads.into_iter().map(file).collect();
+            if !parts.is_empty() && arguments.graph.is_none() {
+                // Those of triples that follow go to the default graph.
+                parts.push(FormPart::Field("default"));
+            }
+            parts.extend(triples.into_iter().map(file));
+            let report = post_form(url, &parts)?;
+            format!("{}: {report}", Counted(several.len() as u64, "file"))
+        }
+    };
+    let mut output = Output::open(None)?;
+    output.drain(&mut text.into_bytes())?;
     output.finish()
 }
 

@@ -27,5 +27,6 @@ pub(crate) mod warm;
 mod files_below;
 mod foreign;
 mod http;
+mod http_files;
 mod output;
 mod query_text;

@@ -1,9 +1,11 @@
 //! Documents with faults, odd IRIs and odd encodings, as `orrery load` takes them.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use crate::common::{fail, run, succeed, text};
+use crate::serve::Server;
 
 /// Loads a file with options. Gives what the report says, and what is said beside it.
 fn load(
@@ -151,4 +153,118 @@ fn rdf_xml_is_read_in_the_encoding_that_it_is_in() {
         load(home, "a.rdf", content, &[]);
         assert_eq!(lines(home), ["<a:s> <a:p> \"caf\u{e9}\" ."]);
     }
+}
+
+fn gzip(content: &str) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(content.as_bytes()).unwrap();
+    gzip.finish().unwrap()
+}
+
+#[test]
+fn a_directory_that_is_loaded_through_a_server_is_one_commit_with_the_quads_of_a_load_here() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("in \"it\"");
+    fs::create_dir_all(directory.join("below")).unwrap();
+    fs::write(directory.join("a.ttl"), "<a:s> <a:p> 1 . <a:s> <a:q> 1 .").unwrap();
+    fs::write(directory.join("b.nt"), "<a:t> <a:p> <a:u> .\n").unwrap();
+    let quads = "<a:q> <a:p> <a:r> <a:g> .\n<a:q> <a:p> <a:d> .\n";
+    fs::write(directory.join("q.nq"), quads).unwrap();
+    let many: String = (0..20_000)
+        .map(|n| format!("<a:m{n}> <a:p> \"{n}\" .\n"))
+        .collect();
+    fs::write(directory.join("below/c.nt.gz"), gzip(&many)).unwrap();
+    let begun = home.path().join("0.nt");
+    fs::write(&begun, "<a:begun> <a:p> <a:o> .\n").unwrap();
+    let databases = ["here", "there"].map(|name| home.path().join(name));
+    for database in &databases {
+        succeed(&["load", "--db", text(database), text(&begun)]);
+    }
+    succeed(&["load", "--db", text(&databases[0]), "-r", text(&directory)]);
+    let server = Server::start(text(&databases[1]));
+    let url = format!("http://{}", server.address);
+    let load = ["load", "--server", &url, "-r", text(&directory)];
+    // One wrong file, and none of them is taken.
+    let wrong = directory.join("d.ttl");
+    fs::write(&wrong, "<a:new> <a:p> <a:new> . <a:s> <a:p> .").unwrap();
+    fail(&load, &["in \"it\"/d.ttl:1:"]);
+    fs::remove_file(&wrong).unwrap();
+    let report = |told: &str, files: usize| -> serde_json::Value {
+        let report = told.strip_prefix(&format!("{files} files: "));
+        serde_json::from_str(report.unwrap_or_else(|| panic!("{told}"))).unwrap()
+    };
+    let told = report(&succeed(&load), 4);
+    assert_eq!(
+        (&told["commit"], &told["added"]),
+        (&2.into(), &20_005.into())
+    );
+    let dumped = |arguments: &[&str]| {
+        let dumped = succeed(arguments);
+        let mut lines: Vec<String> = dumped.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let [here, there] = databases
+        .each_ref()
+        .map(|it| dumped(&["dump", "--db", text(it)]));
+    assert!(here == there, "{} {}", here.len(), there.len());
+    // Longer than what goes through the memory: by way of the disk, into a graph.
+    let comments = "# nothing is said here\n".repeat(3 << 20);
+    fs::write(directory.join("e.nt"), comments).unwrap();
+    fs::remove_file(directory.join("q.nq")).unwrap();
+    let into_graph = [&load[..], &["--graph", "a:own"]].concat();
+    let told = report(&succeed(&into_graph), 4);
+    assert_eq!(
+        (&told["commit"], &told["added"]),
+        (&3.into(), &20_003.into())
+    );
+    // A file that is not there, before anything is sent.
+    let missing = text(&home.path().join("missing.nt")).to_owned();
+    let nowhere = [
+        "load",
+        "--server",
+        "http://127.0.0.1:1",
+        text(&begun),
+        &missing,
+    ];
+    fail(&nowhere, &["missing.nt"]);
+    // One file is what it was.
+    let one = succeed(&["load", "--server", &url, text(&begun)]);
+    assert!(one.starts_with(&format!("{}: {{", text(&begun))), "{one}");
+}
+
+#[test]
+fn a_server_that_is_older_and_takes_no_such_form_is_told_apart_from_a_wrong_file() {
+    let home = tempfile::tempdir().unwrap();
+    let files = ["a.nt", "b.nq"].map(|name| home.path().join(name));
+    for file in &files {
+        fs::write(file, "<a:s> <a:p> <a:o> .\n").unwrap();
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let old = "neither the Content-Type nor the name of `default` tells its format";
+    let new = "a.nt:1:1: wrong";
+    let answers = [(415, old), (400, new)];
+    let serving = std::thread::spawn(move || {
+        for (status, text) in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n0\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                request.push(byte[0]);
+            }
+            let length = text.len();
+            let answer = format!(
+                "HTTP/1.1 {status} X\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+            );
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let load = ["load", "--server", &url, text(&files[0]), text(&files[1])];
+    fail(&load, &[old, "older than this program", "one at a time"]);
+    let refused = run(&load);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains(new) && !said.contains("older"), "{said}");
+    serving.join().unwrap();
 }

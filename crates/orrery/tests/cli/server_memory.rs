@@ -153,3 +153,53 @@ fn a_few_bytes_that_decompress_to_very_many_stay_within_the_memory() {
     let most = most.into_inner();
     assert!(most < MEMORY_BYTES, "{most} bytes at the most");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_form_of_many_large_files_stays_within_the_memory() {
+    let home = tempfile::tempdir().unwrap();
+    let (database, data) = (home.path().join("db"), home.path().join("1.nt"));
+    std::fs::write(&data, "<a:s> <a:p> <a:o> .\n").unwrap();
+    succeed(&["load", "--db", text(&database), text(&data)]);
+    let server = Server::start_with(text(&database), &["--memory", "256M"]);
+    let mut body = Vec::new();
+    let mut part = |name: &str, lines: &[u8]| {
+        let head = format!(
+            "--xyz\r\nContent-Disposition: form-data; name=\"f\"; filename=\"{name}\"\r\n\r\n"
+        );
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(lines);
+        body.extend_from_slice(b"\r\n");
+    };
+    for file in 0..4 {
+        let line = |number| {
+            let text = "x".repeat(3 << 20);
+            format!("<a:s{file}> <a:long> \"{number} {text}\" .\n")
+        };
+        let lines: String = (0..25).map(line).collect();
+        part(&format!("{file}.nt"), lines.as_bytes());
+    }
+    for file in 0..5000 {
+        let line = format!("<a:t{file}> <a:p> {file} .");
+        part(&format!("{file}.ttl"), line.as_bytes());
+    }
+    body.extend_from_slice(b"--xyz--\r\n");
+    assert!(body.len() as u64 > MEMORY_BYTES);
+    let is_done = AtomicBool::new(false);
+    let most = AtomicU64::new(0);
+    let head = "POST /graphs?default HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=xyz";
+    let answer = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                most.fetch_max(anonymous_bytes(server.process.id()), Ordering::Relaxed);
+            }
+        });
+        let answer = send(&server.address, head, &body);
+        is_done.store(true, Ordering::Relaxed);
+        answer
+    });
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains("\"added\":5100,\"commit\":2"), "{answer}");
+    let most = most.into_inner();
+    assert!(most < MEMORY_BYTES, "{most} bytes at the most");
+}

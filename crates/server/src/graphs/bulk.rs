@@ -7,14 +7,15 @@
 //! ```
 //!
 //! A load writes the whole database anew, so it asks first: whether old states would go that nobody gave up, whether who sends it can pay for all that they see
-//! of it. While nobody else commits, before it becomes visible, it is looked at again whether who sent it may still change the graph, can pay for what came, and whether
-//! a graph that is mapped from tables got quads. Conditions cannot be kept over the time of a load and are refused. Multipart bodies are read in memory. The memory
+//! of it. While nobody else commits, before it becomes visible, it is looked at again whether who sent it may still change the graphs, can pay for what came, and whether
+//! a graph that is mapped from tables got quads. Conditions cannot be kept over the time of a load and are refused. The files of a form are the sources of one load. The memory
 //! of a load is a part of the server's, and held of it while it runs.
 
 use super::address::{BODY_NAME, Target};
-use super::spool::Spool;
-use crate::body::BodyMemory;
-use crate::documents::{format_of_body, has_graphs};
+use super::spool::{Spool, SpooledDocument};
+use super::uploads::DocumentHead;
+use crate::body::{BodyMemory, Coding};
+use crate::documents::has_graphs;
 use crate::edge;
 use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::base_iri;
@@ -26,13 +27,14 @@ use crate::writes::{Committed, Writes};
 use axum::http::{StatusCode, request::Parts};
 use axum::response::Response;
 use orrery_loader::{
-    Format, LoadCheck, LoadError, LoadOptions, SilentProgress, Source, SyntaxError, load_into,
+    LoadCheck, LoadError, LoadOptions, SilentProgress, Source, Upload, load_into,
     load_into_by_workers,
 };
 use orrery_sparql::{Engine, UpdateOptions};
 use orrery_storage::{ByteCount, Error as StorageError, ReadView, Snapshot, reason};
 use orrery_term::Term;
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -66,42 +68,80 @@ impl Load<'_> {
                 "If-Match and other conditions cannot be kept over a load; send the document without them",
             ));
         }
-        let format = format_of_body(&parts.headers)?;
-        let graph = self.graph(format)?;
-        // The loader takes quads as they come, whatever graphs they name.
-        if has_graphs(format) && !self.options.writes.is_all() {
-            return Err(ServerError::forbidden(
-                "a large document of quads is for those who may change all graphs; send less at a time, or triples to one graph",
-            ));
-        }
         if self.forgets_history {
             edge::require_administrator(parts, "give up old states")?;
         } else if let Some(first) = writes.writer().given_up_by_load() {
             return Err(StorageError::KeepsHistory { first }.into());
         }
-        let snapshot = state.engine.database().snapshot();
-        if let Some(name) = &graph
-            && state.engine.is_mapped(&snapshot, name)?
-        {
-            return Err(ServerError::bad_request(format!(
-                "the graph {name} is mapped from tables, so no quads can be stored in it"
-            )));
-        }
         match self.meter {
-            Some(meter) => Ok(meter.afford(self.rewritten(snapshot)?)?),
+            Some(meter) => {
+                let snapshot = state.engine.database().snapshot();
+                Ok(meter.afford(self.rewritten(snapshot)?)?)
+            }
             None => Ok(()),
         }
     }
 
+    /// Refuses a document that cannot be a part of a load, before it is read.
+    pub(super) fn check_document(
+        &self,
+        state: &ServerState,
+        head: &DocumentHead,
+    ) -> Result<(), ServerError> {
+        let graph = self.graph(head)?;
+        // The loader takes quads as they come, whatever graphs they name.
+        if has_graphs(head.format) && !self.options.writes.is_all() {
+            return Err(ServerError::forbidden(
+                "a large document of quads is for those who may change all graphs; send less at a time, or triples to one graph",
+            ));
+        }
+        let snapshot = state.engine.database().snapshot();
+        match graph {
+            Some(name) if state.engine.is_mapped(&snapshot, &name)? => {
+                Err(ServerError::bad_request(format!(
+                    "the graph {name} is mapped from tables, so no quads can be stored in it"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The graph of statements that name none.
-    fn graph(&self, format: Format) -> Result<Option<String>, ServerError> {
-        match self.target {
+    fn graph(&self, head: &DocumentHead) -> Result<Option<String>, ServerError> {
+        match head.target(self.target) {
             Target::Graph(name) => Ok(name.clone()),
-            Target::Store if has_graphs(format) => Ok(None),
-            Target::Store => Err(ServerError::bad_request(
+            Target::Store if has_graphs(head.format) => Ok(None),
+            Target::Store if &*head.name == BODY_NAME => Err(ServerError::bad_request(
                 "a large document of triples needs its graph: ?graph=IRI or ?default",
             )),
+            Target::Store => Err(ServerError::bad_request(format!(
+                "{} is of triples, and needs its graph where so much is sent: ?graph=IRI, ?default, or a field `graph` or `default` before it",
+                head.name
+            ))),
         }
+    }
+
+    /// A document of a spool as the loader takes it.
+    fn source(
+        &self,
+        parts: &Parts,
+        spool: &Spool,
+        document: &SpooledDocument,
+    ) -> Result<Source, ServerError> {
+        let graph = self.graph(&document.head)?;
+        // Without a base, the address of the temporary file would be one.
+        let base_iri = graph.clone().or_else(|| base_iri(parts));
+        let base_iri =
+            base_iri.ok_or_else(|| ServerError::bad_request("the request has no Host"))?;
+        Ok(Source::Upload(Upload {
+            path: spool.path().to_owned(),
+            range: document.range.clone(),
+            is_brotli: spool.coding() == Coding::Brotli,
+            name: Arc::clone(&document.head.name),
+            format: document.head.format,
+            graph: graph.map(Into::into),
+            base_iri: base_iri.into(),
+        }))
     }
 
     /// What a load writes anew, in touches: all quads, of which who sends it pays for those that they see.
@@ -111,15 +151,22 @@ impl Load<'_> {
     }
 
     /// Looks at what it has come to, before it becomes visible.
-    fn last_look(&self, state: &ServerState, parts: &Parts, graph: Option<String>) -> LastLook {
-        LastLook {
+    fn last_look(
+        &self,
+        state: &ServerState,
+        parts: &Parts,
+        spool: &Spool,
+    ) -> Result<LastLook, ServerError> {
+        let heads = || spool.documents().iter().map(|document| &document.head);
+        let graphs = heads().map(|head| self.graph(head));
+        Ok(LastLook {
             engine: Arc::clone(&state.engine),
             standing: Standing::of(state.authentication.as_ref(), parts),
-            is_of_quads: format_of_body(&parts.headers).is_ok_and(has_graphs),
-            graph,
+            has_quads: heads().any(|head| has_graphs(head.format)),
+            graphs: graphs.collect::<Result<_, _>>()?,
             meter: self.meter.cloned(),
             threads: state.query_threads.handle().clone(),
-        }
+        })
     }
 }
 
@@ -129,8 +176,9 @@ struct LastLook {
     /// None where there are no users.
     standing: Option<Standing>,
     /// Into whatever graphs they name.
-    is_of_quads: bool,
-    graph: Option<String>,
+    has_quads: bool,
+    /// Those of statements that name none; the default graph has no name.
+    graphs: BTreeSet<Option<String>>,
     /// None where nothing is limited.
     meter: Option<Arc<Meter>>,
     threads: Handle,
@@ -140,12 +188,15 @@ impl LastLook {
     fn look(&self, before: &Arc<Snapshot>, after: &Arc<Snapshot>) -> Result<(), ServerError> {
         if let Some(standing) = &self.standing {
             let rights = self.threads.block_on(standing.asked())?.rights;
-            let name = self.graph.as_ref().map(|iri| Term::iri(iri.clone()));
-            let may = match self.is_of_quads {
-                true => rights.writes.is_all(),
-                false => rights.writes.require(name.as_ref()).is_ok(),
+            let may = |graph: &Option<String>| {
+                let name = graph.as_ref().map(|iri| Term::iri(iri.clone()));
+                rights.writes.require(name.as_ref()).is_ok()
             };
-            if !may {
+            let may_all = match self.has_quads {
+                true => rights.writes.is_all(),
+                false => self.graphs.iter().all(may),
+            };
+            if !may_all {
                 return Err(rights.refusal("change the graphs of this document any more"));
             }
         }
@@ -169,18 +220,19 @@ pub(super) async fn load(
     load: Load<'_>,
     spool: Arc<Spool>,
 ) -> Result<Response, ServerError> {
+    for document in spool.documents() {
+        load.check_document(state, &document.head)?;
+    }
     load.check(state, writes, parts)?;
-    let format = format_of_body(&parts.headers)?;
-    let graph = load.graph(format)?;
-    // Without a base, the address of the temporary file would be one.
-    let base_iri = graph.clone().or_else(|| base_iri(parts));
-    let base_iri = base_iri.ok_or_else(|| ServerError::bad_request("the request has no Host"))?;
+    let documents = spool.documents().iter();
+    let sources = documents.map(|document| load.source(parts, &spool, document));
+    let sources = sources.collect::<Result<Vec<Source>, ServerError>>()?;
     let memory_bytes = (state.engine.options().memory_bytes / LOAD_MEMORY_PART)
         .clamp(LOAD_MEMORY_BYTES_MIN, LOAD_MEMORY_BYTES_MAX);
     let mut memory = BodyMemory::new(&state.engine);
     memory.resize(usize::try_from(memory_bytes).unwrap_or(usize::MAX))?;
     let refused: Arc<Mutex<Option<ServerError>>> = Arc::default();
-    let last_look = load.last_look(state, parts, graph.clone());
+    let last_look = load.last_look(state, parts, &spool)?;
     let told = Arc::clone(&refused);
     let check = LoadCheck::new(move |before, after| {
         last_look.look(before, after).map_err(|error| {
@@ -194,9 +246,6 @@ pub(super) async fn load(
     }
     let options = LoadOptions {
         memory_bytes,
-        base_iri: Some(base_iri),
-        graph,
-        format: Some(format),
         // They are for all graphs.
         takes_prefixes: load.options.writes.is_all(),
         keeps_history: !load.forgets_history,
@@ -204,20 +253,18 @@ pub(super) async fn load(
         ..LoadOptions::default()
     };
     let writer = writes.writer().clone();
-    let temporary = spool.path().display().to_string();
     let others = state
         .load_help
         .others(state.options.cluster.as_ref(), spool.bytes());
     // It counts until it has ended, whether or not anybody waits for it.
     let meter = load.meter.cloned();
     let loaded = state.query_threads.handle().spawn_blocking(move || {
-        let _held = (memory, meter);
-        let source = [Source::File(spool.path().to_owned())];
+        let _held = (memory, meter, spool);
         match others {
-            None => load_into(&writer, &source, &options, &SilentProgress),
+            None => load_into(&writer, &sources, &options, &SilentProgress),
             Some(others) => {
                 let loaded =
-                    load_into_by_workers(&writer, &source, &options, &others, &SilentProgress);
+                    load_into_by_workers(&writer, &sources, &options, &others, &SilentProgress);
                 tracing::info!("a load with other nodes: {:?}", others.counts());
                 loaded
             }
@@ -237,10 +284,11 @@ pub(super) async fn load(
         added: report.quads_added,
         removed: 0,
     };
-    // The client knows its body, not the file that keeps it here.
-    let of_body = |warning: &String| warning.replace(&temporary, BODY_NAME);
-    let warnings: Vec<String> = report.warnings.iter().map(of_body).collect();
-    Ok(updates::answer_with(StatusCode::OK, committed, &warnings))
+    Ok(updates::answer_with(
+        StatusCode::OK,
+        committed,
+        &report.warnings,
+    ))
 }
 
 /// Why a load failed, for a client.
@@ -248,12 +296,6 @@ fn failed(error: LoadError) -> ServerError {
     match error {
         LoadError::Storage(error) => ServerError::from(error),
         LoadError::Syntax(error) => {
-            // As above.
-            let source_name = BODY_NAME.to_owned();
-            let error = SyntaxError {
-                source_name,
-                ..*error
-            };
             // A mend says what to do.
             let advice = match &error.mend {
                 Some(_) => "",
@@ -262,20 +304,21 @@ fn failed(error: LoadError) -> ServerError {
             ServerError::bad_request(format!("{error}; nothing was loaded{advice}"))
         }
         LoadError::StatementTooLong {
-            line, bytes_max, ..
+            name,
+            line,
+            bytes_max,
         } => ServerError::TooLong {
             message: format!(
-                "{BODY_NAME}:{line}: a statement that begins about here is longer than {}, and has to stand in memory; send \
+                "{name}:{line}: a statement that begins about here is longer than {}, and has to stand in memory; send \
                  N-Triples or N-Quads, where a literal may have any length; nothing was loaded",
                 ByteCount(bytes_max as u64)
             ),
         },
-        LoadError::Input { source, .. } => ServerError::bad_request(format!(
-            "{BODY_NAME}: {}; nothing was loaded",
-            reason(&source)
-        )),
-        LoadError::NoRdf { what, .. } => {
-            ServerError::bad_request(format!("{BODY_NAME}: {what}; nothing was loaded"))
+        LoadError::Input { name, source } => {
+            ServerError::bad_request(format!("{name}: {}; nothing was loaded", reason(&source)))
+        }
+        LoadError::NoRdf { name, what } => {
+            ServerError::bad_request(format!("{name}: {what}; nothing was loaded"))
         }
         error @ (LoadError::InvalidIri { .. } | LoadError::TooManyTerms { .. }) => {
             ServerError::bad_request(error.to_string())

@@ -1,6 +1,14 @@
 //! Bodies of POST that go to a temporary file as they come: those that say that they are large, and those that do not say how large they are.
+//!
+//! ```text
+//! chunks -> one document: the file is the body, as it is compressed
+//!        -> a form: the bytes of its files, one behind the other in the same file; documents are ranges of it
+//! ```
+//!
+//! Held in memory are a chunk, and the heads of the documents, which are counted.
 
-use crate::body::{Coding, UploadPace, client_times, unreadable};
+use super::uploads::{Came, DocumentHead, FormDocuments};
+use crate::body::{BodyMemory, Coding, UploadPace, client_times, unreadable};
 use crate::errors::{ServerError, told_to_the_log};
 use crate::media_type::is_multipart;
 use crate::state::ServerState;
@@ -8,13 +16,16 @@ use axum::body::Body;
 use axum::http::{header, request::Parts};
 use futures::StreamExt;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 use tempfile::NamedTempFile;
 
 /// First bytes of a body, by which its coding is known.
 const FIRST_BYTES: usize = 4;
+/// What the head of a document takes, beside its name.
+const HEAD_BYTES: usize = 512;
 
 /// How large a body says that it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +39,6 @@ pub(super) enum Announced {
 impl Announced {
     /// Of a request, where so many bytes fit.
     pub(super) fn of(parts: &Parts, limit_bytes: usize) -> Self {
-        if is_multipart(&parts.headers) {
-            return Self::Fits;
-        }
         let length = parts.headers.get(header::CONTENT_LENGTH);
         let length: Option<usize> = length.and_then(|length| length.to_str().ok()?.parse().ok());
         match length {
@@ -45,23 +53,44 @@ impl Announced {
 #[derive(Debug)]
 pub(super) struct Spool {
     file: NamedTempFile,
+    /// Of the body, with what stands between its documents.
     bytes: u64,
+    coding: Coding,
+    documents: Vec<SpooledDocument>,
+    /// Held for the heads.
+    _memory: BodyMemory,
+}
+
+/// A document in the file of a spool.
+#[derive(Debug)]
+pub(super) struct SpooledDocument {
+    pub(super) head: DocumentHead,
+    pub(super) range: Range<u64>,
+}
+
+/// A body on its way to the disk.
+struct Spooling {
+    file: NamedTempFile,
+    written: u64,
+    documents: Vec<SpooledDocument>,
+    /// None where the body is one document.
+    form: Option<FormDocuments>,
+    memory: BodyMemory,
+    heads_bytes: usize,
 }
 
 impl Spool {
-    /// Takes a body as it comes, which may be slow but not stand still. Who `looks` is told how many bytes have come, and may refuse more.
+    /// Takes a body as it comes, which may be slow but not stand still. Who `looks` is told how many bytes have come and what is known of their documents, before any has
+    /// come and whenever some have, and may refuse more.
     pub(super) async fn take(
         state: &ServerState,
         parts: &Parts,
         body: Body,
-        mut look: impl FnMut(u64) -> Result<(), ServerError> + Send,
+        mut look: impl FnMut(u64, &[SpooledDocument]) -> Result<(), ServerError> + Send,
     ) -> Result<Self, ServerError> {
         let coding = Coding::of(&parts.headers)?;
-        let directory = &state.engine.options().temp_dir;
-        let file = tempfile::Builder::new()
-            .prefix("load-body-")
-            .tempfile_in(directory);
-        let mut file = file.map_err(not_kept)?;
+        let mut spooling = Spooling::begin(state, parts, coding)?;
+        look(0, &spooling.documents)?;
         let mut chunks = body.into_data_stream();
         let times = client_times(parts);
         let stall_max = times.body_max;
@@ -76,15 +105,14 @@ impl Spool {
             let chunk = chunk.map_err(|error| unreadable(&error))?;
             pace.came(chunk.len(), asked.elapsed())?;
             first.extend(chunk.iter().take(FIRST_BYTES - first.len()));
-            file.write_all(&chunk).map_err(not_kept)?;
             bytes += chunk.len() as u64;
-            look(bytes)?;
+            spooling.push(&chunk, |documents| look(bytes, documents))?;
+            look(bytes, &spooling.documents)?;
         }
-        file.flush().map_err(not_kept)?;
-        match coding.fits(&first) {
-            true => Ok(Self { file, bytes }),
-            false => Err(coding.mismatch()),
+        if !coding.fits(&first) {
+            return Err(coding.mismatch());
         }
+        spooling.end(bytes, coding)
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -95,9 +123,101 @@ impl Spool {
         self.file.path()
     }
 
-    /// What reads it from its beginning.
-    pub(super) fn reader(&self) -> Result<File, ServerError> {
-        self.file.reopen().map_err(not_kept)
+    pub(super) fn coding(&self) -> Coding {
+        self.coding
+    }
+
+    pub(super) fn documents(&self) -> &[SpooledDocument] {
+        &self.documents
+    }
+
+    /// What reads a document from its beginning, as it came.
+    pub(super) fn reader(&self, document: usize) -> Result<io::Take<File>, ServerError> {
+        let range = self.documents.get(document).map(|it| it.range.clone());
+        let range = range.unwrap_or_default();
+        // Opened anew, for each reader has a place of its own.
+        let mut file = self.file.reopen().map_err(not_kept)?;
+        file.seek(SeekFrom::Start(range.start)).map_err(not_kept)?;
+        Ok(file.take(range.end.saturating_sub(range.start)))
+    }
+}
+
+impl Spooling {
+    fn begin(state: &ServerState, parts: &Parts, coding: Coding) -> Result<Self, ServerError> {
+        let (documents, form) = match is_multipart(&parts.headers) {
+            true => {
+                coding.refuse_form()?;
+                (Vec::new(), Some(FormDocuments::of(&parts.headers)?))
+            }
+            false => {
+                let head = DocumentHead::of_body(&parts.headers)?;
+                (vec![SpooledDocument { head, range: 0..0 }], None)
+            }
+        };
+        let directory = &state.engine.options().temp_dir;
+        let file = tempfile::Builder::new()
+            .prefix("load-body-")
+            .tempfile_in(directory);
+        Ok(Self {
+            file: file.map_err(not_kept)?,
+            written: 0,
+            documents,
+            form,
+            memory: BodyMemory::new(&state.engine),
+            heads_bytes: 0,
+        })
+    }
+
+    /// Writes what has come. Who `looks` sees the head of each document before its bytes are taken.
+    fn push(
+        &mut self,
+        chunk: &[u8],
+        mut look: impl FnMut(&[SpooledDocument]) -> Result<(), ServerError>,
+    ) -> Result<(), ServerError> {
+        let Some(mut form) = self.form.take() else {
+            return self.write(chunk);
+        };
+        form.push(chunk);
+        while let Some(came) = form.next()? {
+            match came {
+                Came::Bytes(bytes) => self.write(&bytes)?,
+                Came::Head(head) => {
+                    self.heads_bytes += HEAD_BYTES + head.name.len();
+                    self.memory.resize(self.heads_bytes)?;
+                    self.documents.push(SpooledDocument {
+                        head,
+                        range: self.written..self.written,
+                    });
+                    look(&self.documents)?;
+                }
+            }
+        }
+        self.form = Some(form);
+        Ok(())
+    }
+
+    /// Writes some bytes of the last document.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ServerError> {
+        self.file.write_all(bytes).map_err(not_kept)?;
+        self.written += bytes.len() as u64;
+        if let Some(document) = self.documents.last_mut() {
+            document.range.end = self.written;
+        }
+        Ok(())
+    }
+
+    fn end(mut self, bytes: u64, coding: Coding) -> Result<Spool, ServerError> {
+        if let Some(form) = &mut self.form {
+            form.finish()?;
+        }
+        self.file.flush().map_err(not_kept)?;
+        Ok(Spool {
+            file: self.file,
+            bytes,
+            coding,
+            documents: self.documents,
+            _memory: self.memory,
+        })
     }
 }
 

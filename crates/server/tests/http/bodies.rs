@@ -8,12 +8,20 @@ const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
 const QUERY: &str = "Content-Type: application/sparql-query";
 const UPDATE: &str = "Content-Type: application/sparql-update";
 const NTRIPLES: &str = "Content-Type: application/n-triples";
+const SQL: &str = "Content-Type: application/sql";
 const GZIP: &str = "Content-Encoding: gzip";
+const BROTLI: &str = "Content-Encoding: br";
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(text).unwrap();
     encoder.finish().unwrap()
+}
+
+fn brotli(text: &[u8]) -> Vec<u8> {
+    let mut encoder = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 20);
+    encoder.write_all(text).unwrap();
+    encoder.into_inner()
 }
 
 async fn memory_held(server: &TestServer) -> u64 {
@@ -25,7 +33,7 @@ async fn memory_held(server: &TestServer) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_codings_get_415_and_what_is_taken() {
     let server = TestServer::start().await;
-    for coding in ["br", "deflate", "gzip, gzip", "rot13"] {
+    for coding in ["deflate", "gzip, gzip", "br, gzip", "rot13"] {
         let coding = format!("Content-Encoding: {coding}");
         for (path, content_type) in [
             ("/sparql", QUERY),
@@ -36,7 +44,12 @@ async fn unknown_codings_get_415_and_what_is_taken() {
             assert_eq!(answer.status, 415, "{path} {coding}");
             assert_eq!(
                 answer.header("Accept-Encoding"),
-                Some("gzip, zstd, identity")
+                Some("gzip, zstd, br, identity")
+            );
+            assert!(
+                answer.text().contains("send one of gzip, zstd, br"),
+                "{}",
+                answer.text()
             );
         }
     }
@@ -81,12 +94,69 @@ async fn queries_updates_and_graphs_may_come_compressed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn all_bodies_may_come_in_brotli_which_is_not_told_by_its_first_bytes() {
+    // In memory, and by way of the disk.
+    for limit_bytes in [64 << 20, 64] {
+        let server =
+            TestServer::start_with(|options| options.http.update_bytes_max = limit_bytes).await;
+        let address = server.address;
+        let lines: String = (0..2000)
+            .map(|n| format!("<http://e/s{n}> <http://e/p> \"{n}\" .\n"))
+            .collect();
+        let path = "/graphs?default";
+        let posted = post(
+            address,
+            path,
+            &[NTRIPLES, BROTLI],
+            &brotli(lines.as_bytes()),
+        )
+        .await;
+        assert_eq!(posted.status, 200, "{}", posted.text());
+        let is_there = "ASK { <http://e/s1999> <http://e/p> \"1999\" }";
+        assert!(ask(address, is_there, &[]).await.text().contains("true"));
+        // In whatever format.
+        let turtle = [BROTLI, "Content-Type: text/turtle"];
+        let few = brotli(b"<http://e/t> <http://e/p> 1 .");
+        let posted = post(address, path, &turtle, &few).await;
+        assert_eq!(posted.status, 200, "{}", posted.text());
+        for wrong in [&few[..few.len() - 3], b"<http://e/t> <http://e/p> 2 .", b""] {
+            let refused = post(address, path, &turtle, wrong).await;
+            assert_eq!(refused.status, 400, "{}", refused.text());
+        }
+    }
+    let server = TestServer::start().await;
+    let address = server.address;
+    let query = "ASK { ?s <http://example.com/number> 7 }";
+    let insert = b"INSERT DATA { <http://e/s> <http://e/p> 1 }";
+    let form = format!("query={}", encode(query));
+    for (path, content_type, text) in [
+        ("/sparql", QUERY, query.as_bytes()),
+        ("/sparql", FORM, form.as_bytes()),
+        ("/sparql", UPDATE, insert),
+        ("/sql", SQL, b"select 1 as true"),
+    ] {
+        let answer = post(address, path, &[content_type, BROTLI], &brotli(text)).await;
+        assert_eq!(answer.status, 200, "{path} {}", answer.text());
+        let is_right = answer.text().contains("true") || answer.text().contains("added");
+        assert!(is_right, "{path} {}", answer.text());
+        let plain = post(address, path, &[content_type, BROTLI], text).await;
+        assert_eq!(plain.status, 400, "{path} {}", plain.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_text_is_not_longer_for_being_compressed() {
     let server = TestServer::start().await;
     let bomb = gzip(&vec![b' '; 70 << 20]);
     assert!(bomb.len() < 1 << 20);
     for content_type in [QUERY, FORM, UPDATE] {
         let answer = post(server.address, "/sparql", &[content_type, GZIP], &bomb).await;
+        assert_eq!(answer.status, 413, "{content_type} {}", answer.text());
+    }
+    let bomb = brotli(&vec![b' '; 70 << 20]);
+    assert!(bomb.len() < 1 << 20);
+    for content_type in [QUERY, FORM, UPDATE] {
+        let answer = post(server.address, "/sparql", &[content_type, BROTLI], &bomb).await;
         assert_eq!(answer.status, 413, "{content_type} {}", answer.text());
     }
     assert_eq!(memory_held(&server).await, 0);

@@ -3,8 +3,10 @@
 use super::access::{PASSWORD, add_user, basic, some_users, start};
 use super::client::{exchange, get, post, request, send};
 use super::fixture::TestServer;
+use super::form_loads::{FORM, LARGE_BYTES, Part, chunked, commit, form};
 use orrery_guard::Command;
 use orrery_objects::{CacheOptions, ObjectOptions};
+use orrery_server::ServerOptions;
 use orrery_storage::{Database, WriterOptions};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -50,6 +52,16 @@ impl Writer {
 
 /// One of two servers over a directory as a bucket; the first one writes, and says that it is at this address.
 async fn over(home: &Path, name: &str, writer: SocketAddr, has_users: bool) -> TestServer {
+    over_with(home, name, writer, has_users, |_| {}).await
+}
+
+async fn over_with(
+    home: &Path,
+    name: &str,
+    writer: SocketAddr,
+    has_users: bool,
+    change: impl FnOnce(&mut ServerOptions),
+) -> TestServer {
     let cache = CacheOptions {
         directory: home.join(name),
         bytes: 64 << 20,
@@ -82,6 +94,7 @@ async fn over(home: &Path, name: &str, writer: SocketAddr, has_users: bool) -> T
         });
         options.http.audit_log = Some(audit);
         options.client_times.body_max = Duration::from_millis(300);
+        change(options);
     })
     .await
 }
@@ -200,4 +213,73 @@ async fn nobody_unknown_waits_for_a_commit_or_hears_which_is_here() {
     .await;
     assert_eq!(known.status, 503, "{}", known.text());
     assert!(known.text().contains("999999"), "{}", known.text());
+}
+
+/// Two servers over a directory as a bucket, of which the first writes, and is where it says.
+async fn writer_and_follower(home: &Path) -> (TestServer, TestServer) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let writing = over_with(home, "first", address, false, |options| {
+        options.listen = address;
+        options.http.update_bytes_max = LARGE_BYTES;
+    })
+    .await;
+    let follower = over(home, "second", address, false).await;
+    (writing, follower)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forms_of_files_and_of_updates_are_sent_on_as_they_come() {
+    let home = tempfile::tempdir().unwrap();
+    let (writing, follower) = writer_and_follower(home.path()).await;
+    let update = |number: usize| {
+        let text = format!("INSERT DATA {{ <http://e/u> <http://e/p> {number} }}");
+        form(&[Part::Field("update", &text)])
+    };
+    // Until it is known who writes.
+    let sent = async {
+        loop {
+            let answer = post(follower.address, "/sparql", &[FORM], &update(1)).await;
+            if answer.status != 503 {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let sent = tokio::time::timeout(Duration::from_secs(30), sent).await;
+    let first = commit(&sent.expect("nothing was sent on"));
+    let lines: String = (0..100)
+        .map(|n| format!("<http://e/s{n}> <http://e/p> \"{n}\" .\n"))
+        .collect();
+    let files = form(&[
+        Part::File(
+            "a.nq",
+            "",
+            b"<http://e/q> <http://e/p> \"1\" <http://e/g> .",
+        ),
+        Part::Field("default", ""),
+        Part::File("b.nt", "", lines.as_bytes()),
+        Part::File("c.ttl", "", b"<http://e/c> <http://e/p> 1 ."),
+    ]);
+    let loaded = commit(&post(follower.address, "/graphs", &[FORM], &files).await);
+    assert_eq!(loaded, first + 1);
+    let more = form(&[
+        Part::File("d.nt", "", b"<http://e/d> <http://e/p> \"1\" ."),
+        Part::File("e.ttl", "", b"<http://e/e> <http://e/p> 1 ."),
+    ]);
+    let added = commit(&chunked(follower.address, "/graphs?default", &[FORM], &more).await);
+    assert_eq!(added, first + 2);
+    let updated = commit(&post(follower.address, "/sparql", &[FORM], &update(2)).await);
+    assert_eq!(updated, first + 3);
+    let count = "/sparql?query=SELECT%20(COUNT(*)%20AS%20?n)%20%7B%20%7B%20?s%20%3Chttp://e/p%3E%20?o%20%7D%20UNION%20%7B%20GRAPH%20?g%20%7B%20?s%20%3Chttp://e/p%3E%20?o%20%7D%20%7D%20%7D";
+    let seen = format!("Orrery-Min-Commit: {updated}");
+    for server in [&writing, &follower] {
+        let counted = get(server.address, count, &["Accept: text/csv", &seen]).await;
+        assert_eq!(counted.text(), "n\r\n106\r\n");
+    }
+    // What a page of a stranger sends is not sent on.
+    let page = [FORM, "Origin: http://evil.example"];
+    let refused = post(follower.address, "/sparql", &page, &update(3)).await;
+    assert_eq!(refused.status, 403, "{}", refused.text());
 }

@@ -21,6 +21,7 @@ mod feeds_of_tables;
 mod feeds_of_users;
 mod fixture;
 mod flight_users;
+mod form_loads;
 mod forwarding;
 mod freshness;
 mod graph_rules;

@@ -52,7 +52,7 @@ async fn parameters_that_are_unknown_are_passed_over_with_a_warning() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_query_may_come_as_a_multipart_form() {
+async fn queries_and_updates_may_come_as_multipart_forms() {
     let server = TestServer::start().await;
     let headers = [
         "Content-Type: multipart/form-data; boundary=xyz",
@@ -73,8 +73,13 @@ async fn a_query_may_come_as_a_multipart_form() {
     assert_eq!(asked.status, 200, "{}", asked.text());
     assert!(asked.text().contains("number is 7"), "{}", asked.text());
     let update = form("update", "CLEAR ALL");
-    let refused = post(server.address, "/sparql", &headers, update.as_bytes()).await;
-    assert_eq!(refused.status, 415, "{}", refused.text());
+    let page = [headers[0], "Origin: http://evil.example"];
+    let refused = post(server.address, "/sparql", &page, update.as_bytes()).await;
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    let updated = post(server.address, "/sparql", &headers, update.as_bytes()).await;
+    assert_eq!(updated.status, 200, "{}", updated.text());
+    let gone = ask(server.address, "ASK { ?s ?p ?o }", &headers[1..]).await;
+    assert!(gone.text().contains("false"), "{}", gone.text());
     let broken = post(server.address, "/sparql", &headers, b"--xy").await;
     assert_eq!(broken.status, 400, "{}", broken.text());
 }
