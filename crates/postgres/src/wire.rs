@@ -15,6 +15,8 @@ use crate::refusal::{Refusal, Stop, Stopped};
 
 /// So much is gathered before it is sent.
 const OUTPUT_BYTES: usize = 64 << 10;
+/// A buffer that had more in it is not kept.
+const KEPT_BYTES_MAX: usize = 1 << 20;
 /// So much is read at once.
 const INPUT_BYTES: usize = 8 << 10;
 /// While a statement runs, so much is read of what comes behind it.
@@ -29,6 +31,8 @@ pub(crate) struct Wire {
     socket: MaybeTls,
     input: BytesMut,
     pub(crate) output: BytesMut,
+    /// Whether what was gathered last took a buffer that is not to be kept.
+    is_long: bool,
     message_bytes_max: usize,
     last_kind: u8,
     sent_bytes: u64,
@@ -40,6 +44,7 @@ impl Wire {
             socket,
             input: BytesMut::with_capacity(INPUT_BYTES),
             output: BytesMut::with_capacity(INPUT_BYTES),
+            is_long: false,
             message_bytes_max,
             last_kind: 0,
             sent_bytes: 0,
@@ -55,6 +60,7 @@ impl Wire {
     ///
     /// May be dropped at any time: what was not sent is sent next. A client that takes nothing for too long is given up.
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        self.is_long |= self.output.len() > KEPT_BYTES_MAX;
         while !self.output.is_empty() {
             let sent = self.socket.write_buf(&mut self.output);
             match tokio::time::timeout(SEND_TIME_MAX, sent).await {
@@ -62,6 +68,10 @@ impl Wire {
                 Ok(sent) => self.sent_bytes += sent? as u64,
                 Err(_elapsed) => return Err(io::ErrorKind::TimedOut.into()),
             };
+        }
+        if std::mem::take(&mut self.is_long) {
+            // It would have room for the longest value there was, as long as the client stays.
+            self.output = BytesMut::with_capacity(INPUT_BYTES);
         }
         self.socket.flush().await
     }

@@ -66,7 +66,7 @@ pub(crate) fn engine_state(
     rules.push(Arc::new(AfterTypes { functions }));
     let mut optimizer = optimizer_rules();
     optimizer.push(Arc::new(SpreadConstants(Arc::clone(pool))));
-    builder
+    let builder = builder
         .with_analyzer_rules(rules)
         .with_type_planner(Arc::new(TypesOfColumns))
         .with_relation_planners(relation_planners())
@@ -75,9 +75,12 @@ pub(crate) fn engine_state(
         .with_physical_optimizer_rules(physical_rules())
         .with_physical_optimizer_rule(Arc::new(ShareKeys))
         .with_physical_optimizer_rule(Arc::new(DenseAggregation))
-        .with_physical_optimizer_rule(Arc::new(mended::LAST))
-        .with_statistics_registry(statistics())
-        .build()
+        .with_statistics_registry(statistics());
+    let last = mended::LAST.into_iter();
+    last.fold(builder, |builder, rule| {
+        builder.with_physical_optimizer_rule(Arc::new(rule))
+    })
+    .build()
 }
 
 fn config(batch_rows: usize, threads: usize) -> SessionConfig {

@@ -43,6 +43,7 @@ use crate::kept::KeptStatements;
 use crate::mapped::GraphMappings;
 use crate::names::CATALOG;
 use crate::old_states::OldStates;
+use crate::on_its_way::OnItsWay;
 use crate::outcome::Outcome;
 use crate::planner::Planner;
 use crate::prepared::{Prepared, parameters_of};
@@ -633,7 +634,8 @@ impl Session {
 
     /// The rows of a query for who asks: as many as they may have, and each is paid for. A failure is that of the open transaction.
     pub(crate) fn answer(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
-        self.failing(self.bounded(rows))
+        let rows = OnItsWay::new(self.bounded(rows), self.pool());
+        self.failing(Box::pin(rows))
     }
 
     /// As many rows of a query as who asks may have.

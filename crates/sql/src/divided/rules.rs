@@ -19,6 +19,9 @@ use datafusion::physical_plan::work_table::WorkTableExec;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use orrery_workers::Rules;
 
+use crate::counted_windows::is_of_windows;
+use crate::sort_keys::{SortedRowsExec, is_input_of_sort};
+
 pub(super) type Plan = Arc<dyn ExecutionPlan>;
 
 pub(super) const RULES: Rules = Rules {
@@ -39,7 +42,12 @@ fn is_by_partition(node: &Plan) -> bool {
     if let Some(sort) = node.downcast_ref::<SortExec>() {
         return sort.preserve_partitioning();
     }
+    if let Some(sorted) = node.downcast_ref::<SortedRowsExec>() {
+        return is_by_partition(sorted.input());
+    }
     node.is::<AggregateExec>()
+        || is_input_of_sort(node)
+        || is_of_windows(node)
         || node.is::<ProjectionExec>()
         || node.is::<FilterExec>()
         || node.is::<SortMergeJoinExec>()

@@ -7,13 +7,13 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::DataFusionError;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::json::JsonFormat;
-use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig};
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use super::location::FoundFile;
+use super::parquet::CountedParquet;
 use crate::{Error, Result};
 
 /// What reads the files.
@@ -31,7 +31,7 @@ pub(crate) async fn listed(
     columns: Option<SchemaRef>,
 ) -> Result<Arc<dyn TableProvider>> {
     let format: Arc<dyn FileFormat> = match kind {
-        Listed::Parquet => Arc::new(ParquetFormat::default()),
+        Listed::Parquet => Arc::new(CountedParquet::default()),
         Listed::Json => Arc::new(JsonFormat::default()),
     };
     if let Some(packed) = files.iter().find(|file| file.is_packed()) {

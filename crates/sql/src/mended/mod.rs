@@ -8,6 +8,9 @@
 //! build_orders      physical plans:  the order of the hashed side of a join
 //! range_frames      physical plans:  windows over ranges about the row at hand, where there are NULLs
 //! filter_pushdown   physical plans:  filters are not pushed through nodes that have a name twice
+//! short_batches     physical plans:  filters gather no more rows than a scan of long ones gives (`crate::files`)
+//! sort_keys         physical plans:  keys of sorts are counted (`crate::sort_keys`)
+//! counted_windows   physical plans:  rows that windows hold are counted (`crate::counted_windows`)
 //! stopping          physical plans:  joins end when nobody waits for their rows any more (`crate::stopping`)
 //! ```
 //!
@@ -38,6 +41,9 @@ use range_frames::{SORTS, WAIT_FOR_PEERS};
 use unless::kept;
 use whole_groups::{KeepConditionsAbove, MOVES_CONDITIONS};
 
+use crate::counted_windows::counted_windows;
+use crate::files::short_batches;
+use crate::sort_keys::counted_sorts;
 use crate::stopping::joins_that_stop;
 
 /// DataFusion's rules that ask which columns tell which others.
@@ -70,11 +76,25 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     mended
 }
 
-/// The rule that comes after all others: these look for joins as they are.
-pub(crate) const LAST: NodeRule = NodeRule {
-    name: "JoinsThatStop",
-    change: joins_that_stop,
-};
+/// The rules that come after all others: these look for joins and sorts as they are.
+pub(crate) const LAST: [NodeRule; 4] = [
+    NodeRule {
+        name: "ShortBatches",
+        change: short_batches,
+    },
+    NodeRule {
+        name: "CountedSorts",
+        change: counted_sorts,
+    },
+    NodeRule {
+        name: "CountedWindows",
+        change: counted_windows,
+    },
+    NodeRule {
+        name: "JoinsThatStop",
+        change: joins_that_stop,
+    },
+];
 
 /// The rules for physical plans.
 pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {

@@ -22,6 +22,7 @@ use super::growth::Growth;
 use super::joined::joined;
 use super::lists::growth_of;
 use super::memory::{SMALL_BYTES, asked_for};
+use super::over_windows::counted_over_window;
 use super::patterns::looked_at;
 use super::work;
 use crate::{Error, SqlState};
@@ -110,6 +111,7 @@ impl<'a> Offered<'a> {
             }
             Expr::Like(like) => Ok(of_like(like, Expr::Like)),
             Expr::SimilarTo(like) => Ok(of_like(like, Expr::SimilarTo)),
+            expr @ Expr::WindowFunction(_) => counted_over_window(expr, self.pool()),
             expr => Ok(Transformed::no(expr)),
         }
     }

@@ -8,6 +8,7 @@
 //!                       functions whose result grows                                        within `Bounded`: size estimated, memory asked for, then computed
 //! analyzer --bounded--> calls that the engine's planner and optimizer make for operators    the same
 //!                       text || text                                                        `Joined`
+//!                       aggregates over windows that give all that they were given        `OverWindow`
 //! optimizer --spread--> large constants that become columns                                 `Spread`
 //! ```
 //!
@@ -19,6 +20,7 @@ mod growth;
 mod joined;
 mod lists;
 mod memory;
+mod over_windows;
 mod patterns;
 mod spread;
 mod work;

@@ -1,0 +1,182 @@
+//! Sorts of texts, whose keys are counted before they are compared.
+//!
+//! DataFusion's sort counts the columns of its rows. Keys that are expressions are computed beside these, for a whole run and again where runs are merged, and nobody asks for their memory: a run of a megabyte of
+//! numbers may have a gigabyte of keys. So here keys that are texts become columns first, and rows come in batches that are small by their bytes.
+//!
+//! ```text
+//! SortPreservingMergeExec(k)   ->   SortedRowsExec            the columns that were there; fewer rows at once where they are long
+//!   SortExec(k)                       SortPreservingMergeExec(key 0)
+//!     input                             SortExec(key 0)       counts columns, and so keys; spills
+//!                                         SortInputExec       each row's keys as columns; batches of `CHUNK_BYTES`; counts what it holds
+//!                                           input
+//! ```
+//!
+//! Keys of numbers and the like stay expressions: they are no longer than the columns that they are made of. Sorts of rows without texts stay as they are.
+//! A sort of the first rows (`LIMIT`) by columns alone keeps what it tells the scans below it.
+
+mod chunks;
+mod input;
+mod rows;
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::Result;
+use datafusion::common::tree_node::Transformed;
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+
+use self::input::SortInputExec;
+pub(crate) use self::rows::SortedRowsExec;
+
+/// Bytes of values in one batch that goes to a sort, if it is of more than one row.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// Rows of one batch of a sort of texts: of so many the keys are there at once where sorted runs are merged.
+const SORTED_ROWS_MAX: usize = 1_024;
+
+/// Whether a node that a plan is divided at may stand in the part that each process has for itself.
+pub(crate) fn is_input_of_sort(node: &Arc<dyn ExecutionPlan>) -> bool {
+    node.is::<SortInputExec>()
+}
+
+/// A sort whose keys are counted in the place of one of texts, and a merge of such; any other node as it is.
+pub(crate) fn counted_sorts(
+    node: Arc<dyn ExecutionPlan>,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    if let Some(sort) = node.downcast_ref::<SortExec>() {
+        return match has_texts(&sort.input().schema(), sort.expr())? {
+            true => Ok(Transformed::yes(counted(&node, sort)?)),
+            false => Ok(Transformed::no(node)),
+        };
+    }
+    if let Some(merge) = node.downcast_ref::<SortPreservingMergeExec>()
+        && let Some(sorted) = merge.input().downcast_ref::<SortedRowsExec>()
+        && let Some(ordering) = sorted.ordering_within(merge.expr())
+    {
+        let merged = SortPreservingMergeExec::new(ordering, Arc::clone(sorted.input()));
+        let merged = Arc::new(merged.with_fetch(merge.fetch()));
+        let rows = SortedRowsExec::new(&node, merged, sorted.keys().clone());
+        return Ok(Transformed::yes(Arc::new(rows)));
+    }
+    Ok(Transformed::no(node))
+}
+
+fn counted(node: &Arc<dyn ExecutionPlan>, sort: &SortExec) -> Result<Arc<dyn ExecutionPlan>> {
+    let (ordering, keys) = as_columns(sort.expr(), &sort.input().schema())?;
+    let input = Arc::new(SortInputExec::new(Arc::clone(sort.input()), keys.clone())?);
+    let inner: Arc<dyn ExecutionPlan> = match keys.is_empty() {
+        true => {
+            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
+            Arc::clone(node).replace_children(vec![input], options)?
+        }
+        false => Arc::new(
+            SortExec::new(ordering.clone(), input)
+                .with_preserve_partitioning(sort.preserve_partitioning())
+                .with_fetch(sort.fetch()),
+        ),
+    };
+    let keys = SortKeys {
+        told: sort.expr().clone(),
+        within: ordering,
+    };
+    Ok(Arc::new(SortedRowsExec::new(node, inner, keys)))
+}
+
+/// What a sort is by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SortKeys {
+    /// Over the columns of the rows.
+    told: LexOrdering,
+    /// The same over these and the columns of keys.
+    within: LexOrdering,
+}
+
+/// The same order by columns where keys are texts that have to be computed, and these keys, with their names.
+fn as_columns(
+    ordering: &LexOrdering,
+    schema: &SchemaRef,
+) -> Result<(LexOrdering, Vec<(Arc<dyn PhysicalExpr>, String)>)> {
+    let mut keys: Vec<(Arc<dyn PhysicalExpr>, String)> = Vec::new();
+    let mut within = Vec::with_capacity(ordering.len());
+    for key in ordering {
+        let is_column = key.expr.downcast_ref::<Column>().is_some();
+        if is_column || !is_long(&key.expr.data_type(schema)?) {
+            within.push(key.clone());
+            continue;
+        }
+        let name = format!("key {}", keys.len());
+        let column = Column::new(&name, schema.fields().len() + keys.len());
+        within.push(PhysicalSortExpr::new(Arc::new(column), key.options));
+        keys.push((Arc::clone(&key.expr), name));
+    }
+    let within = LexOrdering::new(within).unwrap_or_else(|| ordering.clone());
+    Ok((within, keys))
+}
+
+fn has_texts(schema: &SchemaRef, ordering: &LexOrdering) -> Result<bool> {
+    if schema.fields().iter().any(|it| is_long(it.data_type())) {
+        return Ok(true);
+    }
+    for key in ordering {
+        if is_long(&key.expr.data_type(schema)?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether values of a type may be of any length.
+fn is_long(data_type: &DataType) -> bool {
+    !(data_type.is_primitive() || matches!(data_type, DataType::Boolean | DataType::Null))
+}
+
+/// The batches that the input of a sort is asked for, which its own are not.
+#[derive(Debug)]
+struct RowsOfInput(usize);
+
+/// A task whose batches have no more rows than a sort of texts holds at once.
+fn with_short_batches(task: &TaskContext) -> Arc<TaskContext> {
+    let config = task.session_config();
+    let rows = config.batch_size();
+    let of_input = match config.get_extension::<RowsOfInput>() {
+        // The sort of this input is within another's.
+        Some(before) => before.0,
+        None => rows,
+    };
+    let config = config
+        .clone()
+        .with_batch_size(rows.min(SORTED_ROWS_MAX))
+        .with_extension(Arc::new(RowsOfInput(of_input)));
+    with_config(task, config)
+}
+
+/// The task as it was above the sort.
+fn with_batches_of_input(task: Arc<TaskContext>) -> Arc<TaskContext> {
+    let Some(rows) = task.session_config().get_extension::<RowsOfInput>() else {
+        return task;
+    };
+    let config = task.session_config().clone().with_batch_size(rows.0);
+    with_config(&task, config)
+}
+
+/// A task with other settings.
+pub(crate) fn with_config(
+    task: &TaskContext,
+    config: datafusion::execution::config::SessionConfig,
+) -> Arc<TaskContext> {
+    Arc::new(TaskContext::new(
+        task.task_id(),
+        task.session_id(),
+        config,
+        task.scalar_functions().clone(),
+        task.higher_order_functions().clone(),
+        task.aggregate_functions().clone(),
+        task.window_functions().clone(),
+        task.runtime_env(),
+    ))
+}

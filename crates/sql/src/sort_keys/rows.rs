@@ -1,0 +1,171 @@
+//! The rows of a sort without the columns of its keys.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatchOptions;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+};
+use futures::StreamExt;
+
+use super::{SortKeys, with_short_batches};
+
+/// A sort of texts, or a merge of such, as who reads it knows it; see the module above.
+#[derive(Debug, Clone)]
+pub(crate) struct SortedRowsExec {
+    input: Arc<dyn ExecutionPlan>,
+    keys: SortKeys,
+    /// Those of the sort in whose place it is.
+    properties: Arc<PlanProperties>,
+}
+
+impl SortedRowsExec {
+    pub(super) fn new(
+        stands_for: &Arc<dyn ExecutionPlan>,
+        input: Arc<dyn ExecutionPlan>,
+        keys: SortKeys,
+    ) -> Self {
+        Self {
+            input,
+            keys,
+            properties: Arc::clone(stands_for.properties()),
+        }
+    }
+
+    /// The sort or merge.
+    pub(crate) fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+
+    pub(super) fn keys(&self) -> &SortKeys {
+        &self.keys
+    }
+
+    /// An order of its rows as its input has it, if it is that of the sort.
+    pub(super) fn ordering_within(&self, ordering: &LexOrdering) -> Option<LexOrdering> {
+        (*ordering == self.keys.told).then(|| self.keys.within.clone())
+    }
+}
+
+impl DisplayAs for SortedRowsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SortedRowsExec")
+    }
+}
+
+impl ExecutionPlan for SortedRowsExec {
+    fn name(&self) -> &str {
+        "SortedRowsExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (Some(input), true) = (children.pop(), children.is_empty()) else {
+            return internal_err!("SortedRowsExec has one input");
+        };
+        let properties = match options.children_properties {
+            ChildrenPropertiesMode::Keep => Arc::clone(&self.properties),
+            // The order is that of the keys whatever the rows are.
+            ChildrenPropertiesMode::Recompute => {
+                let properties = PlanProperties::clone(&self.properties);
+                let partitioning = input.output_partitioning().clone();
+                Arc::new(properties.with_partitioning(partitioning))
+            }
+        };
+        Ok(Arc::new(Self {
+            input,
+            keys: self.keys.clone(),
+            properties,
+        }))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        task: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let rows = self.input.execute(partition, with_short_batches(&task))?;
+        let schema = self.schema();
+        let columns = schema.fields().len();
+        if rows.schema().fields().len() == columns {
+            return Ok(rows);
+        }
+        let shown = Arc::clone(&schema);
+        let rows = rows.map(move |batch| {
+            let batch = batch?;
+            let count = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            let columns = batch.columns().iter().take(columns).cloned().collect();
+            let shown = Arc::clone(&shown);
+            Ok(RecordBatch::try_new_with_options(shown, columns, &count)?)
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        of_sort: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let Some(of_sort) = of_sort.first() else {
+            return internal_err!("SortedRowsExec has one input");
+        };
+        let mut known = Statistics::clone(of_sort);
+        known
+            .column_statistics
+            .truncate(self.schema().fields().len());
+        Ok(Arc::new(known))
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+}
