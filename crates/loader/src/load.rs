@@ -73,7 +73,9 @@ fn load_helped(
     let sources = (&*sources, workers);
     let result = load_checked(dir, files, sources, options, progress, start);
     progress.end();
-    if let (Err(_), Some(created)) = (&result, created) {
+    if let (Err(error), Some(created)) = (&result, created)
+        && !may_be_published(error)
+    {
         // Nothing of use is in it. If this fails too, the first error is the one to tell.
         let _ = files.remove_dir_all(created);
     }
@@ -162,15 +164,21 @@ fn load_checked(
     });
     let is_published = match &result {
         Ok(report) => report.quads_added > 0 || has_new_prefixes,
-        // Where nobody knows which manifest is on the disk, it may name these files.
-        Err(LoadError::Storage(orrery_storage::Error::WritingStopped { .. })) => true,
-        Err(_) => false,
+        Err(error) => may_be_published(error),
     };
     if !is_published {
         // Give its space back; if this fails, the next load does it.
         let _ = files.remove_dir_all(&segment_directory);
     }
     result.map(|report| finished(report, start))
+}
+
+/// Whether the manifest on the disk may be the new one after an error, and name the files of the load: where nobody knows which one is there.
+fn may_be_published(error: &LoadError) -> bool {
+    matches!(
+        error,
+        LoadError::Storage(orrery_storage::Error::OutcomeUnknown { .. })
+    )
 }
 
 /// Loads `sources` into a database that is open for writing, while others read and, until all is parsed, write. What was loaded

@@ -125,6 +125,59 @@ async fn constants_and_filters_become_conditions_of_sql() {
     );
 }
 
+/// Quads of a load that does not look lie beneath the graph.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_quad_comes_into_a_mapped_graph_for_one_that_goes() {
+    let place = place().await;
+    let beneath = |name: &'static str| [name, "http://e/p", "http://e/o", "http://e/places"];
+    let (first, second) = (beneath("http://e/first"), beneath("http://e/second"));
+    place.change_unseen(&[], &[first]);
+    let data = |name: &str| format!("DATA {{ GRAPH e:places {{ e:{name} e:p e:o }} }}");
+    let swap = format!(
+        "PREFIX e: <http://e/> DELETE {} ; INSERT {}",
+        data("first"),
+        data("second")
+    );
+    let modify = "PREFIX e: <http://e/> WITH e:places DELETE { e:first e:p ?o } INSERT { e:second e:p ?o } USING e:stored WHERE { ?s e:p ?o }";
+    let stored = "PREFIX e: <http://e/> INSERT DATA { GRAPH e:stored { e:s e:p e:o } }";
+    // What was there before does not keep others from changing something else.
+    place.update(stored).await.unwrap();
+    // In the changes over the files, and in the files; with a graph that goes as a whole.
+    for clears in ["", "CLEAR GRAPH <http://e/stored> ; "] {
+        for request in [swap.as_str(), modify] {
+            let refused = place.update(&format!("{clears}{request}")).await;
+            // A graph that is cleared gives the modification nothing to insert.
+            match clears.is_empty() || request == swap {
+                true => {
+                    let refused = refused.unwrap_err();
+                    assert!(refused.contains("is mapped from tables"), "{refused}");
+                }
+                false => refused.unwrap(),
+            }
+        }
+        place.compact();
+    }
+    let before = place.state();
+    place.update(stored).await.unwrap();
+    place.compact();
+    let looked = |before| {
+        place
+            .engine
+            .refuse_quads_of_mapped_graphs(before, &place.state())
+    };
+    looked(&before).unwrap();
+    place.change_unseen(&[first], &[second]);
+    place.compact();
+    let refused = looked(&before).unwrap_err().to_string();
+    assert!(refused.contains("is mapped from tables"), "{refused}");
+    // What is there from before may go.
+    let delete = format!("PREFIX e: <http://e/> DELETE {}", data("second"));
+    place.update(&delete).await.unwrap();
+    let insert = format!("PREFIX e: <http://e/> INSERT {}", data("second"));
+    let refused = place.update(&insert).await.unwrap_err();
+    assert!(refused.contains("is mapped from tables"), "{refused}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn mapped_graphs_are_graphs_among_others() {
     let place = place().await;

@@ -308,10 +308,10 @@ fn of_storage(error: &orrery_storage::Error) -> Error {
             .with_detail("Nothing of the transaction was committed.")
             .with_hint("The transaction might succeed if retried.");
         }
-        Stored::OutcomeUnknown { commit, what, .. } => {
+        Stored::OutcomeUnknown { change, what, .. } => {
             return Error::new(
                 SqlState::TransactionResolutionUnknown,
-                format!("it is not known whether commit {commit} was made: {what}"),
+                format!("it is not known whether {change} was made: {what}"),
             )
             .with_hint("Look whether what it changed is there before you change it again.");
         }
@@ -588,7 +588,7 @@ mod tests {
     #[test]
     fn a_commit_whose_outcome_is_unknown_is_told_as_such() {
         let stored = orrery_storage::Error::OutcomeUnknown {
-            commit: 7,
+            change: orrery_storage::PendingChange::Commit(7),
             path: "/db/log/000001.log".into(),
             what: "another node leads".to_owned(),
         };

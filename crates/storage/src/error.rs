@@ -215,15 +215,15 @@ pub enum Error {
         /// Why it is over.
         reason: String,
     },
-    /// A commit was on its way to the disk, or to other nodes, when writing stopped: it may be there when the database is opened anew, or when another process writes it.
+    /// A change was on its way to the disk, or to other nodes, when writing stopped: it may be there when the database is opened anew, or when another process writes it.
     #[error(
-        "whether commit {commit} was made is not known, for writing stopped because of {}: {what}; look whether what it changed is there before you change it again",
+        "whether {change} was made is not known, for writing stopped because of {}: {what}; look whether what it changed is there before you change it again",
         path.display()
     )]
     OutcomeUnknown {
-        /// Its number.
-        commit: u64,
-        /// The log file.
+        /// What was on its way.
+        change: PendingChange,
+        /// The log file, or the manifest.
         path: PathBuf,
         /// What failed.
         what: String,
@@ -334,7 +334,33 @@ pub enum Error {
     },
 }
 
+/// What was on its way to the disk when writing stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PendingChange {
+    /// A commit, by its number: of a transaction, or of a load.
+    Commit(u64),
+    /// Another index of texts, or none.
+    TextRules,
+}
+
+impl fmt::Display for PendingChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Commit(number) => write!(f, "commit {number}"),
+            Self::TextRules => f.write_str("the change of the index of texts"),
+        }
+    }
+}
+
 impl Error {
+    /// The same of a change that was on its way: where writing has stopped, nobody knows whether it was made.
+    pub(crate) fn of_pending(self, change: PendingChange) -> Self {
+        match self {
+            Self::WritingStopped { path, what } => Self::OutcomeUnknown { change, path, what },
+            other => other,
+        }
+    }
+
     /// Sorts a failure of the operating system by what can be done about it.
     pub fn from_io(path: &Path, operation: &'static str, source: io::Error) -> Self {
         let path = path.to_path_buf();

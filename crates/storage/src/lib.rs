@@ -79,7 +79,7 @@ pub use derived::{BaseChange, DERIVED_MAX, DerivedIndex};
 pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter, KeySearch, KeyText};
 pub use dump::{QuadBatch, QuadRef, Quads};
 pub use durations::{DurationCounts, Durations};
-pub use error::{Error, Result, TableName};
+pub use error::{Error, PendingChange, Result, TableName};
 pub use graph_set::GraphSet;
 pub use history::{At, CommitChanges, CommitEntry};
 pub use identity::DatabaseIdentity;

@@ -26,7 +26,7 @@ use crate::stored::Stored;
 use crate::table::{TABLE_CHANGES_PREFIX, TABLE_PREFIX, Tables, write_tables};
 use crate::text::{TEXT_MEMORY_BYTES, TEXT_PREFIX, TextRules, write_texts};
 use crate::unlisted::ignore_missing;
-use crate::{Database, Error, Result};
+use crate::{Database, Error, PendingChange, Result};
 
 /// Begins the names of segments.
 pub(crate) const SEGMENT_PREFIX: &str = "segment-";
@@ -280,6 +280,11 @@ impl<'a> SegmentBuilder<'a> {
             further: self.further,
         };
         let published = manifest.publish(file_system, directory);
+        // The manifest is the load's commit, which the next one who opens the database may find. A database that is made has none.
+        let published = published.map_err(|error| match self.database {
+            Some(_) => error.of_pending(PendingChange::Commit(self.commit)),
+            None => error,
+        });
         written.unlisted.keep_if_listed(&published);
         texts.unlisted.keep_if_listed(&published);
         published?;

@@ -45,6 +45,12 @@ fn queries_under_rules_answer_as_over_what_the_rules_let_their_asker_read() {
     assert!(report.old_states > 200, "{report:?}");
     assert!(report.told_twice > 3_000, "{report:?}");
     assert!(report.of_derived > 1_500, "{report:?}");
+    assert!(report.of_weights > 1_500, "{report:?}");
+    assert!(report.in_sql > 1_500, "{report:?}");
+    // Most are answered: of what is refused there is little to compare.
+    assert!(report.refused_of_derived < 50, "{report:?}");
+    assert!(report.refused_of_weights < 1_000, "{report:?}");
+    assert!(report.refused_in_sql < 600, "{report:?}");
     assert!(report.updates.requests > 400, "{report:?}");
     assert!(report.updates.changed > 30, "{report:?}");
     assert!(report.updates.refused > 50, "{report:?}");

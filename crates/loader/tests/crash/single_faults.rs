@@ -1,14 +1,16 @@
 //! One call to the file system fails, or the disk is full for a while.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use orrery_loader::{LoadError, LoadOptions, SilentProgress, Source, load_with};
 use orrery_storage::io::FileSystem;
 use orrery_storage::io::testing::{FailingFileSystem, Fault, RecordingFileSystem, Unsynced};
 use orrery_storage::{Error, Result};
 
 use crate::setting;
 use crate::workload::{Step, Workload};
-use crate::world::{content, open};
+use crate::world::{DIRECTORY, content, line, open};
 
 const STEPS: [Step; 20] = [
     Step::Commit,
@@ -118,6 +120,75 @@ fn an_error_of_any_single_call_loses_nothing_that_was_acknowledged() {
         number += stride * WITH_TEXTS;
     }
     println!("about {calls} calls, every {stride}. of them failed in four ways");
+}
+
+/// Loads some lines into a database that nobody has open, perhaps the first ones, with one call failing; whether nobody knows if it was made, and whether there was such a call.
+fn load_with_fault(number: u64, is_first: bool) -> (bool, bool) {
+    const SOURCE: &str = "/source.nq";
+    let disk = RecordingFileSystem::new();
+    let files: Arc<dyn FileSystem> = Arc::new(disk.clone());
+    let options = LoadOptions {
+        threads: 1,
+        ..LoadOptions::default()
+    };
+    let load = |files: &Arc<dyn FileSystem>, numbers: [u32; 3]| {
+        let lines = numbers.map(line).concat();
+        let mut file = disk.create(Path::new(SOURCE)).unwrap();
+        file.append(lines.as_bytes()).unwrap();
+        file.flush().unwrap();
+        drop(file);
+        let sources = [Source::File(SOURCE.into())];
+        load_with(
+            files,
+            Path::new(DIRECTORY),
+            &sources,
+            &options,
+            &SilentProgress,
+        )
+    };
+    if !is_first {
+        load(&files, [1, 2, 3]).unwrap();
+    }
+    let failing = FailingFileSystem::over(&disk);
+    failing.fail_call(number, Fault::Io);
+    let over: Arc<dyn FileSystem> = Arc::new(failing.clone());
+    let loaded = load(&over, [4, 5, 6]);
+    let happened = failing.calls() > number;
+    failing.heal();
+    drop(over);
+    let found = match open(&files) {
+        Ok(database) => content(&database.snapshot()).unwrap().contains(&4),
+        Err(error) => {
+            assert!(is_first && loaded.is_err(), "{number}: {error}");
+            false
+        }
+    };
+    match loaded {
+        Ok(_) => assert!(found, "{number} was made"),
+        Err(LoadError::Storage(Error::OutcomeUnknown { .. })) => {
+            // Its files are there as long as the manifest may name them.
+            assert!(found, "{number}, {is_first}");
+            return (true, happened);
+        }
+        Err(error) => assert!(!found, "{number}: {error}"),
+    }
+    (false, happened)
+}
+
+#[test]
+fn a_load_of_which_nobody_knows_whether_it_was_made_is_told_as_such_and_keeps_its_files() {
+    for is_first in [false, true] {
+        let (mut unknown, mut number) = (0, 0);
+        loop {
+            let (is_unknown, happened) = load_with_fault(number, is_first);
+            unknown += u32::from(is_unknown);
+            if !happened {
+                break;
+            }
+            number += 1;
+        }
+        assert!(unknown > 0, "{is_first}");
+    }
 }
 
 /// Kills the process before a call, opens the database anew, commits; then the power goes. Whether there was such a call.

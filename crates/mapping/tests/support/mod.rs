@@ -10,7 +10,9 @@ use futures::StreamExt as _;
 use orrery_mapping::TableMappings;
 use orrery_sparql::{Engine, EngineOptions, QueryOptions, QueryResults, UpdateOptions};
 use orrery_sql::{Error, FileAccess, ForeignAccess, Outcome, Rows, Session, SessionOptions};
-use orrery_storage::{CommitOptions, Database, Error as StorageError, Writer, WriterOptions};
+use orrery_storage::{
+    CommitOptions, Database, Error as StorageError, Snapshot, Writer, WriterOptions,
+};
 use orrery_term::Term;
 
 pub(crate) struct Place {
@@ -145,6 +147,30 @@ impl Place {
         let commit = transaction.commit(CommitOptions::default());
         let commit = commit.and_then(|pending| pending.wait());
         commit.map(drop).map_err(|error| told(&error))
+    }
+
+    /// Brings quads of IRIs into the database, and takes others away, without any look at what they are about: as a load that does not look.
+    pub(crate) fn change_unseen(&self, gone: &[[&str; 4]], come: &[[&str; 4]]) {
+        let mut transaction = self.writer.begin().unwrap();
+        let mut ids = |quads: &[[&str; 4]]| -> Vec<_> {
+            let mut id = |iri: &str| transaction.intern(&Term::iri(iri.to_owned())).unwrap();
+            quads.iter().map(|quad| quad.map(&mut id)).collect()
+        };
+        let (mut gone, mut come) = (ids(gone), ids(come));
+        transaction.delete(&mut gone).unwrap();
+        transaction.insert(&mut come).unwrap();
+        let commit = transaction.commit(CommitOptions::default()).unwrap();
+        commit.wait().unwrap();
+    }
+
+    /// Writes all quads into new files, in which terms have other ids.
+    pub(crate) fn compact(&self) {
+        let options = orrery_loader::CompactOptions::default();
+        orrery_loader::compact(&self.writer, &options, &orrery_loader::SilentProgress).unwrap();
+    }
+
+    pub(crate) fn state(&self) -> Arc<Snapshot> {
+        self.engine.database().snapshot()
     }
 
     /// The same in another state, say.

@@ -7,7 +7,9 @@ use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
 
 use super::paid::Paid;
-use super::{Operation, ParsedUpdate, UpdateOptions, graphs, memory, modify, weights};
+use super::{
+    Operation, ParsedUpdate, UpdateOptions, beneath_mapped, graphs, memory, modify, weights,
+};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
@@ -53,8 +55,8 @@ impl Engine {
         self.refuse_quads_of_mapped_graphs(&before, &transaction.snapshot()?)
     }
 
-    /// Fails where a change has stored quads in a graph that is mapped, for nobody would see them there. Quads that were there before are no fault of it: who sends it
-    /// may know nothing of that graph.
+    /// Fails where a change has stored quads in a graph that is mapped, for nobody would see them there, however many it has taken away. Quads that were there before are no
+    /// fault of it: who sends it may know nothing of that graph. They may be taken away.
     ///
     /// # Errors
     /// Names the graph, which the change was about.
@@ -67,10 +69,8 @@ impl Engine {
             return Ok(());
         };
         let dataset = mapped.of_query(after)?;
-        let views = [after, before].map(|state| ReadView::of_process(Arc::clone(state)));
         for name in dataset.names() {
-            let [after, before] = &views;
-            if graph_quads(after, name)? > graph_quads(before, name)? {
+            if beneath_mapped::has_come([before, after], name)? {
                 return Err(QueryError::update_failed(format!(
                     "the graph {name} is mapped from tables, so no quads can be stored in it"
                 )));
@@ -169,14 +169,6 @@ impl Engine {
                 | GraphUpdateOperation::Load { .. },
             ) => Err(QueryError::internal("an operation that was not prepared")),
         }
-    }
-}
-
-/// How many quads a named graph has.
-fn graph_quads(view: &ReadView, name: &str) -> Result<u64, QueryError> {
-    match view.snapshot().term_id(&Term::iri(name))? {
-        Some(id) => graphs::quads_of(view, id),
-        None => Ok(0),
     }
 }
 

@@ -21,6 +21,7 @@
 //! (SPARQL 1.1 Update, 3.2, on stores that do not record empty graphs).
 
 mod ask;
+mod beneath_mapped;
 mod confine;
 mod data;
 mod execute;

@@ -4,6 +4,7 @@ use super::kept_states::try_publish_empty;
 use super::*;
 use crate::io::FileSystem;
 use crate::io::testing::{FailingFileSystem, Fault, RecordingFileSystem, Unsynced};
+use crate::text::TextRules;
 
 const DIRECTORY: &str = "/db";
 
@@ -127,6 +128,80 @@ fn a_power_cut_at_any_moment_leaves_the_old_database_or_the_new() {
 }
 
 #[test]
+fn a_build_that_may_be_on_the_disk_is_not_told_as_one_that_was_not_made() {
+    let [old, new] = old_and_new();
+    let start = written(&old);
+    let commit = Database::open_with(shared(&start), DIRECTORY).unwrap();
+    let commit = commit.snapshot().commit();
+    let mut unknown = 0;
+    for number in 0.. {
+        let disk = start.copy();
+        let failing = FailingFileSystem::over(&disk);
+        failing.fail_call(number, Fault::Io);
+        let built = build_small_with(Arc::new(failing.clone()), DIRECTORY, &new);
+        match built {
+            Ok(_) => assert_eq!(content(&disk), set(&new)),
+            Err(Error::OutcomeUnknown { change, .. }) => {
+                assert_eq!(change, PendingChange::Commit(commit + 1));
+                unknown += 1;
+            }
+            Err(error) => assert_eq!(content(&disk), set(&old), "{number}: {error}"),
+        }
+        if failing.calls() <= number {
+            break;
+        }
+    }
+    assert!(unknown > 0);
+}
+
+/// Another index of texts, by who writes or by nobody else, with each call failing once.
+#[test]
+fn an_index_of_texts_that_may_be_named_is_not_told_as_one_that_is_not() {
+    let start = written(&old_and_new()[0]);
+    for has_writer in [false, true] {
+        let mut unknown = 0;
+        for number in 0.. {
+            let disk = start.copy();
+            let failing = FailingFileSystem::over(&disk);
+            let database = Database::open_with(Arc::new(failing.clone()), DIRECTORY).unwrap();
+            let database = Arc::new(database);
+            let writer = has_writer
+                .then(|| database.open_writer(WriterOptions::default()))
+                .transpose()
+                .unwrap();
+            let first = failing.calls();
+            failing.fail_call(first + number, Fault::Io);
+            let rules = Some(TextRules::default());
+            let changed = match &writer {
+                Some(writer) => writer.set_text_rules(rules, Some(1 << 20)),
+                None => database.set_text_rules(rules, Some(1 << 20)),
+            };
+            let is_over = failing.calls() <= first + number;
+            failing.heal();
+            drop((writer, database));
+            let found = Database::open_with(shared(&disk), DIRECTORY).unwrap();
+            let is_named = found.snapshot().text_rules().is_some();
+            match changed {
+                Ok(_) => assert!(is_named),
+                Err(Error::OutcomeUnknown { change, .. }) => {
+                    assert_eq!(change, PendingChange::TextRules);
+                    unknown += 1;
+                }
+                // The old one is named, or the change was made and what came behind it has failed.
+                Err(error) => assert!(
+                    !is_named || !matches!(error, Error::WritingStopped { .. }),
+                    "{number}: {error}"
+                ),
+            }
+            if is_over {
+                break;
+            }
+        }
+        assert!(unknown > 0, "{has_writer}");
+    }
+}
+
+#[test]
 fn a_load_that_may_be_on_the_disk_is_not_told_as_one_that_was_not_made() {
     let disk = written(&old_and_new()[0]);
     let mut unknown = 0;
@@ -147,8 +222,8 @@ fn a_load_that_may_be_on_the_disk_is_not_told_as_one_that_was_not_made() {
         let found = found.snapshot().commit();
         match loaded {
             Ok(state) => assert_eq!(found, state.commit()),
-            Err(Error::OutcomeUnknown { commit, .. }) => {
-                assert_eq!(commit, before + 1);
+            Err(Error::OutcomeUnknown { change, .. }) => {
+                assert_eq!(change, PendingChange::Commit(before + 1));
                 unknown += 1;
             }
             Err(error) => assert_eq!(found, before, "{number}: {error}"),

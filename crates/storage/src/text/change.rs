@@ -10,14 +10,15 @@ use crate::io::FileSystem;
 use crate::lock::{LockText, WriterLock};
 use crate::manifest::Manifest;
 use crate::segment::{remove_leftovers, remove_unnamed};
-use crate::{Database, Result, Snapshot};
+use crate::{Database, PendingChange, Result, Snapshot};
 
 impl Database {
     /// Makes an index of the texts that rules select, in place of the one that there is; without rules, takes that away. The quads stay as they are, and the
     /// logs; older states keep what they have. Killed at any moment it leaves the old index or the new one.
     ///
     /// # Errors
-    /// When somebody else writes the database, or the files cannot be written.
+    /// When somebody else writes the database, or the files cannot be written. [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) where nobody knows which index is named when it
+    /// is opened anew.
     pub fn set_text_rules(
         &self,
         rules: Option<TextRules>,
@@ -66,6 +67,7 @@ fn publish(
     manifest.present_mut().text = written.entry;
     manifest.text = rules;
     let published = manifest.publish(file_system, directory);
+    let published = published.map_err(|error| error.of_pending(PendingChange::TextRules));
     written.unlisted.keep_if_listed(&published);
     published
 }

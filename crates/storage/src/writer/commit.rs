@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::handle::Writer;
 use crate::log::LogWriter;
-use crate::{Error, Result};
+use crate::{PendingChange, Result};
 
 /// A commit that has its number, but may not be on the disk yet.
 ///
@@ -52,19 +52,13 @@ impl PendingCommit {
     ///
     /// Where nothing was changed, it makes sure that this was so in the newest state: a writer that another has followed meanwhile, and that does not know it yet, fails.
     ///
-    /// Fails with [`Error::OutcomeUnknown`] where nobody knows whether the commit will be there when the database is opened anew.
+    /// Fails with [`crate::Error::OutcomeUnknown`] where nobody knows whether the commit will be there when the database is opened anew.
     pub fn wait(self) -> Result<u64> {
         if self.durability == Durability::Durable {
             let waited = self.log.wait(self.position);
-            waited.map_err(|error| match error {
-                Error::WritingStopped { path, what } if self.unchanged.is_none() => {
-                    Error::OutcomeUnknown {
-                        commit: self.number,
-                        path,
-                        what,
-                    }
-                }
-                error => error,
+            waited.map_err(|error| match self.unchanged {
+                None => error.of_pending(PendingChange::Commit(self.number)),
+                Some(_) => error,
             })?;
             if let Some(found) = self.unchanged {
                 self.writer.handle.shared.confirm(found)?;

@@ -43,7 +43,7 @@ use crate::stored::{Deltas, Stored};
 use crate::table::{Tables, write_tables};
 use crate::text::{TEXT_MEMORY_BYTES, write_texts};
 use crate::unlisted::{AllUnlisted, ignore_missing, may_be_published};
-use crate::{Error, Result};
+use crate::{Error, PendingChange, Result};
 
 /// With so many changes left, or after so many rounds, the last round takes the writers' turn.
 const LAST_ROUND_CHANGES: usize = 10_000;
@@ -394,12 +394,10 @@ impl WriteGuard {
         unlisted.keep_if_listed(&next);
         let (log, manifest) = next.map_err(|error| {
             let error = stop_where_unknown(&old_log, error);
-            match error {
+            match is_load {
                 // The manifest is a load's commit, which the next one who opens the database may find.
-                Error::WritingStopped { path, what } if is_load => {
-                    Error::OutcomeUnknown { commit, path, what }
-                }
-                error => error,
+                true => error.of_pending(PendingChange::Commit(commit)),
+                false => error,
             }
         })?;
         let after = Arc::new(state.with_manifest(Arc::new(manifest)));

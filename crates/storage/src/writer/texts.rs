@@ -19,14 +19,14 @@ use super::shared::{Shared, WriteGuard};
 use crate::base::Base;
 use crate::manifest::Manifest;
 use crate::text::{TEXT_MEMORY_BYTES, TextEntry, TextRules, write_texts};
-use crate::{Result, Snapshot};
+use crate::{PendingChange, Result, Snapshot};
 
 impl Writer {
     /// Makes an index of the texts that rules select, in place of the one that there is; without rules, takes that away. Waits for a checkpoint, a compaction or a load
     /// that is under way. The quads stay as they are; older states over another base keep what they have.
     ///
     /// # Errors
-    /// When the files cannot be written: the index is what it was.
+    /// When the files cannot be written: the index is what it was. [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) where nobody knows which one the database has when it is opened anew.
     pub fn set_text_rules(
         &self,
         rules: Option<TextRules>,
@@ -79,9 +79,9 @@ impl WriteGuard {
         manifest.generation += 1;
         manifest.present_mut().text = entry;
         manifest.text = rules;
-        shared
-            .publish_manifest(&manifest)
-            .map_err(|error| stop_where_unknown(&log, error))?;
+        shared.publish_manifest(&manifest).map_err(|error| {
+            stop_where_unknown(&log, error).of_pending(PendingChange::TextRules)
+        })?;
         let stored = Arc::new(latest.stored().over(base));
         let snapshot = Arc::new(latest.with_texts(stored, Arc::new(manifest)));
         shared.state.lock().latest = Arc::clone(&snapshot);

@@ -242,8 +242,14 @@ fn print(report: &Report) {
     );
     println!("{} of them of a state that is past", report.old_states);
     println!(
-        "{} queries about which the same is told whatever is hidden, plan, cost and errors included; {} of them of texts, trigrams, places, paths and language tags",
-        report.told_twice, report.of_derived
+        "{} queries about which the same is told whatever is hidden, plan, cost and errors included; {} of them of texts, trigrams, places, paths and language tags ({} refused), {} of edge weights ({} refused); and {} statements of SQL ({} refused)",
+        report.told_twice,
+        report.of_derived,
+        report.refused_of_derived,
+        report.of_weights,
+        report.refused_of_weights,
+        report.in_sql,
+        report.refused_in_sql
     );
     println!(
         "{} updates under rules, of which {} changed something and {} were refused",

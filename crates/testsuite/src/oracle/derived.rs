@@ -6,6 +6,8 @@ use oxrdf::{Literal, NamedNode, Quad};
 use super::data::{GRAPHS, NODES, named};
 use super::random::Random;
 
+/// Of searches of paths; the others are known without being declared.
+const PATH_PREFIX: &str = "PREFIX path: <http://www.ontotext.com/path#> ";
 const WKT: &str = "http://www.opengis.net/ont/geosparql#";
 /// Words of texts that are seen, of hidden ones, and of none.
 const WORDS: [&str; 12] = [
@@ -81,10 +83,14 @@ pub(super) fn query(random: &mut Random) -> String {
         1 => " ORDER BY ?o ?s LIMIT 3".to_owned(),
         _ => String::new(),
     };
-    match random.below(5) {
+    let query = match random.below(5) {
         0 => format!("SELECT (COUNT(*) AS ?n) {{ {inner} }}"),
         1 => format!("ASK {{ {inner} }}"),
         _ => format!("SELECT * {{ {inner} }}{end}"),
+    };
+    match query.contains("path:") {
+        true => format!("{PATH_PREFIX}{query}"),
+        false => query,
     }
 }
 

@@ -12,7 +12,7 @@
 //! reference of their own (`exact.rs`), which stands in for that of the evaluator too.
 //!
 //! Updates are compared too, with a model of sets of quads (`updates`), and so is the parser, with spargebra's (`syntax`). SQL has an oracle of its own,
-//! DuckDB (`sql`).
+//! DuckDB (`sql`); what statements tell of what is hidden from who sends them is compared between databases that differ in that (`sql_under_rules`).
 //!
 //! `make oracle` runs 200,000 queries; 2,000 are run by the tests. The same seed gives the same queries.
 
@@ -34,11 +34,13 @@ mod run;
 mod shrink;
 mod siblings;
 mod sql;
+mod sql_under_rules;
 mod store;
 mod syntax;
 mod threads;
 mod tree;
 mod updates;
+mod weights;
 
 pub use case::Difference;
 pub use data::Arrival;

@@ -19,6 +19,7 @@ use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad};
 
 use super::derived::{hidden_place, hidden_text, text_predicate};
 use super::random::Random;
+use super::weights;
 use crate::Error;
 
 /// That of the data.
@@ -95,6 +96,13 @@ impl Rules {
             users.push(user);
         }
         let rules = 0..random.below(RULES_MAX + 1);
+        // Beside the others, which are what they would be without.
+        let mut beside = Random::new(seed, 1);
+        let of_weights = beside.chance(75).then(|| Rule {
+            subject: Subject::Anyone,
+            right: beside.pick(&[Right::Read, Right::Write]),
+            target: Target::Graph(weights::DEFINITIONS.to_owned()),
+        });
         let (mut lists, mut public) = (BTreeSet::new(), BTreeSet::new());
         for graph in GRAPHS {
             if random.chance(20) {
@@ -113,7 +121,7 @@ impl Rules {
             lists,
             public,
             is_about_old_state: random.chance(25),
-            rules: rules.map(|_| rule(&mut random)).collect(),
+            rules: rules.map(|_| rule(&mut random)).chain(of_weights).collect(),
             asker: match random.below(20) {
                 0 => Some(ADMINISTRATOR),
                 1..=4 => None,
@@ -200,6 +208,11 @@ impl Rules {
         self.permit(Some(LISTS))
     }
 
+    /// Whether the definitions of edge weights are among what the asker reads.
+    pub(super) fn show_weights(&self) -> bool {
+        self.permit(Some(weights::DEFINITIONS))
+    }
+
     /// Whether a query finds a graph for somebody.
     fn find(&self, query: &str, graph: &str, asker: Option<&User>) -> bool {
         let Some(graph) = graph.strip_prefix(NAMESPACE) else {
@@ -270,7 +283,16 @@ impl Rules {
     fn hidden_graphs(&self) -> impl Iterator<Item = Option<String>> {
         let named = GRAPHS.iter().map(|name| Some(format!("{NAMESPACE}{name}")));
         let all = std::iter::once(None).chain(named);
+        let all = all.chain([Some(weights::DEFINITIONS.to_owned())]);
         all.filter(|graph| !self.permit(graph.as_deref()))
+    }
+
+    /// How much is hidden: as much as is seen, or of three amounts one.
+    pub(super) fn amount(&self, secrets: Secrets) -> Option<usize> {
+        match secrets {
+            Secrets::Like => None,
+            Secrets::Other => Some(self.public.len() % 3),
+        }
     }
 
     /// In each graph that the asker may not read: the triples of the others, given ones, and one of terms that stand nowhere else; beside the lists, if
@@ -284,10 +306,10 @@ impl Rules {
             true => Vec::new(),
             false => self.list_quads(),
         };
-        let amount = match secrets {
-            Secrets::Like => None,
-            Secrets::Other => Some(self.public.len() % 3),
-        };
+        let amount = self.amount(secrets);
+        if amount.is_none() && !self.show_weights() {
+            hidden.extend(weights::hidden());
+        }
         for (number, graph) in self.hidden_graphs().enumerate() {
             let name = graph.map(Term::iri);
             match amount {

@@ -12,10 +12,12 @@ use super::grammar::{self, PREFIXES};
 use super::random::Random;
 use super::rules::{Rules, quad_of};
 use super::shrink::{Failure, opinion, shrink};
-use super::store::{Place, Store, Twins, Variant, VariantCounts};
+use super::sql_under_rules;
+use super::store::{Compared, Place, Store, Twins, Variant, VariantCounts};
 use super::threads::on_threads;
 use super::tree::Tree;
 use super::updates::{UpdatesUnderRules, updates_under_rules};
+use super::weights;
 use crate::Error;
 
 /// Queries over one data set, so that building databases costs little.
@@ -67,6 +69,16 @@ pub struct Report {
     pub told_twice: u64,
     /// Of these, queries of what is derived from all data.
     pub of_derived: u64,
+    /// Those of them that were refused, or failed.
+    pub refused_of_derived: u64,
+    /// And of these, queries of edge weights, and of paths that are searched by weights.
+    pub of_weights: u64,
+    /// Those of them that were refused, or failed.
+    pub refused_of_weights: u64,
+    /// Statements of SQL of which all that is told was compared in the same way.
+    pub in_sql: u64,
+    /// Those of them that were refused, or failed.
+    pub refused_in_sql: u64,
     /// Updates under rules that were compared with those over what their author sees.
     pub updates: UpdatesUnderRules,
     /// How many plans were taken that were kept of earlier queries of the same shape.
@@ -160,6 +172,11 @@ impl Report {
         self.old_states += other.old_states;
         self.told_twice += other.told_twice;
         self.of_derived += other.of_derived;
+        self.refused_of_derived += other.refused_of_derived;
+        self.of_weights += other.of_weights;
+        self.refused_of_weights += other.refused_of_weights;
+        self.in_sql += other.in_sql;
+        self.refused_in_sql += other.refused_in_sql;
         self.updates.add(other.updates);
         self.plans_again += other.plans_again;
         for (variant, count) in other.variants {
@@ -183,10 +200,13 @@ fn run_data_set(options: Options, set: u64, queries: u64) -> Result<Report, Erro
         if rules.show_lists() {
             data.quads.extend(rules.list_quads().iter().map(quad_of));
         }
+        if rules.show_weights() {
+            data.quads.extend(weights::shown().iter().map(quad_of));
+        }
         data.arrival = Arrival::UnderRules(of_rules);
     }
     let twins = match data.arrival {
-        Arrival::UnderRules(_) => Some(Twins::new(&data.quads, data.arrival)?),
+        Arrival::UnderRules(seed) => Some(Twins::new(&data.quads, seed)?),
         Arrival::Built | Arrival::Updated | Arrival::AmongHidden => None,
     };
     let asks_old_state = match data.arrival {
@@ -221,8 +241,15 @@ fn run_data_set(options: Options, set: u64, queries: u64) -> Result<Report, Erro
         if let Some(twins) = &twins {
             report.told(twins, &data, &query.to_text(), (set, number));
             let derived = derived::query(&mut random);
-            report.told(twins, &data, &derived, (set, number));
+            let is_refused = report.told(twins, &data, &derived, (set, number));
             report.of_derived += 1;
+            report.refused_of_derived += u64::from(is_refused);
+            let weighed = weights::query(&mut random);
+            let is_refused = report.told(twins, &data, &weighed, (set, number));
+            report.of_weights += 1;
+            report.refused_of_weights += u64::from(is_refused);
+            let statement = sql_under_rules::statement(&mut random, &query.to_text());
+            report.told_in_sql(twins, &data, &statement, (set, number));
         }
     }
     if let Arrival::UnderRules(seed) = data.arrival {
@@ -261,27 +288,43 @@ pub(super) fn parsed_query(random: &mut Random, data: &DataSet) -> Option<Tree> 
 }
 
 impl Report {
-    /// Whether all that is told about a query is the same whatever is hidden.
-    fn told(&mut self, twins: &Twins, data: &DataSet, text: &str, number: (u64, u64)) {
+    /// Whether all that is told about a query is the same whatever is hidden. Returns whether it is an error.
+    fn told(&mut self, twins: &Twins, data: &DataSet, text: &str, number: (u64, u64)) -> bool {
         self.told_twice += 1;
-        if let Some((expected, actual)) = twins.difference(&format!("{PREFIXES}{text}")) {
-            self.differences.push(FoundDifference {
-                number,
-                arrival: data.arrival,
-                data: data
-                    .quads
-                    .iter()
-                    .map(|quad| format!("{quad} .\n"))
-                    .collect(),
-                query: text.to_owned(),
-                difference: Difference {
-                    what: "what is hidden shows".to_owned(),
-                    expected,
-                    actual,
-                },
-                found_in: text.to_owned(),
-            });
-        }
+        let compared = twins.difference(&format!("{PREFIXES}{text}"));
+        let is_refused = compared.is_refused;
+        self.shows(compared, data, text, number);
+        is_refused
+    }
+
+    /// The same of a statement of SQL.
+    fn told_in_sql(&mut self, twins: &Twins, data: &DataSet, text: &str, number: (u64, u64)) {
+        self.in_sql += 1;
+        let compared = twins.difference_in_sql(text);
+        self.refused_in_sql += u64::from(compared.is_refused);
+        self.shows(compared, data, text, number);
+    }
+
+    fn shows(&mut self, compared: Compared, data: &DataSet, text: &str, number: (u64, u64)) {
+        let Some((expected, actual)) = compared.difference else {
+            return;
+        };
+        self.differences.push(FoundDifference {
+            number,
+            arrival: data.arrival,
+            data: data
+                .quads
+                .iter()
+                .map(|quad| format!("{quad} .\n"))
+                .collect(),
+            query: text.to_owned(),
+            difference: Difference {
+                what: "what is hidden shows".to_owned(),
+                expected,
+                actual,
+            },
+            found_in: text.to_owned(),
+        });
     }
 
     fn one(

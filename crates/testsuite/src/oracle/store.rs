@@ -26,6 +26,7 @@ use super::data::Arrival;
 use super::derived::places;
 use super::rules::{Rules, Scopes, Secrets};
 use super::siblings::siblings;
+use super::sql_under_rules::{SqlAsker, classes};
 use crate::Error;
 
 /// A query that takes longer hangs.
@@ -42,6 +43,9 @@ const PROCESSES: usize = 3;
 
 /// A query that is only asked for its estimates may be left out.
 const ANALYSIS_TIME_LIMIT: Duration = Duration::from_secs(5);
+
+/// What stands before an error in what is told.
+pub(super) const REFUSED: &str = "refused: ";
 
 /// How a query is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -190,25 +194,53 @@ pub(crate) struct Store {
     /// The state that is asked for, if not the newest.
     past: Option<Arc<Snapshot>>,
     runtime: Runtime,
-    _writer: Option<Writer>,
+    writer: Option<Writer>,
     _directory: TempDir,
 }
 
 /// Two databases that differ only in what one asker does not see.
-pub(super) struct Twins([Store; 2]);
+pub(super) struct Twins {
+    stores: [Store; 2],
+    /// In SQL, of each.
+    sql: [SqlAsker; 2],
+}
+
+/// What somebody is told by both.
+pub(super) struct Compared {
+    /// Whether the first was no answer but an error.
+    pub(super) is_refused: bool,
+    pub(super) difference: Option<(String, String)>,
+}
+
+impl Compared {
+    fn of([one, other]: [String; 2]) -> Self {
+        Self {
+            is_refused: one.contains(REFUSED),
+            difference: (one != other).then_some((one, other)),
+        }
+    }
+}
 
 impl Twins {
-    /// Of the data of rules, and places of some of their subjects.
-    pub(super) fn new(quads: &[Quad], arrival: Arrival) -> Result<Self, Error> {
-        let quads = &[quads, &places(quads)].concat();
-        Ok(Self([
-            Store::new(quads, arrival)?,
-            Store::beside(quads, arrival, Secrets::Other)?,
-        ]))
+    /// Of the data of the rules of a seed, and places and classes of some of their subjects.
+    pub(super) fn new(quads: &[Quad], seed: u64) -> Result<Self, Error> {
+        let quads = &[quads, &places(quads), &classes(quads)].concat();
+        let rules = Rules::of(seed)?;
+        let both = [Secrets::Like, Secrets::Other];
+        let store = |secrets| Store::beside(quads, Arrival::UnderRules(seed), secrets);
+        let stores = [store(both[0])?, store(both[1])?];
+        let sql = |number: usize| stores[number].in_sql(rules.amount(both[number]));
+        let sql = [sql(0)?, sql(1)?];
+        Ok(Self { stores, sql })
+    }
+
+    /// What the sender of a statement of SQL is told otherwise by one than by the other.
+    pub(super) fn difference_in_sql(&self, statement: &str) -> Compared {
+        Compared::of(self.sql.each_ref().map(|asker| asker.told(statement)))
     }
 
     /// What the asker is told otherwise by one than by the other.
-    pub(super) fn difference(&self, query: &str) -> Option<(String, String)> {
+    pub(super) fn difference(&self, query: &str) -> Compared {
         // Also where indices are looked up however little that pays.
         let told = |store: &Store| {
             [false, true].map(|reduces_always| {
@@ -219,8 +251,7 @@ impl Twins {
                 store.told(query, tuning)
             })
         };
-        let [one, other] = self.0.each_ref().map(|store| told(store).concat());
-        (one != other).then_some((one, other))
+        Compared::of(self.stores.each_ref().map(|store| told(store).concat()))
     }
 }
 
@@ -302,9 +333,17 @@ impl Store {
             scope,
             past,
             runtime,
-            _writer: writer,
+            writer,
             _directory: directory,
         })
+    }
+
+    /// Tables beside the quads, and whoever asks in SQL.
+    fn in_sql(&self, amount: Option<usize>) -> Result<SqlAsker, Error> {
+        let Some(writer) = &self.writer else {
+            return Err(Error::Reference("a database without a writer".to_owned()));
+        };
+        SqlAsker::new(writer, &self.scope, amount)
     }
 
     /// Our answer, or what went wrong; a panic is an error too.
@@ -346,8 +385,15 @@ impl Store {
         let run = || -> Result<String, QueryError> {
             let prepared = self.engine.prepare(query, &options)?;
             let mut told = prepared.explain();
-            let answer = self.runtime.block_on(answer(&prepared))?;
-            told += &format!("{answer}\ncost {}\n", prepared.touches());
+            match self.runtime.block_on(answer(&prepared)) {
+                Ok(answer) => told += &answer.to_string(),
+                // What has failed costs what was done until then.
+                Err(error) => {
+                    told += &format!("{}\ncost {}\n", of_error(&error), prepared.touches());
+                    return Ok(told);
+                }
+            }
+            told += &format!("\ncost {}\n", prepared.touches());
             let again = self.engine.prepare(query, &options)?;
             let mut plan = self.runtime.block_on(again.analyzed_plan())?.to_json();
             without_times(&mut plan);
@@ -355,7 +401,7 @@ impl Store {
             Ok(told)
         };
         match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(told) => told.unwrap_or_else(|error| error.to_string()),
+            Ok(told) => told.unwrap_or_else(|error| of_error(&error)),
             Err(panic) => format!("panic: {}", message(&panic)),
         }
     }
@@ -419,6 +465,11 @@ impl Store {
         let prepared = self.sent(prepared, variant.place)?;
         answer(&prepared).await
     }
+}
+
+/// The words of an error, and its kind, which a server's status goes by.
+fn of_error(error: &QueryError) -> String {
+    format!("{REFUSED}{:?} {error}", std::mem::discriminant(error))
 }
 
 async fn answer(prepared: &PreparedQuery) -> Result<Answer, QueryError> {
@@ -496,7 +547,7 @@ fn triple([subject, predicate, object]: [oxrdf::Term; 3]) -> Result<oxrdf::Tripl
     Ok(oxrdf::Triple::new(subject, predicate, object))
 }
 
-fn message(panic: &Box<dyn std::any::Any + Send>) -> String {
+pub(super) fn message(panic: &Box<dyn std::any::Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
     text.unwrap_or_default()

@@ -12,6 +12,7 @@ use super::super::grammar::PREFIXES;
 use super::super::random::Random;
 use super::super::rules::{Rules, Scopes, Secrets, quad_of};
 use super::super::store::{small_quad, wrong_quads};
+use super::super::weights;
 use super::requests;
 use super::store::ChangingStore;
 use crate::Error;
@@ -75,7 +76,10 @@ pub(in crate::oracle) fn updates_under_rules(
     let begun = scopes()?;
     let mut report = UpdatesUnderRules::default();
     for _ in 0..REQUESTS {
-        let request = requests::request(&mut random, data);
+        let request = match random.below(6) {
+            0 => weights::statement(&mut random),
+            _ => requests::request(&mut random, data),
+        };
         let text = format!("{PREFIXES}{request}");
         let Scopes { reads, writes } = scopes()?;
         if reads != begun.reads {
