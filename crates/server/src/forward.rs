@@ -31,6 +31,7 @@ use crate::errors::{NotHere, ServerError};
 use crate::freshness::Freshness;
 use crate::guard::{HostRule, WriteRule};
 use crate::media_type;
+use crate::output::streamed;
 use crate::paths;
 use crate::proxies::X_FORWARDED_FOR;
 use crate::query_log::Peer;
@@ -252,7 +253,7 @@ impl Forward {
             headers.clone_from(answer.headers());
             leave_out_connection(headers);
         }
-        let body = Body::from_stream(answer.bytes_stream().map_err(std::io::Error::other));
+        let body = streamed(answer.bytes_stream().map_err(std::io::Error::other));
         response.body(body).map_err(|error| ServerError::Internal {
             message: error.to_string(),
         })

@@ -7,6 +7,7 @@ use crate::errors::ServerError;
 use crate::metering::{CostWatch, Exceeded};
 use crate::request_times::{RequestTimes, SERVER_TIMING};
 use crate::warnings::WARNING;
+use axum::BoxError;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -131,7 +132,7 @@ impl Head {
         let (status, body) = match self.content {
             Content::NotModified => (StatusCode::NOT_MODIFIED, Body::empty()),
             Content::Whole(bytes) => (StatusCode::OK, Body::from(bytes)),
-            Content::Stream(chunks) => (StatusCode::OK, Body::from_stream(body_of(chunks))),
+            Content::Stream(chunks) => (StatusCode::OK, streamed(pieces_of(chunks))),
         };
         let mut response = Response::new(body);
         *response.status_mut() = status;
@@ -167,11 +168,21 @@ impl Head {
 #[error("the answer was broken off")]
 struct BrokenOff;
 
-/// The chunks as a body; fused, for the compressor asks again after the end.
+/// Pieces as a body. All that the server streams goes through here: the compressor asks again after the end, which not every stream can bear.
+pub(crate) fn streamed<S, P, E>(pieces: S) -> Body
+where
+    S: Stream<Item = Result<P, E>> + Send + 'static,
+    P: Into<Bytes> + 'static,
+    E: Into<BoxError> + 'static,
+{
+    Body::from_stream(pieces.fuse())
+}
+
+/// The chunks as pieces of a body.
 ///
 /// Before it breaks off it gives way once: whoever writes the body to the connection drops what it has gathered when the body fails, and a client that had nothing
 /// yet would not be told that there was an answer; a proxy would ask again.
-fn body_of(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = Result<Bytes, BrokenOff>> {
+fn pieces_of(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = Result<Bytes, BrokenOff>> {
     futures::stream::unfold(Some(chunks), |state| async move {
         let mut chunks = state?;
         match chunks.recv().await {
@@ -183,7 +194,6 @@ fn body_of(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = Result<Bytes, Br
             }
         }
     })
-    .fuse()
 }
 
 /// Why a job ends before its answer does.

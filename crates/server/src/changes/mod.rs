@@ -35,11 +35,11 @@ use crate::errors::ServerError;
 use crate::feeds::FeedHolder;
 use crate::format::{GraphFormat, GraphSerializer};
 use crate::metering::{Exceeded, Meter, network};
+use crate::output::streamed;
 use crate::parameters::{unknown, url_parameters};
 use crate::query_log::Peer;
 use crate::standing::Standing;
 use crate::state::ServerState;
-use axum::body::Body;
 use axum::http::{HeaderValue, header, request::Parts};
 use axum::response::Response;
 use bytes::Bytes;
@@ -207,7 +207,7 @@ pub(crate) async fn answer(
         }
         chunk.map(|chunk| (chunk, receiver))
     });
-    let mut response = Response::new(Body::from_stream(body));
+    let mut response = Response::new(streamed(body));
     let media_type = match form {
         Form::Patch => RDF_PATCH,
         Form::Lines => LINES,

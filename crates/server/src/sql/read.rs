@@ -7,11 +7,11 @@ use crate::conditions::{Conditions, State, etag_of_read};
 use crate::errors::ServerError;
 use crate::format::TableSerializer;
 use crate::metering::{Exceeded, note_in_table};
-use crate::output::{HeadSender, Output, Stop, begun};
+use crate::output::{HeadSender, Output, Stop, begun, streamed};
 use crate::second_try::{Tried, produce_within_memory};
 use crate::state::ServerState;
 use arrow::array::RecordBatch;
-use axum::body::{Body, HttpBody};
+use axum::body::HttpBody;
 use axum::http::{HeaderValue, Method, request::Parts};
 use axum::response::Response;
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -71,7 +71,7 @@ fn holding(response: Response, waiting: Arc<()>) -> Response {
     }
     response.map(|body| {
         let pieces = body.into_data_stream();
-        Body::from_stream(pieces.inspect(move |_| {
+        streamed(pieces.inspect(move |_| {
             let _ = &waiting;
         }))
     })

@@ -1,6 +1,6 @@
 //! Answers on their way: chunks, back-pressure, compression, clients that leave.
 
-use super::client::{ask, parse, query_path, request};
+use super::client::{Answer, ask, get, parse, query_path, request};
 use super::fixture::{ENDLESS_ROWS, ENDLESS_WORK, SUBJECTS, TestServer};
 use flate2::read::GzDecoder;
 use std::io::Read;
@@ -56,6 +56,60 @@ async fn gzip_for_those_who_take_it_and_not_for_small_answers() {
     assert_eq!(sorted(&unpacked), sorted(&plain.body));
     let small = ask(server.address, "ASK {}", &["Accept-Encoding: gzip"]).await;
     assert_eq!(small.header("Content-Encoding"), None);
+}
+
+/// The text of an answer in whatever coding it came.
+fn decoded(answer: &Answer) -> Vec<u8> {
+    let (body, mut text) = (&*answer.body, Vec::new());
+    let read = match answer.header("Content-Encoding") {
+        None => return body.to_vec(),
+        Some("gzip") => GzDecoder::new(body).read_to_end(&mut text),
+        Some("br") => brotli::Decompressor::new(body, 4096).read_to_end(&mut text),
+        Some("zstd") => return zstd::decode_all(body).unwrap(),
+        Some(other) => panic!("{other}"),
+    };
+    read.unwrap();
+    text
+}
+
+/// The compressor asks a body again after its end.
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_is_streamed_may_be_compressed() {
+    let server = TestServer::start().await;
+    let few = "/changes?since=0&format=json";
+    let sql = "/sql?query=select%20*%20from%20generate_series(1,50000)";
+    let paths = [
+        "/changes?since=0",
+        few,
+        "/graphs?default",
+        sql,
+        &query_path(ALL),
+        &query_path("SELECT ?s WHERE { ?s ?p ?o } LIMIT 3"),
+        &query_path("CONSTRUCT WHERE { ?s ?p ?o }"),
+    ];
+    for path in paths {
+        let plain = get(server.address, path, &[]).await;
+        assert_eq!(plain.status, 200, "{path}: {}", plain.text());
+        let mut codings = Vec::new();
+        for coding in ["gzip", "zstd", "br", "deflate", "identity"] {
+            let asked = format!("Accept-Encoding: {coding}");
+            let answer = get(server.address, path, &[&asked]).await;
+            assert_eq!(answer.status, 200, "{path} in {coding}");
+            assert!(answer.is_complete, "{path} in {coding} breaks off");
+            // Rows of queries have no order.
+            let [mut found, mut expected] = [decoded(&answer), plain.body.clone()];
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert!(found == expected, "{path} in {coding}");
+            codings.extend(answer.header("Content-Encoding").map(str::to_owned));
+        }
+        assert!(
+            codings == ["gzip", "zstd", "br"] || plain.body.len() < 1_000,
+            "{path}: {codings:?}"
+        );
+    }
+    let metrics = get(server.address, "/metrics", &[]).await;
+    assert!(metrics.text().contains("orrery_panics_total 0"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
