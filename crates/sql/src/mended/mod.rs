@@ -9,7 +9,7 @@
 //! range_frames      physical plans:  windows over ranges about the row at hand, where there are NULLs
 //! filter_pushdown   physical plans:  filters are not pushed through nodes that have a name twice
 //! short_batches     physical plans:  filters gather no more rows than a scan of long ones gives (`crate::files`)
-//! sort_keys         physical plans:  keys of sorts are counted (`crate::sort_keys`)
+//! sort_keys         physical plans:  computed keys of sorts are counted (`crate::sort_keys`)
 //! counted_windows   physical plans:  rows that windows hold are counted (`crate::counted_windows`)
 //! stopping          physical plans:  joins end when nobody waits for their rows any more (`crate::stopping`)
 //! ```

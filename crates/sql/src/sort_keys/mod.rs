@@ -1,4 +1,4 @@
-//! Sorts of texts, whose keys are counted before they are compared.
+//! Sorts by texts that are computed, which are counted.
 //!
 //! DataFusion's sort counts the columns of its rows. Keys that are expressions are computed beside these, for a whole run and again where runs are merged, and nobody asks for their memory: a run of a megabyte of
 //! numbers may have a gigabyte of keys. So here keys that are texts become columns first, and rows come in batches that are small by their bytes.
@@ -11,8 +11,8 @@
 //!                                           input
 //! ```
 //!
-//! Keys of numbers and the like stay expressions: they are no longer than the columns that they are made of. Sorts of rows without texts stay as they are.
-//! A sort of the first rows (`LIMIT`) by columns alone keeps what it tells the scans below it.
+//! Keys of numbers and the like stay expressions: they are no longer than the columns that they are made of. Sorts by columns stay as they are. There, the keys of rows that are merged
+//! are still computed for a batch at once: of a long text that many rows share they are long, and not counted before they are there.
 
 mod chunks;
 mod input;
@@ -27,7 +27,6 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 
@@ -44,14 +43,14 @@ pub(crate) fn is_input_of_sort(node: &Arc<dyn ExecutionPlan>) -> bool {
     node.is::<SortInputExec>()
 }
 
-/// A sort whose keys are counted in the place of one of texts, and a merge of such; any other node as it is.
+/// A sort whose keys are counted in the place of one by texts that are computed, and a merge of such; any other node as it is.
 pub(crate) fn counted_sorts(
     node: Arc<dyn ExecutionPlan>,
 ) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     if let Some(sort) = node.downcast_ref::<SortExec>() {
-        return match has_texts(&sort.input().schema(), sort.expr())? {
-            true => Ok(Transformed::yes(counted(&node, sort)?)),
-            false => Ok(Transformed::no(node)),
+        return match counted(&node, sort)? {
+            Some(counted) => Ok(Transformed::yes(counted)),
+            None => Ok(Transformed::no(node)),
         };
     }
     if let Some(merge) = node.downcast_ref::<SortPreservingMergeExec>()
@@ -66,25 +65,25 @@ pub(crate) fn counted_sorts(
     Ok(Transformed::no(node))
 }
 
-fn counted(node: &Arc<dyn ExecutionPlan>, sort: &SortExec) -> Result<Arc<dyn ExecutionPlan>> {
+/// None where no key is a text that has to be computed.
+fn counted(
+    node: &Arc<dyn ExecutionPlan>,
+    sort: &SortExec,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let (ordering, keys) = as_columns(sort.expr(), &sort.input().schema())?;
-    let input = Arc::new(SortInputExec::new(Arc::clone(sort.input()), keys.clone())?);
-    let inner: Arc<dyn ExecutionPlan> = match keys.is_empty() {
-        true => {
-            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
-            Arc::clone(node).replace_children(vec![input], options)?
-        }
-        false => Arc::new(
-            SortExec::new(ordering.clone(), input)
-                .with_preserve_partitioning(sort.preserve_partitioning())
-                .with_fetch(sort.fetch()),
-        ),
-    };
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    let input = Arc::new(SortInputExec::new(Arc::clone(sort.input()), keys)?);
+    let sorted = SortExec::new(ordering.clone(), input)
+        .with_preserve_partitioning(sort.preserve_partitioning())
+        .with_fetch(sort.fetch());
     let keys = SortKeys {
         told: sort.expr().clone(),
         within: ordering,
     };
-    Ok(Arc::new(SortedRowsExec::new(node, inner, keys)))
+    let rows = SortedRowsExec::new(node, Arc::new(sorted), keys);
+    Ok(Some(Arc::new(rows)))
 }
 
 /// What a sort is by.
@@ -116,18 +115,6 @@ fn as_columns(
     }
     let within = LexOrdering::new(within).unwrap_or_else(|| ordering.clone());
     Ok((within, keys))
-}
-
-fn has_texts(schema: &SchemaRef, ordering: &LexOrdering) -> Result<bool> {
-    if schema.fields().iter().any(|it| is_long(it.data_type())) {
-        return Ok(true);
-    }
-    for key in ordering {
-        if is_long(&key.expr.data_type(schema)?) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Whether values of a type may be of any length.
