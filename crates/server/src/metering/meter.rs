@@ -53,6 +53,11 @@ impl Meter {
         payers.try_for_each(|(account, limits)| account.afford(touches, limits, now))
     }
 
+    /// Whether what is done may be more than there is.
+    pub(super) fn has_budget(&self) -> bool {
+        self.payers.iter().any(|(_, limits)| limits.cost.is_some())
+    }
+
     /// How long the request may take.
     pub(crate) fn time_max(&self) -> Option<Duration> {
         let least = self.least(|limits| limits.time_ms);

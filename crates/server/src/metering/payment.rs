@@ -20,7 +20,8 @@ pub(crate) struct Payment {
 }
 
 impl Payment {
-    /// Of a request that takes its memory from this pool. Whatever spends of it ends where the meter says that nothing is left, with these words.
+    /// Of a request that takes its memory from this pool. Whatever spends of it ends where the meter says that nothing is left, with these words; where there is no budget, nothing is asked
+    /// while it works, and nothing is done in portions for that.
     pub(crate) fn new(
         memory: &Arc<dyn MemoryPool>,
         meter: Option<Arc<Meter>>,
@@ -29,9 +30,25 @@ impl Payment {
     ) -> Self {
         let own_share = OwnShare::of(memory);
         let spending = Spending::new(Some(Arc::clone(&own_share) as _));
+        let has_budget = meter.as_ref().is_some_and(|meter| meter.has_budget());
         let till = Arc::new(Till::new(meter, record));
+        if has_budget {
+            Self::limit(&spending, &till, words);
+        }
+        Self {
+            spending,
+            own_share,
+            till,
+        }
+    }
+
+    fn limit(
+        spending: &Spending,
+        till: &Arc<Till>,
+        words: impl Fn(Exceeded) -> String + Send + Sync + 'static,
+    ) {
         // Not held: a session keeps the spending of its last statement, and with the till a place among the requests of its account.
-        let asked = Arc::downgrade(&till);
+        let asked = Arc::downgrade(till);
         spending.limit_by(move |touches| {
             let Some(till) = asked.upgrade() else {
                 // The request has ended; what is done with its rows later is paid for by who does it.
@@ -41,11 +58,6 @@ impl Payment {
             till.exceeded()
                 .map_or(Ok(()), |exceeded| Err(words(exceeded)))
         });
-        Self {
-            spending,
-            own_share,
-            till,
-        }
     }
 
     /// What counts, for whoever runs plans.
@@ -99,5 +111,54 @@ impl Payment {
             .add(quads.saturating_sub(self.spending.changed()));
         // It is done; the next request is told that nothing is left.
         let _ = self.till.pay_up_to(self.touches());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use orrery_guard::{Budget, Limits};
+    use orrery_sparql::{Engine, EngineOptions};
+    use orrery_storage::Database;
+
+    use super::*;
+    use crate::metering::account::Account;
+
+    const BUDGET: Budget = Budget {
+        touches: 100,
+        seconds: 3_600,
+    };
+
+    fn payment(limits: Option<Limits>) -> Payment {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Database::create_or_open(directory.path().join("db")).unwrap();
+        let engine = Engine::new(Arc::new(database), EngineOptions::default()).unwrap();
+        let meter = limits.map(|limits| {
+            let account = Arc::new(Account::new(Instant::now()));
+            Arc::new(Meter::enter(vec![(account, limits)]).unwrap())
+        });
+        let memory = engine.runtime().memory().operators();
+        Payment::new(memory, meter, None, |exceeded| exceeded.to_string())
+    }
+
+    #[test]
+    fn only_a_budget_is_asked_while_work_goes_on() {
+        let with_cost = |cost| Limits {
+            rows: Some(10),
+            cost,
+            ..Limits::default()
+        };
+        for limits in [None, Some(with_cost(None))] {
+            let free = payment(limits);
+            assert!(!free.spending().is_limited());
+            free.spending().spend(1_000_000).unwrap();
+            assert_eq!((free.touches(), free.exceeded()), (1_000_000, None));
+        }
+        let held = payment(Some(with_cost(Some(BUDGET))));
+        assert!(held.spending().is_limited());
+        held.spending().spend(99).unwrap();
+        assert!(held.spending().spend(2).is_err());
+        assert!(held.exceeded().is_some());
     }
 }
