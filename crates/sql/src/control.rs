@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::{ResetStatement, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
@@ -23,6 +23,7 @@ use crate::session::Session;
 use crate::settings::{Scope, columns_shown, setting_name};
 use crate::statement::Statement;
 use crate::tag::Tag;
+use crate::threads::on_own_thread;
 use crate::transaction::TransactionStatus;
 use crate::{Error, Result, SqlState};
 
@@ -114,8 +115,7 @@ impl Session {
                     .and_then(|kept| kept.prepared)
                     .ok_or_else(|| no_statement(&name))?;
                 refuse_execute(&prepared.statement.parsed)?;
-                let values = parameters.iter().map(|expr| self.constant(expr));
-                let values: Vec<ScalarValue> = values.collect::<Result<_>>()?;
+                let values = constants(&self.state, parameters).await?;
                 return Ok(Some(Box::pin(self.run(&prepared, &values)).await?));
             }
             _ => return Ok(None),
@@ -323,11 +323,20 @@ impl Session {
         let rows = futures::stream::iter([Ok(batch)]);
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
+}
 
-    /// The value of an expression over nothing.
-    fn constant(&self, expr: &Expr) -> Result<ScalarValue> {
-        scalar(&self.state, expr, &DFSchema::empty())
+/// The values of expressions over nothing. What is more than values is computed where it can be stopped.
+async fn constants(state: &SessionState, exprs: &[Expr]) -> Result<Vec<ScalarValue>> {
+    fn computed(state: &SessionState, exprs: &[Expr]) -> Result<Vec<ScalarValue>> {
+        let values = exprs.iter();
+        let values = values.map(|expr| scalar(state, expr, &DFSchema::empty()));
+        values.collect()
     }
+    if exprs.iter().all(|expr| matches!(expr, Expr::Value(_))) {
+        return computed(state, exprs);
+    }
+    let (state, exprs) = (state.clone(), exprs.to_vec());
+    on_own_thread(move || computed(&state, &exprs)).await
 }
 
 /// A value as SET takes it: a word, a text or a number.

@@ -41,7 +41,7 @@ use orrery_runtime::{Spending, Touched, Watched, environment_with_pool};
 
 use crate::graph::is_of_graphs;
 use crate::outcome::Outcome;
-use crate::stopping::{StopOnDrop, stoppable};
+use crate::stopping::{OwnTaskRows, StopOnDrop, Stoppable, stoppable};
 use crate::tag::Tag;
 
 /// Begins to run a plan, counted where somebody pays for it. It ends when its rows are dropped.
@@ -50,8 +50,15 @@ pub(crate) fn counted_stream(
     task: Arc<TaskContext>,
 ) -> Result<SendableRecordBatchStream> {
     let counted = watched(&plan, &task);
-    let (task, stop) = stoppable(&plan, task);
-    let rows = execute_stream(plan, task)?;
+    let Stoppable {
+        task,
+        stop,
+        wants_own_task,
+    } = stoppable(&plan, task);
+    let mut rows = execute_stream(plan, task)?;
+    if wants_own_task {
+        rows = Box::pin(OwnTaskRows::new(rows));
+    }
     match counted.is_some() || stop.is_some() {
         true => Ok(Box::pin(CountedRows {
             _stop: stop,

@@ -48,12 +48,15 @@ use crate::lookup::shown;
 use crate::mapped::is_mapped;
 use crate::names::{CATALOG, SCHEMA, WORK_SCHEMA};
 use crate::number_texts::with_types_of_numbers;
+use crate::offered::{may_plan_long, may_take_long};
 use crate::old_states::OldStates;
 use crate::pg_catalog::{self, Needs, SCHEMAS, Seen, of_catalog, of_session, rewrite};
 use crate::plan_size::refuse_large;
 use crate::rules::settled;
 use crate::scope::{Sight, seen_by};
 use crate::statement::{OldTable, parse_one};
+use crate::stopping::StopPlace;
+use crate::threads::on_own_thread;
 use crate::times::with_precisions;
 use crate::using::name_used_columns;
 use crate::{Error, Result, SqlState};
@@ -403,10 +406,18 @@ impl Planner {
 
     /// The plan of a query as the optimizer leaves it, with its joins in order, of which physical plans for different numbers of partitions can be made. Names of what several expressions have
     /// in common are numbered from the start in the first plan that a planner optimizes: two that optimize the same have the same ones.
-    pub(crate) fn optimized(&self, plan: &LogicalPlan, text: &str) -> Result<LogicalPlan> {
-        let optimized = self.state.optimize(plan);
-        let ordered = optimized.and_then(|plan| ordered(plan, &self.state));
-        ordered.map_err(|error| of_planning(&error, text))
+    /// What functions of constants may take long is on a thread of its own, and ends when what is returned is dropped.
+    pub(crate) async fn optimized(&self, plan: &LogicalPlan, text: &str) -> Result<LogicalPlan> {
+        let optimized = |plan: &LogicalPlan, state: &SessionState, text: &str| {
+            let optimized = state.optimize(plan);
+            let ordered = optimized.and_then(|plan| ordered(plan, state));
+            ordered.map_err(|error| of_planning(&error, text))
+        };
+        if !may_plan_long(plan) {
+            return optimized(plan, &self.state, text);
+        }
+        let (state, plan, text) = (self.state.clone(), plan.clone(), text.to_owned());
+        on_own_thread(move || optimized(&plan, &state, &text)).await
     }
 
     /// The physical plan of a query.
@@ -415,7 +426,8 @@ impl Planner {
         plan: &LogicalPlan,
         text: &str,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.physical_of(&self.optimized(plan, text)?, text).await
+        self.physical_of(&self.optimized(plan, text).await?, text)
+            .await
     }
 
     /// The physical plan of a query that is optimized, or of a subquery in it.
@@ -425,7 +437,13 @@ impl Planner {
         text: &str,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::default();
-        let physical = planner.create_physical_plan(optimized, &self.state).await;
+        let physical = match may_take_long(optimized) {
+            true => {
+                let state = StopPlace::within(&self.state);
+                planner.create_physical_plan(optimized, &state).await
+            }
+            false => planner.create_physical_plan(optimized, &self.state).await,
+        };
         physical.map_err(|error| of_planning(&error, text))
     }
 

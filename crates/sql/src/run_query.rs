@@ -13,7 +13,7 @@ use datafusion::common::ScalarValue;
 use crate::asked::Asked;
 use crate::column_names::shown_rows;
 use crate::counted::counted_stream;
-use crate::offered::LARGE_BYTES;
+use crate::offered::{LARGE_BYTES, may_take_long};
 use crate::outcome::Outcome;
 use crate::prepared::{Prepared, Readiness};
 use crate::ready::{ReadyQuery, task_without_functions};
@@ -56,7 +56,11 @@ impl Session {
             }
         };
         if let Readiness::Unknown = readiness {
-            let ready = self.state.optimize(&plan).ok();
+            // What may take long is planned each time, so that it can be stopped.
+            let ready = match may_take_long(&plan) {
+                true => None,
+                false => self.state.optimize(&plan).ok(),
+            };
             let ready = ready.and_then(|plan| ReadyQuery::new(plan, tables));
             let ready = ready.map(Arc::new);
             prepared.keep_ready(ready.as_ref());

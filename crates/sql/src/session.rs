@@ -625,7 +625,7 @@ impl Session {
         asked: Asked<'_>,
     ) -> Result<SendableRecordBatchStream> {
         let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
-        let optimized = planner.optimized(plan, asked.text)?;
+        let optimized = planner.optimized(plan, asked.text).await?;
         let physical = planner.physical_of(&optimized, asked.text).await?;
         let plans = (plan, &optimized, &physical);
         let divided = self.divided(planner, plans, asked).await?;

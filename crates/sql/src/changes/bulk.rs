@@ -26,6 +26,7 @@ use crate::load::load;
 use crate::own_bytes::without_others;
 use crate::planner::Planner;
 use crate::references;
+use crate::stopping::{StopPlace, ToName};
 use crate::{Error, Result};
 
 /// From so many rows on.
@@ -166,10 +167,14 @@ impl PartitionStream for MadeRows {
 
     fn execute(&self, task: Arc<TaskContext>) -> SendableRecordBatchStream {
         let schema = Arc::clone(&self.schema);
-        let batches = match self.query.execute(self.partition, task) {
+        StopPlace::follow(&self.query, &task);
+        let batches = match self.query.execute(self.partition, Arc::clone(&task)) {
             Ok(batches) => {
                 let making = self.making.clone();
+                let to_name = ToName::of(&task);
                 let made = move |batch: Result<RecordBatch, DataFusionError>| {
+                    // Conditions and defaults are no part of the query's plan.
+                    let _named = to_name.as_ref().map(ToName::named);
                     let rows = made(&batch?, &making, &schema)?;
                     Ok::<_, DataFusionError>(rows)
                 };

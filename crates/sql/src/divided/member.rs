@@ -184,7 +184,7 @@ async fn optimized(planner: &Planner, description: &Description) -> Result<(Logi
         .with_param_values(description.parameters.clone())
         .map_err(|error| Error::of_engine(&error, text))?;
     let may_keep = !gives_other_rows(&logical, Volatility::Stable);
-    Ok((planner.optimized(&logical, text)?, may_keep))
+    Ok((planner.optimized(&logical, text).await?, may_keep))
 }
 
 /// The state of a commit, which may have to come here yet, or be past.

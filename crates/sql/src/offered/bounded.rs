@@ -1,4 +1,5 @@
-//! A function of the engine whose result is estimated, and memory asked for it, before it is computed.
+//! A function of the engine whose result and work are estimated, and memory asked for, before it is computed: in slices of rows where it is much work, between which it is looked whether
+//! anybody still waits.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -15,32 +16,42 @@ use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Documentation, Expr, ExprSchemable, ExpressionPlacement, Like,
-    Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, lit,
 };
 
 use super::growth::Growth;
 use super::joined::joined;
-use super::lists::growth_of;
+use super::lists::bounds_of;
 use super::memory::{SMALL_BYTES, asked_for};
 use super::over_windows::counted_over_window;
-use super::patterns::looked_at;
-use super::work;
+use super::patterns::{is_little_work, looked_at};
+use super::refused::{refuse, refuse_patterns};
+use super::slices::{called, in_slices};
+use super::work::{Slices, Work};
+use crate::stopping::require_somebody;
 use crate::{Error, SqlState};
 
 /// How many times a constant, and a column, is there at once while it is made.
 const CONSTANT_COPIES: u64 = 4;
 const COLUMN_COPIES: u64 = 2;
 
+const REGEXP_LIKE: &str = "regexp_like";
+
+/// What bounds casts between texts and bytes, and `||`.
+const CAST: (Growth, Work) = (Growth::Arguments(3), Work::Bytes(5_000));
+const JOIN: (Growth, Work) = (Growth::Arguments(1), Work::Bytes(500));
+
 /// A function with its bound, in the place of itself.
 pub(super) fn bounded_function(
     of_engine: Arc<ScalarUDF>,
-    growth: Growth,
+    (growth, work): (Growth, Work),
     pool: &Arc<dyn MemoryPool>,
 ) -> Arc<ScalarUDF> {
     let pool = Arc::clone(pool);
     Arc::new(ScalarUDF::new_from_impl(Bounded {
         of_engine,
         growth,
+        work,
         pool,
     }))
 }
@@ -71,7 +82,7 @@ impl<'a> Offered<'a> {
                     return Ok(Transformed::no(Expr::ScalarFunction(call)));
                 };
                 Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction {
-                    func: bounded_function(call.func, Growth::Arguments(3), pool),
+                    func: bounded_function(call.func, CAST, pool),
                     args: call.args,
                 })))
             }
@@ -99,9 +110,16 @@ impl<'a> Offered<'a> {
                     })));
                 };
                 Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction {
-                    func: bounded_function(function, Growth::Arguments(1), pool),
+                    func: bounded_function(function, JOIN, pool),
                     args: vec![*left, *right],
                 })))
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+                if is_of_pattern(op)
+                    && !is_little_work(&right)
+                    && let Some(function) = self.0.get(REGEXP_LIKE) =>
+            {
+                Ok(Transformed::yes(by_function(function, *left, op, *right)))
             }
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_of_pattern(op) => {
                 Ok(looked_at(*right).update_data(|right| {
@@ -136,6 +154,22 @@ fn of_like(like: Like, made: fn(Like) -> Expr) -> Transformed<Expr> {
     })
 }
 
+/// What an operator of a pattern says, by the function.
+fn by_function(function: &Arc<ScalarUDF>, text: Expr, op: Operator, pattern: Expr) -> Expr {
+    let mut args = vec![text, pattern];
+    if matches!(op, Operator::RegexIMatch | Operator::RegexNotIMatch) {
+        args.push(lit("i"));
+    }
+    let found = Expr::ScalarFunction(ScalarFunction {
+        func: Arc::clone(function),
+        args,
+    });
+    match op {
+        Operator::RegexNotMatch | Operator::RegexNotIMatch => Expr::Not(Box::new(found)),
+        _ => found,
+    }
+}
+
 fn is_of_pattern(op: Operator) -> bool {
     matches!(
         op,
@@ -155,6 +189,7 @@ fn is_bounded(function: &ScalarUDF) -> bool {
 struct Bounded {
     of_engine: Arc<ScalarUDF>,
     growth: Growth,
+    work: Work,
     pool: Arc<dyn MemoryPool>,
 }
 
@@ -205,8 +240,9 @@ impl ScalarUDFImpl for Bounded {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        work::refuse(self.growth, self.name(), &args.args, args.number_rows)?;
-        let bytes = self.growth.bytes(&args.args, args.number_rows)?;
+        let (name, rows) = (self.name(), args.number_rows);
+        refuse(self.growth, name, &args.args)?;
+        let bytes = self.growth.bytes(&args.args, rows)?;
         let is_constant = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
         // What is constant is copied by each step of the planner that looks at it; what is not grows by doubling.
         let copies = match args.args.iter().all(is_constant) {
@@ -214,7 +250,14 @@ impl ScalarUDFImpl for Bounded {
             false => COLUMN_COPIES,
         };
         let asked_for = asked_for(&self.pool, self.name(), bytes, copies)?;
-        let result = self.of_engine.invoke_with_args(args);
+        require_somebody(&args.config_options)?;
+        let result = match self.work.may_be_long(&args.args, rows, bytes) {
+            true => {
+                let slices = Slices::new(name, (self.growth, self.work), &args.args, rows);
+                in_slices(&self.of_engine, &args, |begin| slices.end(begin))
+            }
+            false => called(&self.of_engine, args),
+        };
         drop(asked_for);
         result
     }
@@ -225,7 +268,11 @@ impl ScalarUDFImpl for Bounded {
         if self.name().starts_with("regexp_")
             && let Some(pattern) = args.get(1).and_then(constant)
         {
-            work::refuse_patterns(&pattern)?;
+            refuse_patterns(&pattern)?;
+        }
+        if self.name() == REGEXP_LIKE && !args.get(1).is_some_and(is_little_work) {
+            // It would become an operator, which looks at no clock.
+            return Ok(ExprSimplifyResult::Original(args));
         }
         // Some put constants together as they do: what is large is left to the call itself.
         let constants: Vec<_> = args.iter().filter_map(constant).collect();
@@ -238,10 +285,10 @@ impl ScalarUDFImpl for Bounded {
         };
         let bounded = expr.transform_up(|expr| match expr {
             Expr::ScalarFunction(mut call) if !is_bounded(&call.func) => {
-                let Some(growth) = growth_of(call.func.name()) else {
+                let Some(bounds) = bounds_of(call.func.name()) else {
                     return Ok(Transformed::no(Expr::ScalarFunction(call)));
                 };
-                call.func = bounded_function(call.func, growth, &self.pool);
+                call.func = bounded_function(call.func, bounds, &self.pool);
                 Ok(Transformed::yes(Expr::ScalarFunction(call)))
             }
             expr => Ok(Transformed::no(expr)),

@@ -2,6 +2,8 @@
 //!
 //! Never less than what comes of it, but for a few bytes a value; often more, where it depends on what texts hold. Costs a look at the lengths of the arguments.
 
+use std::ops::Range;
+
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type, IntervalMonthDayNanoType};
@@ -13,6 +15,8 @@ use crate::value_bytes::bytes_of_array;
 /// What a function's result is bounded by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Growth {
+    /// Nothing: a value of a few bytes, or a part of an argument.
+    Within,
     /// So many times its arguments together.
     Arguments(u64),
     /// Its arguments, with the first between any two.
@@ -25,12 +29,6 @@ pub(super) enum Growth {
     Replaced,
     /// The same by a regular expression.
     Rewritten,
-    /// Whether, or where, a regular expression is found.
-    Matched,
-    /// How often a regular expression is found: each search may go on to the end of the text.
-    Counted,
-    /// One text in another, whose work is the product of the lengths.
-    Found,
     /// What a pattern of a time says.
     Formatted,
     /// From the first to the second by steps of the third.
@@ -43,8 +41,6 @@ pub(super) enum Growth {
     Elements,
     /// The elements of an array as a text.
     Listed,
-    /// A distance, whose work is the product of the lengths.
-    Distance,
     /// A number without its sign.
     Absolute,
     /// A cast to a type that is named.
@@ -70,22 +66,21 @@ impl Growth {
             true => 1,
             false => rows,
         };
+        self.bytes_of_rows(args, 0..rows)
+    }
+
+    /// The same for these rows alone.
+    pub(super) fn bytes_of_rows(self, args: &[ColumnarValue], rows: Range<usize>) -> Result<u64> {
         if let Self::Arguments(times) = self {
-            let all = args.iter().map(|arg| total_of(arg, rows));
+            let all = args.iter().map(|arg| total_of(arg, &rows));
             return Ok(all.fold(0, u64::saturating_add).saturating_mul(times));
         }
         let of = Looked { args, rows };
         Ok(match self {
-            Self::Arguments(_)
-            | Self::Distance
-            | Self::Absolute
-            | Self::Cast
-            | Self::Counted
-            | Self::Found
-            | Self::Matched => 0,
+            Self::Within | Self::Arguments(_) | Self::Absolute | Self::Cast => 0,
             Self::Separated => {
                 let between = (args.len() as u64).saturating_sub(2);
-                let all = args.iter().skip(1).map(|arg| total_of(arg, rows));
+                let all = args.iter().skip(1).map(|arg| total_of(arg, &of.rows));
                 let separators = of.total(0).saturating_mul(between);
                 all.fold(separators, u64::saturating_add)
             }
@@ -144,16 +139,16 @@ impl Growth {
 /// Arguments that are looked at row by row.
 struct Looked<'a> {
     args: &'a [ColumnarValue],
-    rows: usize,
+    rows: Range<usize>,
 }
 
 impl Looked<'_> {
     fn sum(&self, of_row: impl Fn(usize) -> u64) -> Result<u64> {
-        Ok((0..self.rows).map(of_row).fold(0, u64::saturating_add))
+        Ok(self.rows.clone().map(of_row).fold(0, u64::saturating_add))
     }
 
     fn total(&self, at: usize) -> u64 {
-        self.args.get(at).map_or(0, |arg| total_of(arg, self.rows))
+        self.args.get(at).map_or(0, |arg| total_of(arg, &self.rows))
     }
 
     fn bytes(&self, at: usize, row: usize) -> u64 {
@@ -229,10 +224,11 @@ impl Looked<'_> {
 }
 
 /// The bytes of an argument in all rows.
-fn total_of(arg: &ColumnarValue, rows: usize) -> u64 {
+fn total_of(arg: &ColumnarValue, rows: &Range<usize>) -> u64 {
     match arg {
-        ColumnarValue::Scalar(value) => scalar_bytes(value).saturating_mul(rows as u64),
-        ColumnarValue::Array(array) => bytes_of_array(array),
+        ColumnarValue::Scalar(value) => scalar_bytes(value).saturating_mul(rows.len() as u64),
+        ColumnarValue::Array(array) if rows.len() == array.len() => bytes_of_array(array),
+        ColumnarValue::Array(array) => bytes_of_array(&array.slice(rows.start, rows.len())),
     }
 }
 
@@ -263,7 +259,7 @@ pub(super) fn scalar_bytes(value: &ScalarValue) -> u64 {
     }
 }
 
-fn row_bytes(array: &ArrayRef, row: usize) -> u64 {
+pub(super) fn row_bytes(array: &ArrayRef, row: usize) -> u64 {
     if array.is_null(row) {
         return 0;
     }

@@ -1,6 +1,7 @@
 //! The functions of the engine that are offered, each with what bounds it. Pure lists, for people to look at.
 
 use super::growth::Growth;
+use super::work::Work;
 
 /// Functions of one value for a row, whose result is of a type of a few bytes or a part of an argument. Those of time, of numbers, tests.
 pub(super) const WITHIN: &[&str] = &[
@@ -103,70 +104,103 @@ pub(super) const WITHIN: &[&str] = &[
     "nvl2",
 ];
 
-/// Functions whose result grows, or that take long, and by what.
-pub(super) const GROWING: &[(&str, Growth)] = &[
-    ("arrow_cast", Growth::Cast),
-    ("abs", Growth::Absolute),
-    ("array_append", Growth::Arguments(2)),
-    ("array_compact", Growth::Arguments(2)),
-    ("array_concat", Growth::Arguments(2)),
-    ("array_distinct", Growth::Arguments(2)),
-    ("array_except", Growth::Arguments(2)),
-    ("array_intersect", Growth::Arguments(2)),
-    ("array_positions", Growth::Arguments(8)),
-    ("array_prepend", Growth::Arguments(2)),
-    ("array_remove", Growth::Arguments(2)),
-    ("array_remove_all", Growth::Arguments(2)),
-    ("array_remove_n", Growth::Arguments(2)),
-    ("array_repeat", Growth::Copies),
-    ("array_replace", Growth::Elements),
-    ("array_replace_all", Growth::Elements),
-    ("array_replace_n", Growth::Elements),
-    ("array_resize", Growth::Resized),
-    ("array_reverse", Growth::Arguments(2)),
-    ("array_sort", Growth::Arguments(2)),
-    ("array_to_string", Growth::Listed),
-    ("array_union", Growth::Arguments(2)),
-    ("arrays_zip", Growth::Arguments(4)),
-    ("concat", Growth::Arguments(1)),
-    ("concat_ws", Growth::Separated),
-    ("decode", Growth::Arguments(1)),
-    ("encode", Growth::Arguments(2)),
-    ("flatten", Growth::Arguments(2)),
-    ("greatest", Growth::Arguments(1)),
-    ("initcap", Growth::Arguments(3)),
-    ("least", Growth::Arguments(1)),
-    ("levenshtein", Growth::Distance),
-    ("lower", Growth::Arguments(3)),
-    ("lpad", Growth::Padded),
-    ("make_array", Growth::Arguments(2)),
-    ("map", Growth::Arguments(2)),
-    ("map_entries", Growth::Arguments(2)),
-    ("map_keys", Growth::Arguments(2)),
-    ("map_values", Growth::Arguments(2)),
-    ("named_struct", Growth::Arguments(1)),
-    ("overlay", Growth::Arguments(2)),
-    ("range", Growth::Series),
-    ("generate_series", Growth::Series),
-    ("regexp_count", Growth::Counted),
-    ("regexp_instr", Growth::Matched),
-    ("regexp_like", Growth::Matched),
-    ("regexp_match", Growth::Arguments(2)),
-    ("regexp_replace", Growth::Rewritten),
-    ("repeat", Growth::Repeated),
-    ("replace", Growth::Replaced),
-    ("reverse", Growth::Arguments(1)),
-    ("rpad", Growth::Padded),
-    ("string_to_array", Growth::Arguments(20)),
-    ("struct", Growth::Arguments(1)),
-    ("to_char", Growth::Formatted),
-    ("translate", Growth::Arguments(4)),
-    ("upper", Growth::Arguments(3)),
-    ("btrim", Growth::Found),
-    ("ltrim", Growth::Found),
-    ("rtrim", Growth::Found),
-    ("strpos", Growth::Found),
-    ("substr_index", Growth::Found),
+/// What functions of [`WITHIN`] look at all of that they are given. Others are a few steps, whatever their arguments.
+pub(super) const LOOKING: &[(&str, Work)] = &[
+    ("array_any_value", Work::Bytes(1_000)),
+    ("array_avg", Work::Bytes(1_000)),
+    ("array_has", Work::Bytes(4_000)),
+    ("array_has_all", Work::Elements),
+    ("array_has_any", Work::Elements),
+    ("array_max", Work::Bytes(1_000)),
+    ("array_min", Work::Bytes(1_000)),
+    ("array_pop_back", Work::Bytes(1_000)),
+    ("array_pop_front", Work::Bytes(1_000)),
+    ("array_position", Work::Bytes(4_000)),
+    ("array_product", Work::Bytes(1_000)),
+    ("array_slice", Work::Bytes(1_000)),
+    ("array_sum", Work::Bytes(1_000)),
+    ("character_length", Work::Bytes(500)),
+    ("contains", Work::Bytes(2_000)),
+    ("find_in_set", Work::Bytes(3_000)),
+    ("left", Work::Bytes(1_000)),
+    ("map_extract", Work::Bytes(5_000)),
+    ("right", Work::Bytes(1_000)),
+    ("split_part", Work::Bytes(2_000)),
+    ("substr", Work::Bytes(1_000)),
+    ("to_date", Work::Bytes(50_000)),
+    ("to_time", Work::Bytes(50_000)),
+    ("to_timestamp", Work::Bytes(50_000)),
+    ("to_timestamp_micros", Work::Bytes(50_000)),
+    ("to_timestamp_millis", Work::Bytes(50_000)),
+    ("to_timestamp_nanos", Work::Bytes(50_000)),
+    ("to_timestamp_seconds", Work::Bytes(50_000)),
+    ("to_unixtime", Work::Bytes(50_000)),
+];
+
+/// Functions whose result grows, or that take long: by what, and what their work depends on.
+pub(super) const GROWING: &[(&str, Growth, Work)] = &[
+    ("arrow_cast", Growth::Cast, Work::Little),
+    ("abs", Growth::Absolute, Work::Little),
+    ("array_append", Growth::Arguments(2), Work::Bytes(1_000)),
+    ("array_compact", Growth::Arguments(2), Work::Bytes(2_000)),
+    ("array_concat", Growth::Arguments(2), Work::Bytes(1_000)),
+    ("array_distinct", Growth::Arguments(2), Work::Bytes(15_000)),
+    ("array_except", Growth::Arguments(2), Work::Bytes(15_000)),
+    ("array_intersect", Growth::Arguments(2), Work::Bytes(15_000)),
+    ("array_positions", Growth::Arguments(8), Work::Bytes(4_000)),
+    ("array_prepend", Growth::Arguments(2), Work::Bytes(1_000)),
+    ("array_remove", Growth::Arguments(2), Work::Bytes(4_000)),
+    ("array_remove_all", Growth::Arguments(2), Work::Bytes(4_000)),
+    ("array_remove_n", Growth::Arguments(2), Work::Bytes(4_000)),
+    ("array_repeat", Growth::Copies, Work::Made(500)),
+    ("array_replace", Growth::Elements, Work::Made(4_000)),
+    ("array_replace_all", Growth::Elements, Work::Made(4_000)),
+    ("array_replace_n", Growth::Elements, Work::Made(4_000)),
+    ("array_resize", Growth::Resized, Work::Made(500)),
+    ("array_reverse", Growth::Arguments(2), Work::Bytes(2_000)),
+    ("array_sort", Growth::Arguments(2), Work::Bytes(20_000)),
+    ("array_to_string", Growth::Listed, Work::Made(1_500)),
+    ("array_union", Growth::Arguments(2), Work::Bytes(15_000)),
+    ("arrays_zip", Growth::Arguments(4), Work::Bytes(2_000)),
+    ("concat", Growth::Arguments(1), Work::Bytes(500)),
+    ("concat_ws", Growth::Separated, Work::Made(500)),
+    ("decode", Growth::Arguments(1), Work::Bytes(3_000)),
+    ("encode", Growth::Arguments(2), Work::Bytes(3_000)),
+    ("flatten", Growth::Arguments(2), Work::Bytes(1_000)),
+    ("greatest", Growth::Arguments(1), Work::Bytes(1_000)),
+    ("initcap", Growth::Arguments(3), Work::Bytes(10_000)),
+    ("least", Growth::Arguments(1), Work::Bytes(1_000)),
+    ("levenshtein", Growth::Within, Work::Pairs(2_000)),
+    ("lower", Growth::Arguments(3), Work::Bytes(5_000)),
+    ("lpad", Growth::Padded, Work::Made(500)),
+    ("make_array", Growth::Arguments(2), Work::Bytes(500)),
+    ("map", Growth::Arguments(2), Work::Bytes(10_000)),
+    ("map_entries", Growth::Arguments(2), Work::Bytes(1_000)),
+    ("map_keys", Growth::Arguments(2), Work::Bytes(1_000)),
+    ("map_values", Growth::Arguments(2), Work::Bytes(1_000)),
+    ("named_struct", Growth::Arguments(1), Work::Bytes(500)),
+    ("overlay", Growth::Arguments(2), Work::Bytes(10_000)),
+    ("range", Growth::Series, Work::Series),
+    ("generate_series", Growth::Series, Work::Series),
+    ("regexp_count", Growth::Within, Work::Again),
+    ("regexp_instr", Growth::Within, Work::Matched),
+    ("regexp_like", Growth::Within, Work::Matched),
+    ("regexp_match", Growth::Arguments(2), Work::Matched),
+    ("regexp_replace", Growth::Rewritten, Work::AgainIfGlobal),
+    ("repeat", Growth::Repeated, Work::Made(200)),
+    ("replace", Growth::Replaced, Work::Made(1_000)),
+    ("reverse", Growth::Arguments(1), Work::Bytes(10_000)),
+    ("rpad", Growth::Padded, Work::Made(500)),
+    ("string_to_array", Growth::Arguments(20), Work::Bytes(5_000)),
+    ("struct", Growth::Arguments(1), Work::Bytes(500)),
+    ("to_char", Growth::Formatted, Work::Bytes(50_000)),
+    ("translate", Growth::Arguments(4), Work::Bytes(10_000)),
+    ("upper", Growth::Arguments(3), Work::Bytes(5_000)),
+    ("btrim", Growth::Within, Work::Pairs(1_000)),
+    ("ltrim", Growth::Within, Work::Pairs(1_000)),
+    ("rtrim", Growth::Within, Work::Pairs(1_000)),
+    ("strpos", Growth::Within, Work::Found(60)),
+    ("substr_index", Growth::Within, Work::Bytes(3_000)),
 ];
 
 /// Aggregates. What they keep they count themselves.
@@ -260,8 +294,13 @@ pub(super) const NOT_OFFERED: &[&str] = &[
     "approx_percentile_cont_with_weight",
 ];
 
-/// What a function's result is bounded by, where it grows.
-pub(super) fn growth_of(name: &str) -> Option<Growth> {
-    let found = GROWING.iter().find(|(growing, _)| *growing == name);
-    found.map(|(_, growth)| *growth)
+/// What bounds a function's result and its work; none of one that is a few steps and gives a few bytes.
+pub(super) fn bounds_of(name: &str) -> Option<(Growth, Work)> {
+    let growing = GROWING.iter().find(|(of, ..)| *of == name);
+    growing
+        .map(|(_, growth, work)| (*growth, *work))
+        .or_else(|| {
+            let looking = LOOKING.iter().find(|(of, _)| *of == name);
+            looking.map(|(_, work)| (Growth::Within, *work))
+        })
 }

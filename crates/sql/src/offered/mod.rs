@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! registry --offered--> functions whose result is no larger than what they are given        as they are
-//!                       functions whose result grows                                        within `Bounded`: size estimated, memory asked for, then computed
+//!                       functions whose result grows, or that look at all of an argument    within `Bounded`: size and work estimated, memory asked for, then computed, in slices of rows
 //! analyzer --bounded--> calls that the engine's planner and optimizer make for operators    the same
 //!                       text || text                                                        `Joined`
 //!                       aggregates over windows that give all that they were given        `OverWindow`
@@ -19,9 +19,12 @@ mod bounded;
 mod growth;
 mod joined;
 mod lists;
+mod long;
 mod memory;
 mod over_windows;
 mod patterns;
+mod refused;
+mod slices;
 mod spread;
 mod work;
 
@@ -34,7 +37,8 @@ use datafusion::logical_expr::ScalarUDF;
 pub(crate) use aggregates::refuse_parameters;
 pub(crate) use bounded::Offered;
 use bounded::bounded_function;
-use lists::{AGGREGATES, GROWING, TABLES, WINDOWS, WITHIN, growth_of};
+use lists::{AGGREGATES, GROWING, TABLES, WINDOWS, WITHIN, bounds_of};
+pub(crate) use long::{may_plan_long, may_take_long};
 pub(crate) use spread::{LARGE_BYTES, SpreadConstants};
 
 /// What may be called, by name.
@@ -52,7 +56,7 @@ pub struct OfferedFunctions {
 
 /// The functions that every session offers, for those that try them all.
 pub fn offered_functions() -> OfferedFunctions {
-    let growing = GROWING.iter().map(|(name, _)| *name);
+    let growing = GROWING.iter().map(|(name, ..)| *name);
     OfferedFunctions {
         scalars: WITHIN.iter().copied().chain(growing).collect(),
         aggregates: AGGREGATES.to_vec(),
@@ -83,8 +87,8 @@ pub(crate) fn offer(builder: &mut SessionStateBuilder, pool: &Arc<dyn MemoryPool
 }
 
 fn offered_scalar(function: Arc<ScalarUDF>, pool: &Arc<dyn MemoryPool>) -> Option<Arc<ScalarUDF>> {
-    match growth_of(function.name()) {
-        Some(growth) => Some(bounded_function(function, growth, pool)),
+    match bounds_of(function.name()) {
+        Some(bounds) => Some(bounded_function(function, bounds, pool)),
         None => WITHIN.contains(&function.name()).then_some(function),
     }
 }
@@ -95,7 +99,7 @@ mod tests {
 
     use datafusion::execution::SessionStateDefaults as Engine;
 
-    use super::lists::NOT_OFFERED;
+    use super::lists::{LOOKING, NOT_OFFERED};
     use super::*;
 
     #[test]
@@ -103,7 +107,7 @@ mod tests {
         let named = |lists: &[&[&'static str]]| -> BTreeSet<&'static str> {
             lists.iter().flat_map(|list| list.iter().copied()).collect()
         };
-        let growing: Vec<_> = GROWING.iter().map(|(name, _)| *name).collect();
+        let growing: Vec<_> = GROWING.iter().map(|(name, ..)| *name).collect();
         let scalars = Engine::default_scalar_functions();
         let scalars: BTreeSet<_> = scalars.iter().map(|it| it.name()).collect();
         let known = named(&[WITHIN, &growing, NOT_OFFERED]);
@@ -134,5 +138,7 @@ mod tests {
         assert!(tables.iter().all(|it| TABLES.contains(&it.name())));
         let both: Vec<_> = growing.iter().filter(|it| WITHIN.contains(it)).collect();
         assert!(both.is_empty(), "{both:?}");
+        let gone = LOOKING.iter().filter(|(it, _)| !WITHIN.contains(it));
+        assert_eq!(gone.count(), 0);
     }
 }

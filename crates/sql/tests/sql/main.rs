@@ -8,6 +8,7 @@ mod dense;
 mod divided;
 mod files;
 mod forward;
+mod functions;
 mod joins;
 mod prepared;
 mod scan;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! plan   joins_that_stop:  join -> StoppableExec(join), its condition -> Checked(condition)
-//! run    stoppable:        a Stop goes with the task; it is set when the rows are dropped
+//! run    stoppable:        a Stop goes with the task
 //!        StoppableExec     pauses every so often (tokio's budget), and names the Stop to the thread while it asks the join
 //!        Checked           looks at what is named for each batch of pairs, and fails where the Stop is set
 //! ```
@@ -14,18 +14,16 @@
 //! A join without a condition whose rows are those of one side (EXISTS, IN, DISTINCT above a join) ends with the batch that it probes with: what it is probed with is a StoppableExec, too.
 //! With 8,192 rows that have 300,000 matches each that is a quarter of a minute.
 
-use std::cell::RefCell;
 use std::fmt::{self, Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use datafusion::arrow::array::{BooleanArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{JoinType, Result, exec_err, internal_err};
+use datafusion::common::{JoinType, Result, internal_err};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
@@ -38,91 +36,12 @@ use datafusion::physical_plan::joins::{
     CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec,
 };
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
-use datafusion::physical_plan::streaming::StreamingTableExec;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, Statistics,
 };
 use futures::{Stream, StreamExt};
 
-/// Whether an execution is over, for who cannot be told otherwise.
-#[derive(Debug, Default)]
-struct Stop(AtomicBool);
-
-impl Stop {
-    fn require_not_set(&self) -> Result<()> {
-        match self.0.load(Ordering::Relaxed) {
-            true => exec_err!("nobody waits for these rows any more"),
-            false => Ok(()),
-        }
-    }
-}
-
-thread_local! {
-    /// Of the join that this thread is at.
-    static CURRENT: RefCell<Option<Arc<Stop>>> = const { RefCell::new(None) };
-}
-
-/// Names the Stop of a join to its thread until it is dropped.
-struct Named {
-    before: Option<Arc<Stop>>,
-}
-
-impl Named {
-    fn new(stop: &Arc<Stop>) -> Self {
-        let before = CURRENT.replace(Some(Arc::clone(stop)));
-        Self { before }
-    }
-}
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        CURRENT.set(self.before.take());
-    }
-}
-
-/// Ends an execution when it is dropped.
-#[derive(Debug)]
-pub(crate) struct StopOnDrop(Arc<Stop>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// The task of an execution of this plan that ends when what is returned is dropped; none where it has no joins, or who runs it has seen to that.
-pub(crate) fn stoppable(
-    plan: &Arc<dyn ExecutionPlan>,
-    task: Arc<TaskContext>,
-) -> (Arc<TaskContext>, Option<StopOnDrop>) {
-    if !may_join(plan) || task.session_config().get_extension::<Stop>().is_some() {
-        return (task, None);
-    }
-    let stop = Arc::new(Stop::default());
-    let config = task.session_config().clone();
-    let config = config.with_extension(Arc::clone(&stop));
-    let task = match Arc::try_unwrap(task) {
-        Ok(task) => task.with_session_config(config),
-        Err(task) => TaskContext::new(
-            task.task_id(),
-            task.session_id(),
-            config,
-            task.scalar_functions().clone(),
-            task.higher_order_functions().clone(),
-            task.aggregate_functions().clone(),
-            task.window_functions().clone(),
-            task.runtime_env(),
-        ),
-    };
-    (Arc::new(task), Some(StopOnDrop(stop)))
-}
-
-/// Whether there are joins in a plan. What makes rows for a change is a plan of its own.
-fn may_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.is::<StoppableExec>()
-        || plan.is::<StreamingTableExec>()
-        || plan.children().into_iter().any(may_join)
-}
+use super::{Named, Stop, require_somebody_here};
 
 /// A join as one that stops; any other node as it is.
 pub(crate) fn joins_that_stop(
@@ -188,12 +107,6 @@ struct Checked {
     condition: Arc<dyn PhysicalExpr>,
 }
 
-impl Checked {
-    fn require_somebody(&self) -> Result<()> {
-        CURRENT.with_borrow(|stop| stop.as_ref().map_or(Ok(()), |stop| stop.require_not_set()))
-    }
-}
-
 impl PartialEq for Checked {
     fn eq(&self, other: &Self) -> bool {
         self.condition.eq(&other.condition)
@@ -228,7 +141,7 @@ impl PhysicalExpr for Checked {
     }
 
     fn evaluate(&self, pairs: &RecordBatch) -> Result<ColumnarValue> {
-        self.require_somebody()?;
+        require_somebody_here()?;
         self.condition.evaluate(pairs)
     }
 
@@ -237,7 +150,7 @@ impl PhysicalExpr for Checked {
         pairs: &RecordBatch,
         selection: &BooleanArray,
     ) -> Result<ColumnarValue> {
-        self.require_somebody()?;
+        require_somebody_here()?;
         self.condition.evaluate_selection(pairs, selection)
     }
 
@@ -262,7 +175,7 @@ impl PhysicalExpr for Checked {
 
 /// A join that stops, or what one is probed with; see the module.
 #[derive(Debug, Clone)]
-struct StoppableExec {
+pub(super) struct StoppableExec {
     join: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }

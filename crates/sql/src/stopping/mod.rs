@@ -1,0 +1,169 @@
+//! Executions that end when nobody waits for their rows any more.
+//!
+//! A task that is aborted ends where it pauses only. What goes on without a pause, such as a join that puts millions of rows beside each other, or a function over a batch of long texts, looks at the
+//! [`Stop`] of its execution, which is set when the rows are dropped: by who has come to the end of the time of the statement, whose client has gone, or who was told to end it.
+//!
+//! ```text
+//! stoppable     a Stop for the execution, which goes with its task (joins) and into the place that its plan has for it (functions)
+//! joins         nodes that pause, and conditions that look at the Stop
+//! functions     the place of a Stop in the settings that functions are given; plans that run on tasks of their own, so that whoever waits for them can go
+//! Named         the Stop of what a thread is at, for what has no such place: joins, and what is planned or checked on a thread of its own (`crate::threads`)
+//! ```
+
+mod functions;
+mod joins;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use datafusion::common::{Result, exec_err};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::streaming::StreamingTableExec;
+
+use functions::place_in;
+pub(crate) use functions::{OwnTaskRows, StopPlace, require_somebody};
+use joins::StoppableExec;
+pub(crate) use joins::joins_that_stop;
+
+/// Whether an execution is over, for who cannot be told otherwise.
+#[derive(Debug, Default)]
+struct Stop(AtomicBool);
+
+impl Stop {
+    fn require_not_set(&self) -> Result<()> {
+        match self.0.load(Ordering::Relaxed) {
+            true => exec_err!("nobody waits for these rows any more"),
+            false => Ok(()),
+        }
+    }
+}
+
+thread_local! {
+    /// Of what this thread is at.
+    static CURRENT: RefCell<Option<Arc<Stop>>> = const { RefCell::new(None) };
+}
+
+/// Names a Stop to its thread until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Named {
+    before: Option<Arc<Stop>>,
+}
+
+impl Named {
+    fn new(stop: &Arc<Stop>) -> Self {
+        let before = CURRENT.replace(Some(Arc::clone(stop)));
+        Self { before }
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        CURRENT.set(self.before.take());
+    }
+}
+
+/// # Errors
+/// When nobody waits any more for what this thread is at, as far as that was named to it.
+fn require_somebody_here() -> Result<()> {
+    CURRENT.with_borrow(|stop| stop.as_ref().map_or(Ok(()), |stop| stop.require_not_set()))
+}
+
+/// A Stop for who has to name it to a thread.
+#[derive(Debug, Clone)]
+pub(crate) struct ToName(Arc<Stop>);
+
+impl ToName {
+    /// That of the execution of a task.
+    pub(crate) fn of(task: &TaskContext) -> Option<Self> {
+        task.session_config().get_extension().map(Self)
+    }
+
+    pub(crate) fn named(&self) -> Named {
+        Named::new(&self.0)
+    }
+}
+
+/// Ends an execution, or what a thread is at, when it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct StopOnDrop(Arc<Stop>);
+
+impl StopOnDrop {
+    pub(crate) fn to_name(&self) -> ToName {
+        ToName(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How a plan is to be executed.
+#[derive(Debug)]
+pub(crate) struct Stoppable {
+    pub(crate) task: Arc<TaskContext>,
+    /// Ends the execution when it is dropped; none where the plan has nothing that looks, or who runs it has seen to that.
+    pub(crate) stop: Option<StopOnDrop>,
+    /// Whether there are functions that may go on for long without a pause: on the task of who waits for its rows nobody could stop it.
+    pub(crate) wants_own_task: bool,
+}
+
+/// Makes an execution of this plan one that ends when its [`StopOnDrop`] is dropped.
+pub(crate) fn stoppable(plan: &Arc<dyn ExecutionPlan>, task: Arc<TaskContext>) -> Stoppable {
+    let place = place_in(plan);
+    if let Some(known) = task.session_config().get_extension::<Stop>() {
+        if let Some(place) = &place {
+            place.put(&known);
+        }
+        return Stoppable {
+            task,
+            stop: None,
+            wants_own_task: false,
+        };
+    }
+    let wants_own_task = place.is_some() || makes_rows(plan);
+    if !wants_own_task && !may_join(plan) {
+        return Stoppable {
+            task,
+            stop: None,
+            wants_own_task,
+        };
+    }
+    let stop = StopOnDrop::default();
+    if let Some(place) = &place {
+        place.put(&stop.0);
+    }
+    let config = task.session_config().clone();
+    let config = config.with_extension(Arc::clone(&stop.0));
+    let task = match Arc::try_unwrap(task) {
+        Ok(task) => task.with_session_config(config),
+        Err(task) => TaskContext::new(
+            task.task_id(),
+            task.session_id(),
+            config,
+            task.scalar_functions().clone(),
+            task.higher_order_functions().clone(),
+            task.aggregate_functions().clone(),
+            task.window_functions().clone(),
+            task.runtime_env(),
+        ),
+    };
+    Stoppable {
+        task: Arc::new(task),
+        stop: Some(stop),
+        wants_own_task,
+    }
+}
+
+/// Whether there are joins in a plan.
+fn may_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<StoppableExec>() || plan.children().into_iter().any(may_join)
+}
+
+/// Whether there is what makes rows for a change, which is a plan of its own that is not seen from here.
+fn makes_rows(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<StreamingTableExec>() || plan.children().into_iter().any(makes_rows)
+}
