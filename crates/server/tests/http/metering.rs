@@ -169,12 +169,7 @@ async fn a_stream_that_a_budget_ends_says_so_where_its_format_can() {
     assert!(json.status == 200 && json.is_complete);
     let json: Value = serde_json::from_slice(&json.body).unwrap();
     assert!(!json["results"]["bindings"].as_array().unwrap().is_empty());
-    assert!(
-        json["partial"]
-            .as_str()
-            .unwrap()
-            .contains("200000 touches")
-    );
+    assert!(json["partial"].as_str().unwrap().contains("200000 touches"));
     // It has no place for that, and without a word it would be taken for the whole.
     let wait = Duration::from_secs(3);
     tokio::time::sleep(wait).await;

@@ -9,6 +9,7 @@ mod divided;
 mod files;
 mod forward;
 mod joins;
+mod nested;
 mod prepared;
 mod scan;
 mod scope;
