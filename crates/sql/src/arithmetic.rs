@@ -72,7 +72,7 @@ pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
                 Operator::Multiply => Kind::Times,
                 _ => return Ok(Transformed::no(binary(left, op, right))),
             };
-            let types = (left.get_type(schema)?, right.get_type(schema)?);
+            let types = (type_of(&left, schema)?, type_of(&right, schema)?);
             match types.0.is_integer() && types.0 == types.1 {
                 true => Ok(Transformed::yes(function.call(vec![*left, *right]))),
                 false => Ok(Transformed::no(binary(left, op, right))),
@@ -93,7 +93,7 @@ pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
             Ok(Transformed::yes(Expr::WindowFunction(sum)))
         }
         Expr::Negative(of) => {
-            let data_type = of.get_type(schema)?;
+            let data_type = type_of(&of, schema)?;
             if !data_type.is_integer() || matches!(*of, Expr::Literal(..)) {
                 return Ok(Transformed::no(Expr::Negative(of)));
             }
@@ -102,6 +102,18 @@ pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
         }
         expr => Ok(Transformed::no(expr)),
     }
+}
+
+/// The type of an operand, of whose left end alone it is the type where that is such a function already: the engine makes names of all that is within each part of it.
+fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
+    let mut of = expr;
+    while let Expr::ScalarFunction(call) = of
+        && call.func.inner().is::<Arithmetic>()
+        && let Some(first) = call.args.first()
+    {
+        of = first;
+    }
+    of.get_type(schema)
 }
 
 /// The function in the place of this one, if it is a sum that would wrap.

@@ -59,6 +59,7 @@ mod kept;
 mod key_sets;
 mod kind;
 mod load;
+mod looks;
 mod lookup;
 mod mapped;
 mod mended;

@@ -21,14 +21,17 @@ use std::rc::Rc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DataFusionError, JoinType};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 
+use crate::looks::{Looks, REPEATED_MAX};
 use crate::{Error, Result, SqlState};
 
 /// Nodes of a plan.
 const NODES_MAX: u64 = 50_000;
 /// Nodes below each other: a plan is dropped by recursion.
 const DEPTH_MAX: u32 = 4_000;
+/// Looks at nodes. A check of the engine goes into the plan of a subquery twice: by way of the nodes, and by way of their expressions; so a subquery within a subquery is looked at four times.
+const VISITS_MAX: u64 = 200_000;
 /// Nodes of an expression, with those of the columns that it reads.
 const EXPRESSION_MAX: u64 = 100_000;
 /// Types within a type.
@@ -43,6 +46,12 @@ pub(crate) fn refuse_large(plan: &LogicalPlan) -> Result<()> {
             format!("a plan has more than {NODES_MAX} nodes"),
         )
         .with_detail("Views and common table expressions count as often as they are named."));
+    }
+    if size.visits > VISITS_MAX {
+        return Err(Error::new(
+            SqlState::StatementTooComplex,
+            "subqueries are nested in the expressions of each other too deeply",
+        ));
     }
     if size.depth > DEPTH_MAX {
         return Err(Error::new(
@@ -81,9 +90,10 @@ pub(crate) fn bytes_of_plan(plan: &LogicalPlan) -> usize {
 #[derive(Clone)]
 struct Size {
     nodes: u64,
+    visits: u64,
     depth: u32,
-    /// Of each column of the output, the nodes of its expression.
-    columns: Rc<[u64]>,
+    /// Of each column of the output, the looks at its expression.
+    columns: Rc<[Looks]>,
 }
 
 /// The size of a plan; `known` has those of parts by their place in memory, where they stay while the plan is borrowed.
@@ -95,26 +105,28 @@ fn size(
     if let Some(size) = known.get(&std::ptr::from_ref(plan)) {
         return Ok(size.clone());
     }
-    let (mut nodes, mut depth) = (1_u64, 0);
-    let mut add = |part: &Size| {
+    let (mut nodes, mut visits, mut depth) = (1_u64, 1_u64, 0);
+    let mut add = |part: &Size, times: u64| {
         nodes = nodes.saturating_add(part.nodes);
+        visits = visits.saturating_add(part.visits.saturating_mul(times));
         depth = depth.max(part.depth);
     };
     let mut inputs = Vec::new();
     for input in plan.inputs() {
         let size = size(input, known)?;
-        add(&size);
+        add(&size, 1);
         inputs.push((input.schema().as_ref(), size.columns));
     }
     plan.apply_subqueries(|subquery| {
         // The node that is given is made for this call; its plan is the one that stays.
         if let LogicalPlan::Subquery(subquery) = subquery {
-            add(&size(&subquery.subquery, known)?);
+            add(&size(&subquery.subquery, known)?, 2);
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
     let size = Size {
         nodes,
+        visits,
         depth: depth.saturating_add(1),
         columns: columns(plan, &inputs)?,
     };
@@ -123,10 +135,10 @@ fn size(
 }
 
 /// The schema of an input with the sizes of its columns.
-type Input<'a> = (&'a DFSchema, Rc<[u64]>);
+type Input<'a> = (&'a DFSchema, Rc<[Looks]>);
 
 /// The sizes of a node's columns. Fails where one, a condition or a type is too large.
-fn columns(plan: &LogicalPlan, inputs: &[Input<'_>]) -> Result<Rc<[u64]>, DataFusionError> {
+fn columns(plan: &LogicalPlan, inputs: &[Input<'_>]) -> Result<Rc<[Looks]>, DataFusionError> {
     for field in plan.schema().fields() {
         if types_within(field.data_type(), 0) > TYPES_MAX {
             return Err(too_large(format!(
@@ -140,7 +152,12 @@ fn columns(plan: &LogicalPlan, inputs: &[Input<'_>]) -> Result<Rc<[u64]>, DataFu
     if !matches!(plan, LogicalPlan::Values(_)) {
         plan.apply_expressions(|expression| {
             let size = expression_size(expression, inputs)?;
-            if size > EXPRESSION_MAX {
+            if size.repeated() > REPEATED_MAX {
+                return Err(too_large(
+                    "functions and CASE are nested in each other too deeply, with those of the columns that they read".to_owned(),
+                ));
+            }
+            if size.once > EXPRESSION_MAX {
                 return Err(too_large(format!(
                     "an expression has more than {EXPRESSION_MAX} parts, with those of the columns that it reads"
                 )));
@@ -151,7 +168,7 @@ fn columns(plan: &LogicalPlan, inputs: &[Input<'_>]) -> Result<Rc<[u64]>, DataFu
     }
     let count = plan.schema().fields().len();
     let of_inputs = || inputs.iter().flat_map(|(_, sizes)| sizes.iter().copied());
-    let mut columns: Vec<u64> = match plan {
+    let mut columns: Vec<Looks> = match plan {
         LogicalPlan::Projection(_) => sizes,
         LogicalPlan::Aggregate(aggregate) => {
             sizes.truncate(aggregate.group_expr.len());
@@ -164,40 +181,51 @@ fn columns(plan: &LogicalPlan, inputs: &[Input<'_>]) -> Result<Rc<[u64]>, DataFu
             _ => of_inputs().collect(),
         },
         LogicalPlan::Union(_) => {
-            let mut largest = vec![1; count];
+            let mut largest = vec![Looks::LEAF; count];
             for (_, sizes) in inputs {
                 for (largest, size) in largest.iter_mut().zip(sizes.iter()) {
-                    *largest = (*largest).max(*size);
+                    *largest = largest.max(*size);
                 }
             }
             largest
         }
         _ => of_inputs().collect(),
     };
-    columns.resize(count, 1);
+    columns.resize(count, Looks::LEAF);
     Ok(columns.into())
 }
 
-/// The nodes of an expression but for values, each column with those that it is made of.
-fn expression_size(expression: &Expr, inputs: &[Input<'_>]) -> Result<u64, DataFusionError> {
-    let mut size = 0_u64;
-    expression.apply(|part| {
-        let of_part = match part {
-            Expr::Column(column) => inputs
-                .iter()
-                .find_map(|(schema, sizes)| {
-                    let place = schema.maybe_index_of_column(column)?;
-                    sizes.get(place).copied()
-                })
-                .unwrap_or(1),
-            // The values of a list stand in the text.
-            Expr::Literal(..) => 0,
-            _ => 1,
-        };
-        size = size.saturating_add(of_part);
+/// The nodes of an expression but for values, each column with those that it is made of, and the looks at them.
+#[recursive::recursive]
+fn expression_size(expression: &Expr, inputs: &[Input<'_>]) -> Result<Looks, DataFusionError> {
+    let mut parts = Looks::default();
+    expression.apply_children(|part| {
+        parts.add(&expression_size(part, inputs)?);
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(size)
+    Ok(match expression {
+        Expr::Column(column) => inputs
+            .iter()
+            .find_map(|(schema, sizes)| {
+                let place = schema.maybe_index_of_column(column)?;
+                sizes.get(place).copied()
+            })
+            .unwrap_or(Looks::LEAF),
+        // The values of a list stand in the text.
+        Expr::Literal(..) => parts,
+        Expr::Case(_) => parts.in_case(),
+        Expr::ScalarFunction(call) => parts.in_function(call.func.name()),
+        Expr::BinaryExpr(BinaryExpr { op, .. }) if is_function(*op) => parts.in_function(""),
+        _ => parts.in_other(),
+    })
+}
+
+/// Whether a function takes the place of an operator.
+fn is_function(op: Operator) -> bool {
+    matches!(
+        op,
+        Operator::Plus | Operator::Minus | Operator::Multiply | Operator::StringConcat
+    )
 }
 
 fn too_large(what: String) -> DataFusionError {

@@ -1,10 +1,12 @@
 //! From a text to statements, within limits.
 //!
-//! Before there is a tree, its depth and its memory are bounded by what its tokens are ([`limits`]). Of the tree itself, expressions may not be too
+//! Before there is a tree, its depth and its memory are bounded by what its tokens are ([`limits`]), and the time for it by the steps that the parser has ([`dialect`]). Of the tree itself, expressions may not be too
 //! deep: the planner clones them by recursion, at about 1 KB of stack a level; and the tables of a statement, each of which makes its plan deeper, are counted.
 
 mod as_of;
 mod class_view;
+mod dialect;
+mod doubling;
 mod limits;
 mod precedence;
 
@@ -17,13 +19,14 @@ use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, SelectItem, SetExpr, TableFactor, Visit, VisitMut, Visitor,
 };
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 pub(crate) use self::as_of::OldTable;
-use self::limits::refuse_excess;
+use self::dialect::Steps;
+use self::doubling::Doubling;
+use self::limits::{refuse_excess, tokens_at_most};
 use self::precedence::Precedence;
 use crate::{Error, Result, SqlState, copy, mapped};
 
@@ -86,7 +89,15 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
         ));
     }
     refuse_excess(text)?;
-    let mut statements = parse_all(text)?;
+    let steps = Steps::for_tokens(tokens_at_most(text));
+    let parsed = parse_all(text, &steps);
+    if steps.are_spent() {
+        return Err(Error::new(
+            SqlState::StatementTooComplex,
+            "the statement takes too many steps to read: its brackets are nested in too many ways",
+        ));
+    }
+    let mut statements = parsed?;
     if statements.len() > STATEMENTS_MAX {
         return Err(Error::new(
             SqlState::ProgramLimitExceeded,
@@ -103,17 +114,17 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
 }
 
 /// Statements and the semicolons between them. `COPY`, `CREATE VIEW ... FROM CLASS` and what is about mapped graphs are parsed by ourselves.
-fn parse_all(text: &str) -> Result<VecDeque<Parsed>> {
+fn parse_all(text: &str, steps: &Steps) -> Result<VecDeque<Parsed>> {
     let of_engine = |error| Error::of_engine(&error, text);
     let mut parser = DFParserBuilder::new(text)
-        .with_dialect(&PostgreSqlDialect {})
+        .with_dialect(steps)
         .with_recursion_limit(NESTING_MAX)
         .build()
         .map_err(of_engine)?;
     let with_old = as_of::tokens(text);
     let with_old = with_old.map_err(|error| of_engine(ParserError::from(error).into()))?;
     if let Some(tokens) = with_old {
-        parser.parser = Parser::new(&PostgreSqlDialect {})
+        parser.parser = Parser::new(steps)
             .with_recursion_limit(NESTING_MAX)
             .with_tokens_with_locations(tokens);
     }
@@ -208,6 +219,7 @@ struct Seen {
     depth: usize,
     /// Tables, views and subqueries in FROM.
     relations: usize,
+    doubling: Doubling,
 }
 
 impl Visitor for Seen {
@@ -221,12 +233,19 @@ impl Visitor for Seen {
                 format!("an expression is more than {EXPRESSION_DEPTH_MAX} operators deep"),
             ));
         }
+        self.doubling.begin();
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<Error> {
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
         self.depth -= 1;
-        ControlFlow::Continue(())
+        match self.doubling.end(expr) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(Error::new(
+                SqlState::StatementTooComplex,
+                "functions and CASE are nested in each other too deeply: give a name to a part in a subquery or in WITH",
+            )),
+        }
     }
 
     /// Whether a WITH is too large.

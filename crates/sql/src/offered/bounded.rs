@@ -100,7 +100,7 @@ impl<'a> Offered<'a> {
                 op: Operator::StringConcat,
                 right,
             }) => {
-                let function = joined(&left.get_type(schema)?, &right.get_type(schema)?);
+                let function = joined(&type_of(&left, schema)?, &type_of(&right, schema)?);
                 let (Some(function), Some(pool)) = (function, self.pool()) else {
                     let op = Operator::StringConcat;
                     return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr {
@@ -178,6 +178,17 @@ fn is_of_pattern(op: Operator) -> bool {
             | Operator::RegexNotMatch
             | Operator::RegexNotIMatch
     )
+}
+
+/// The type of a text, which is known without its parts where those are joined already: the engine makes names of all that is within each part.
+fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
+    if let Expr::ScalarFunction(call) = expr
+        && let Some(bounded) = call.func.inner().downcast_ref::<Bounded>()
+        && let Some(known) = super::joined::joined_type(&bounded.of_engine)
+    {
+        return Ok(known.clone());
+    }
+    expr.get_type(schema)
 }
 
 fn is_bounded(function: &ScalarUDF) -> bool {

@@ -29,6 +29,11 @@ pub(super) fn joined(left: &DataType, right: &DataType) -> Option<Arc<ScalarUDF>
     })
 }
 
+/// What comes of this function, if it is one of these.
+pub(super) fn joined_type(function: &ScalarUDF) -> Option<&DataType> {
+    function.inner().downcast_ref::<Joined>().map(|it| &it.of)
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Joined {
     of: DataType,

@@ -44,7 +44,7 @@ pub(super) fn refuse_excess(text: &str) -> Result<()> {
 }
 
 /// How many tokens a text has at most, without making any. What quotes hold is one, unless something may hold a quote that is none.
-fn tokens_at_most(text: &str) -> usize {
+pub(super) fn tokens_at_most(text: &str) -> usize {
     let may_hide_quotes = ["--", "/*", "$", "\\"]
         .iter()
         .any(|sign| text.contains(sign));

@@ -10,6 +10,7 @@ mod files;
 mod forward;
 mod functions;
 mod joins;
+mod nested;
 mod prepared;
 mod scan;
 mod scope;
