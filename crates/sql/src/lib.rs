@@ -51,6 +51,7 @@ mod floats;
 mod foreign;
 mod forward;
 mod graph;
+mod grouping_rows;
 mod host;
 mod identifiers;
 mod iri;

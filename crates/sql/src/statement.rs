@@ -5,6 +5,7 @@
 
 mod as_of;
 mod class_view;
+mod grouping;
 mod limits;
 mod precedence;
 
@@ -23,6 +24,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 pub(crate) use self::as_of::OldTable;
+use self::grouping::refuse_many_sets;
 use self::limits::refuse_excess;
 use self::precedence::Precedence;
 use crate::{Error, Result, SqlState, copy, mapped};
@@ -240,6 +242,13 @@ impl Visitor for Seen {
             ));
         }
         ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &ast::Select) -> ControlFlow<Error> {
+        match refuse_many_sets(select) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn pre_visit_table_factor(&mut self, _: &TableFactor) -> ControlFlow<Error> {

@@ -8,6 +8,7 @@
 mod answers;
 #[path = "../sql/common/mod.rs"]
 mod common;
+mod grouping;
 mod parquet;
 mod sorts;
 mod windows;
