@@ -85,6 +85,7 @@ mod rows;
 mod rules;
 mod run_query;
 mod scope;
+mod second_run;
 mod session;
 mod settings;
 mod sort_keys;
