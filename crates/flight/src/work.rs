@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
 use orrery_sql::{
-    Error, Outcome, Rows, Session, Spent, Statement, StatementKind, Tag, Turn, spent,
+    AnswerMax, Error, Outcome, Rows, Session, Spent, Statement, StatementKind, Tag, Turn,
+    WholeAnswer, spent,
 };
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
@@ -132,7 +133,11 @@ impl Call {
         // Settings, statements and the transaction are shared; the one that is kept has no part in who pays.
         let mut paid = session.clone();
         paid.set_spending(Some(Arc::clone(&entered.spending)));
-        paid.set_answer_max(entered.answer_max.clone());
+        // For all sets of values that are bound, whose rows are one answer.
+        let answer_max = entered.answer_max.clone();
+        paid.set_answer_max(
+            answer_max.map(|max| Arc::new(WholeAnswer::new(max)) as Arc<dyn AnswerMax>),
+        );
         let counted = Counted {
             terms: Terms {
                 time_max: entered.time_max,

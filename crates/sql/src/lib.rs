@@ -112,6 +112,7 @@ mod watch;
 mod words;
 mod writer_source;
 
+pub use answer_max::WholeAnswer;
 pub use catalog::catalog;
 pub use committing::{Begun, Committing};
 pub use connections::{Connections, OpenConnection};
