@@ -4,6 +4,8 @@
 //!   rows of a session -> task: turn, time, cancel -> at most two batches -> DoGet
 //! ```
 //!
+//! It computes from when somebody fetches, and has no place among those who compute before: who asks for answers and fetches none keeps nobody out. It is counted all the time, and its time runs.
+//!
 //! The task ends when all rows were taken, when time is up, when it costs more than there is, when it is canceled, and when nobody is left who could take them; the statement goes with it.
 //! The last thing it says is that all rows were there: where that is missing, the answer is not whole.
 
@@ -12,6 +14,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use orrery_sql::{Ending, Spent, SqlScope, Turn, Watched, bytes_of_values, spent};
 use parking_lot::Mutex;
@@ -31,8 +34,13 @@ pub(crate) type Batches = BoxStream<'static, Result<RecordBatch, Status>>;
 /// The right to compute, for so long, and as long as it can be paid for.
 pub(crate) struct Time {
     pub(crate) turn: Turn,
+    /// That the statement is counted, until this is dropped.
+    pub(crate) counted: Turn,
     pub(crate) bounds: Bounds,
 }
+
+/// Waits for a place among those who compute, when somebody fetches.
+pub(crate) type Again = BoxFuture<'static, Result<Turn, Status>>;
 
 /// What ends a statement.
 pub(crate) struct Bounds {
@@ -48,6 +56,7 @@ pub(crate) struct Answer {
     scope: Option<Arc<SqlScope>>,
     receiver: Mutex<Option<mpsc::Receiver<Piece>>>,
     cancel: Arc<Notify>,
+    fetched: Arc<Notify>,
 }
 
 enum Piece {
@@ -58,19 +67,27 @@ enum Piece {
 }
 
 impl Answer {
-    /// Begins to compute it.
+    /// Computes it when it is fetched.
     pub(crate) fn start(
         schema: SchemaRef,
         rows: Batches,
         time: Time,
+        again: Again,
         scope: Option<Arc<SqlScope>>,
         watched: Option<Arc<dyn Watched>>,
         stage: watch::Receiver<Stage>,
     ) -> Arc<Self> {
         let (sender, receiver) = mpsc::channel(BATCHES_WAITING);
         let cancel = Arc::new(Notify::new());
+        let fetched = Arc::new(Notify::new());
         tokio::spawn(compute(
-            rows,
+            sent_when_fetched(
+                rows,
+                Arc::clone(&fetched),
+                again,
+                sender.clone(),
+                watched.clone(),
+            ),
             time,
             sender,
             Arc::clone(&cancel),
@@ -82,6 +99,7 @@ impl Answer {
             scope,
             receiver: Mutex::new(Some(receiver)),
             cancel,
+            fetched,
         })
     }
 
@@ -101,6 +119,7 @@ impl Answer {
     /// The rows, once.
     pub(crate) fn take(&self) -> Option<Batches> {
         let receiver = self.receiver.lock().take()?;
+        self.fetched.notify_one();
         let rows = futures::stream::unfold(Some(receiver), |receiver| async {
             let mut receiver = receiver?;
             match receiver.recv().await {
@@ -118,16 +137,22 @@ impl Answer {
 }
 
 async fn compute(
-    rows: Batches,
+    work: impl Future<Output = Option<Status>>,
     time: Time,
     sender: mpsc::Sender<Piece>,
     cancel: Arc<Notify>,
     watched: Option<Arc<dyn Watched>>,
     mut stage: watch::Receiver<Stage>,
 ) {
-    let Time { turn, bounds } = time;
+    let Time {
+        turn,
+        counted,
+        bounds,
+    } = time;
+    // The statement has begun; nothing more is computed until somebody fetches.
+    drop(turn);
     let failure = tokio::select! {
-        failure = sent(rows, &sender, watched.as_ref()) => failure,
+        failure = work => failure,
         () = is_killed(watched.as_ref()) => Some(killed()),
         () = sender.closed() => return,
         () = tokio::time::sleep_until(bounds.until) => Some(out_of_time()),
@@ -140,7 +165,7 @@ async fn compute(
         () = reached(&mut stage, Stage::Over) => Some(shutting_down()),
     };
     // Others may compute while the client takes the last words.
-    drop(turn);
+    drop(counted);
     if let Some(watched) = watched {
         watched.end(failure.as_ref().map_or(Ending::Done, ending_of));
     }
@@ -155,6 +180,22 @@ pub(crate) async fn is_killed(watched: Option<&Arc<dyn Watched>>) {
         Some(watched) => watched.killed().await,
         None => std::future::pending().await,
     }
+}
+
+/// Waits until somebody fetches, and for a place; then sends all rows. What they have failed with.
+async fn sent_when_fetched(
+    rows: Batches,
+    fetched: Arc<Notify>,
+    again: Again,
+    sender: mpsc::Sender<Piece>,
+    watched: Option<Arc<dyn Watched>>,
+) -> Option<Status> {
+    fetched.notified().await;
+    let _turn = match again.await {
+        Ok(turn) => turn,
+        Err(status) => return Some(status),
+    };
+    sent(rows, &sender, watched.as_ref()).await
 }
 
 /// Sends all rows; what they have failed with.
@@ -183,6 +224,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
+    use futures::FutureExt as _;
+
     use arrow::array::{ArrayRef, Int32Array};
 
     use super::*;
@@ -209,13 +252,22 @@ mod tests {
         let (sender, stage) = watch::channel(Stage::Serving);
         let time = Time {
             turn: Box::new(Noted(Arc::clone(turn))),
+            counted: Box::new(()),
             bounds: Bounds {
                 until: Instant::now() + time,
                 spent: None,
             },
         };
         (
-            Answer::start(batch().schema(), rows, time, None, None, stage),
+            Answer::start(
+                batch().schema(),
+                rows,
+                time,
+                async { Ok(Box::new(()) as Turn) }.boxed(),
+                None,
+                None,
+                stage,
+            ),
             sender,
         )
     }
@@ -242,7 +294,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_nobody_takes_any_more_is_not_computed() {
+    async fn an_answer_that_nobody_fetches_has_no_place() {
+        let (turn, rows) = (Arc::default(), Arc::default());
+        let (answer, _stage) = started(endless(&rows), Duration::from_secs(60), &turn);
+        let given_up = async {
+            while turn.load(Ordering::SeqCst) == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(10), given_up).await;
+        assert!(waited.is_ok(), "it holds the place");
+        // It is still there, and is computed now.
+        assert_eq!(rows.load(Ordering::SeqCst), 0);
+        assert!(answer.take().unwrap().next().await.unwrap().is_ok());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_nobody_takes_takes_any_more_is_not_computed() {
         let (turn, rows) = (Arc::default(), Arc::default());
         let (answer, _stage) = started(endless(&rows), Duration::from_secs(60), &turn);
         let mut taken = answer.take().unwrap();

@@ -112,6 +112,7 @@ impl Call {
                     schema,
                     rows,
                     time,
+                    self.again(&session),
                     scope,
                     self.watched().cloned(),
                     self.stage.clone(),

@@ -5,15 +5,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use orrery_sql::{
-    Error, Outcome, Rows, Session, Spent, Statement, StatementKind, Tag, Turn, spent,
+    AnswerMax, Error, Outcome, Rows, Session, Spent, Statement, StatementKind, Tag, Turn, Turns,
+    WholeAnswer, spent,
 };
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
-use crate::answer::{Batches, Bounds, Time, is_killed};
+use crate::answer::{Again, Batches, Bounds, Time, is_killed};
 use crate::call::Call;
 use crate::columns::{plain_batch, plain_schema};
 use crate::life::{Stage, reached};
@@ -119,9 +120,9 @@ impl Call {
         session: &'a Session,
     ) -> Result<(Begun<'a>, Time), Status> {
         let (session, counted) = self.enter(session)?;
-        let Time { turn, bounds } = self.turn(&session, &counted.terms).await?;
-        let turn: Turn = Box::new((counted, turn));
-        Ok((session, Time { turn, bounds }))
+        let mut time = self.turn(&session, &counted.terms).await?;
+        time.counted = Box::new(counted);
+        Ok((session, time))
     }
 
     /// Counts a statement, which may take many turns; the session in which it runs.
@@ -132,7 +133,11 @@ impl Call {
         // Settings, statements and the transaction are shared; the one that is kept has no part in who pays.
         let mut paid = session.clone();
         paid.set_spending(Some(Arc::clone(&entered.spending)));
-        paid.set_answer_max(entered.answer_max.clone());
+        // For all sets of values that are bound, whose rows are one answer.
+        let answer_max = entered.answer_max.clone();
+        paid.set_answer_max(
+            answer_max.map(|max| Arc::new(WholeAnswer::new(max)) as Arc<dyn AnswerMax>),
+        );
         let counted = Counted {
             terms: Terms {
                 time_max: entered.time_max,
@@ -145,13 +150,7 @@ impl Call {
 
     /// Waits for a turn of a statement that is counted.
     pub(crate) async fn turn(&self, session: &Session, terms: &Terms) -> Result<Time, Status> {
-        let turns = &self.host.turns;
-        let turn = match session.is_waited_for() {
-            true => turns.turn_of_writer().await,
-            false => turns.turn().await,
-        };
-        let turn = turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why))?;
-        let turn = session.hold(turn);
+        let turn = place_of(&self.host.turns, session).await?;
         let asked = session.statement_timeout();
         let time = asked.unwrap_or(self.options.statement_time_default);
         let time = time.min(self.options.statement_time_max);
@@ -159,7 +158,17 @@ impl Call {
             until: Instant::now() + time.min(terms.time_max.unwrap_or(time)),
             spent: terms.spent.clone(),
         };
-        Ok(Time { turn, bounds })
+        Ok(Time {
+            turn,
+            counted: Box::new(()),
+            bounds,
+        })
+    }
+
+    /// A place for the rows of a statement, when they are fetched.
+    pub(crate) fn again(&self, session: &Session) -> Again {
+        let (turns, session) = (Arc::clone(&self.host.turns), session.clone());
+        async move { place_of(&turns, &session).await }.boxed()
     }
 
     /// Does something until it is done, its time is up or the server's, or it costs more than there is. A commit that has begun is waited for: it cannot be undone.
@@ -191,6 +200,16 @@ impl Call {
         };
         done.map_err(|error| refused(&error))
     }
+}
+
+/// Waits for a place among those who compute.
+async fn place_of(turns: &Arc<dyn Turns>, session: &Session) -> Result<Turn, Status> {
+    let turn = match session.is_waited_for() {
+        true => turns.turn_of_writer().await,
+        false => turns.turn().await,
+    };
+    let turn = turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why))?;
+    Ok(session.hold(turn))
 }
 
 /// What a statement came to, for this protocol.

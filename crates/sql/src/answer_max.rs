@@ -9,6 +9,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use datafusion::arrow::array::RecordBatch;
@@ -17,7 +18,7 @@ use datafusion::common::Result;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::{Stream, StreamExt, ready};
 
-use crate::users::{AnswerBound, AnswerMax};
+use crate::users::{AnswerBound, AnswerMax, Denied};
 use crate::value_bytes::bytes_of_values;
 use crate::{Error, SqlState};
 
@@ -70,7 +71,54 @@ impl BoundedAnswer {
             }
             *left = left.saturating_sub(bytes);
         }
+        self.max
+            .taken(batch.num_rows() as u64, bytes_of_values(&batch));
         batch
+    }
+}
+
+/// The bounds of one answer that is of several queries, one after the other: each may be as long as those before it have left.
+#[derive(Debug)]
+pub struct WholeAnswer {
+    max: Arc<dyn AnswerMax>,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl WholeAnswer {
+    /// Of which nothing was handed on yet.
+    pub fn new(max: Arc<dyn AnswerMax>) -> Self {
+        Self {
+            max,
+            rows: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+impl AnswerMax for WholeAnswer {
+    fn rows(&self) -> Option<u64> {
+        let taken = self.rows.load(Ordering::Relaxed);
+        self.max.rows().map(|max| max.saturating_sub(taken))
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        let taken = self.bytes.load(Ordering::Relaxed);
+        self.max.bytes().map(|max| max.saturating_sub(taken))
+    }
+
+    fn too_long(&self, bound: AnswerBound) -> Denied {
+        // In the words of the whole, not of what was left.
+        self.max.too_long(match bound {
+            AnswerBound::Rows(left) => AnswerBound::Rows(self.max.rows().unwrap_or(left)),
+            AnswerBound::Bytes(left) => AnswerBound::Bytes(self.max.bytes().unwrap_or(left)),
+        })
+    }
+
+    fn taken(&self, rows: u64, bytes: u64) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.max.taken(rows, bytes);
     }
 }
 
@@ -114,7 +162,6 @@ mod tests {
     use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 
     use super::*;
-    use crate::users::Denied;
 
     #[derive(Debug)]
     struct Max {

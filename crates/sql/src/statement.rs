@@ -7,6 +7,7 @@ mod as_of;
 mod class_view;
 mod dialect;
 mod doubling;
+mod grouping;
 mod limits;
 mod precedence;
 
@@ -27,6 +28,8 @@ pub(crate) use self::as_of::OldTable;
 use self::dialect::Steps;
 use self::doubling::Doubling;
 use self::limits::{refuse_excess, tokens_at_most};
+use self::grouping::refuse_many_sets;
+use self::limits::refuse_excess;
 use self::precedence::Precedence;
 use crate::{Error, Result, SqlState, copy, mapped};
 
@@ -259,6 +262,13 @@ impl Visitor for Seen {
             ));
         }
         ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &ast::Select) -> ControlFlow<Error> {
+        match refuse_many_sets(select) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn pre_visit_table_factor(&mut self, _: &TableFactor) -> ControlFlow<Error> {

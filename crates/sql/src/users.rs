@@ -140,6 +140,9 @@ pub trait AnswerMax: fmt::Debug + Send + Sync + 'static {
 
     /// An answer has come to a bound: what the client is told.
     fn too_long(&self, bound: AnswerBound) -> Denied;
+
+    /// So many rows and bytes were handed on. Who adds up several queries ([`WholeAnswer`](crate::WholeAnswer)) counts them.
+    fn taken(&self, _rows: u64, _bytes: u64) {}
 }
 
 /// To which bound an answer has come.

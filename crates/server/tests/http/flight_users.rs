@@ -370,3 +370,29 @@ async fn limits_hold_here_too() {
     wait_until_listed(&server, 0).await;
     assert_eq!(value(&mut ann, "select 1").await, "1");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rows_of_all_sets_of_values_are_one_answer() {
+    let limits = json!({"do": "set_limits", "of": {"user": "ann"}, "limits": {"rows": 100}});
+    let server = start(&[limits]).await;
+    let mut ann = connected(&server, "ann").await;
+    let text = "select id from item where id >= $1 and id < $1 + 10".to_owned();
+    for (sets, whole) in [(10, true), (11, false), (50, false)] {
+        let mut prepared = ann.prepare(text.clone(), None).await.unwrap();
+        let firsts: ArrayRef = std::sync::Arc::new(Int32Array::from_iter_values(100..100 + sets));
+        let values = RecordBatch::try_from_iter([("1", firsts)]).unwrap();
+        prepared.set_parameters(values).unwrap();
+        let info = prepared.execute().await.unwrap();
+        let mut answer = ann.do_get(ticket(&info)).await.unwrap();
+        let mut came = 0;
+        let ended = loop {
+            match answer.next().await {
+                Some(Ok(batch)) => came += batch.num_rows(),
+                Some(Err(error)) => break Some(error),
+                None => break None,
+            }
+        };
+        assert_eq!((came, ended.is_none()), (100, whole), "{sets}: {ended:?}");
+        wait_until_listed(&server, 0).await;
+    }
+}

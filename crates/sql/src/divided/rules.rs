@@ -20,6 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, displayable};
 use orrery_workers::Rules;
 
 use crate::counted_windows::is_of_windows;
+use crate::grouping_rows::is_input_of_sets;
 use crate::sort_keys::{SortedRowsExec, is_input_of_sort};
 
 pub(super) type Plan = Arc<dyn ExecutionPlan>;
@@ -47,6 +48,7 @@ fn is_by_partition(node: &Plan) -> bool {
     }
     node.is::<AggregateExec>()
         || is_input_of_sort(node)
+        || is_input_of_sets(node)
         || is_of_windows(node)
         || node.is::<ProjectionExec>()
         || node.is::<FilterExec>()

@@ -11,6 +11,8 @@
 //! short_batches     physical plans:  filters gather no more rows than a scan of long ones gives (`crate::files`)
 //! sort_keys         physical plans:  computed keys of sorts are counted (`crate::sort_keys`)
 //! counted_windows   physical plans:  rows that windows hold are counted (`crate::counted_windows`)
+//! grouping_rows     physical plans:  aggregations with many grouping sets read a few rows at a time (`crate::grouping_rows`)
+//! second_run        physical plans:  the left side of a nested loop join that does not fit is read anew (`crate::second_run`)
 //! stopping          physical plans:  joins end when nobody waits for their rows any more (`crate::stopping`)
 //! ```
 //!
@@ -43,6 +45,8 @@ use whole_groups::{KeepConditionsAbove, MOVES_CONDITIONS};
 
 use crate::counted_windows::counted_windows;
 use crate::files::short_batches;
+use crate::grouping_rows::few_rows_for_many_sets;
+use crate::second_run::joins_that_run_again;
 use crate::sort_keys::counted_sorts;
 use crate::stopping::joins_that_stop;
 
@@ -77,7 +81,7 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 }
 
 /// The rules that come after all others: these look for joins and sorts as they are.
-pub(crate) const LAST: [NodeRule; 4] = [
+pub(crate) const LAST: [NodeRule; 6] = [
     NodeRule {
         name: "ShortBatches",
         change: short_batches,
@@ -89,6 +93,14 @@ pub(crate) const LAST: [NodeRule; 4] = [
     NodeRule {
         name: "CountedWindows",
         change: counted_windows,
+    },
+    NodeRule {
+        name: "FewRowsForManySets",
+        change: few_rows_for_many_sets,
+    },
+    NodeRule {
+        name: "JoinsThatRunAgain",
+        change: joins_that_run_again,
     },
     NodeRule {
         name: "JoinsThatStop",

@@ -8,6 +8,8 @@
 mod answers;
 #[path = "../sql/common/mod.rs"]
 mod common;
+mod grouping;
+mod joins;
 mod parquet;
 mod sorts;
 mod windows;
