@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use bytes::BufMut;
-use orrery_sql::{CopyIn, Kept, Outcome, Paused, Prepared, Rows, ScalarValue, Tag};
+use orrery_sql::{CopyIn, HeldRows, Kept, Outcome, Paused, Prepared, Rows, ScalarValue, Tag};
 
 use crate::connection::Connection;
 use crate::encode::{is_binary, put_columns};
@@ -47,6 +47,8 @@ impl Begun {
 
 /// Portals that a client may have.
 const PORTALS_MAX: usize = 1_000;
+/// Those of them some of whose rows were sent.
+const SUSPENDED_MAX: usize = 100;
 
 impl Connection {
     /// Answers any message but a simple query.
@@ -242,6 +244,7 @@ impl Connection {
             began,
             watched,
             paused,
+            held,
         } = match std::mem::replace(&mut portal.state, PortalState::Done) {
             PortalState::Bound(values) => {
                 self.watch(prepared.text());
@@ -270,7 +273,8 @@ impl Connection {
         self.session.require_scope(began.as_ref())?;
         // It counts where it began; this statement pays for what it does now.
         let _resumed = self.session.resume(paused.as_ref());
-        self.send(name, answer, &formats, rows_max, paused).await
+        let before = Some((paused, held));
+        self.send(name, answer, &formats, rows_max, before).await
     }
 
     /// Begins to run a statement.
@@ -309,7 +313,7 @@ impl Connection {
         mut answer: Answer,
         formats: &[i16],
         rows_max: usize,
-        paused: Option<Paused>,
+        before: Option<(Option<Paused>, HeldRows)>,
     ) -> Stopped<()> {
         // Zero is all.
         let rows_max = if rows_max == 0 { usize::MAX } else { rows_max };
@@ -318,6 +322,15 @@ impl Connection {
             self.put_complete(answer.tag());
             return Ok(());
         }
+        // What it held before is given back first.
+        let paused = before.and_then(|(paused, _)| paused);
+        let suspended = self.portals.values().filter(|it| it.is_suspended());
+        if suspended.count() >= SUSPENDED_MAX {
+            let message =
+                format!("there are {SUSPENDED_MAX} portals already of which rows are to come");
+            return Err(Refusal::new("54000", message).into());
+        }
+        let held = self.session.hold_waiting(answer.waiting())?;
         put_message(&mut self.wire.output, b's', |_| {});
         if let Some(portal) = self.portals.get_mut(name) {
             portal.state = PortalState::Suspended(Box::new(Suspended {
@@ -328,6 +341,7 @@ impl Connection {
                     Some(paused) => Some(paused.again()),
                     None => self.session.pause(),
                 },
+                held,
             }));
         }
         Ok(())

@@ -6,7 +6,8 @@ use arrow::datatypes::SchemaRef;
 use arrow::util::display::FormatOptions;
 use futures::StreamExt;
 use orrery_sql::{
-    Error, HeldValues, Paused, Prepared, ScalarValue, SqlScope, Tag, ValueTexts, Watched,
+    Error, HeldRows, HeldValues, Paused, Prepared, ScalarValue, SqlScope, Tag, ValueTexts,
+    WaitingRows, Watched,
 };
 use std::sync::Arc;
 
@@ -32,6 +33,12 @@ pub(crate) struct Portal {
     pub(crate) _held: Option<HeldValues>,
 }
 
+impl Portal {
+    pub(crate) fn is_suspended(&self) -> bool {
+        matches!(self.state, PortalState::Suspended(_))
+    }
+}
+
 pub(crate) enum PortalState {
     /// Nothing was asked yet.
     Bound(Vec<ScalarValue>),
@@ -49,6 +56,8 @@ pub(crate) struct Suspended {
     pub(crate) watched: Option<Arc<dyn Watched>>,
     /// How far it is, where somebody pays for it.
     pub(crate) paused: Option<Paused>,
+    /// The memory of what it has computed and not sent.
+    pub(crate) held: HeldRows,
 }
 
 /// Rows of an answer that were not sent yet.
@@ -83,6 +92,11 @@ impl Answer {
 
     pub(crate) fn columns(&self) -> &SchemaRef {
         &self.columns
+    }
+
+    /// What is held of it while it waits.
+    pub(crate) fn waiting(&self) -> WaitingRows {
+        WaitingRows::of(&self.batch)
     }
 
     /// What is said at the end.

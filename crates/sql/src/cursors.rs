@@ -1,20 +1,24 @@
 //! `DECLARE ... CURSOR`, `FETCH`, `CLOSE`: rows of a query that are taken some at a time, within a transaction.
 //!
 //! The query reads the state that the block saw when the cursor was declared, and computes as far as rows are asked for. What a `FETCH` gives is held in memory
-//! until it is sent. A cursor goes with its block, and with the first `FETCH` after what may be read has changed.
+//! until it is sent; what the query holds between two of them is taken from the same memory, until its last row was given or it is closed. A cursor goes with its block, and with the first `FETCH` after what may be read has changed.
 
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::{
     CloseCursor, Declare, DeclareType, FetchDirection, Statement, Value, ValueWithSpan,
 };
+use futures::{TryStreamExt, stream};
 
+use crate::column_names::shown_columns;
 use crate::cursor::Cursor;
 use crate::identifiers::folded;
 use crate::outcome::Outcome;
-use crate::session::{Session, first_word, refuse_changes};
+use crate::session::{Session, WaitingRows, first_word, refuse_changes};
 use crate::tag::Tag;
 use crate::{Error, Result, SqlState};
 
@@ -76,8 +80,18 @@ impl Session {
         let planner = self.planner(&self.seen()?);
         let plan = planner.query((**query).clone(), text).await?;
         refuse_changes(&plan)?;
-        let rows = planner.stream(&plan, text).await?;
-        let cursor = Cursor::new(self.bounded(rows), self.scope().cloned(), self.pause());
+        let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
+        let plan = planner.physical(&plan, text).await?;
+        let columns = shown_columns(&plan.schema());
+        // It begins with the first FETCH: until then its threads gather nothing.
+        let rows = stream::once(async move {
+            let rows = planner.started(plan, is_analyzed);
+            rows.map_err(DataFusionError::from)
+        });
+        let rows = RecordBatchStreamAdapter::new(columns, rows.try_flatten());
+        let held = self.hold_waiting(WaitingRows::default())?;
+        let (rows, scope) = (self.bounded(Box::pin(rows)), self.scope().cloned());
+        let cursor = Cursor::new(rows, scope, self.pause(), held);
         self.block.lock().put_cursor(name, cursor);
         Ok(Outcome::Done(Tag::Words("DECLARE CURSOR")))
     }
@@ -103,10 +117,16 @@ impl Session {
         }
         drop(resumed);
         cursor.paused = cursor.paused.map(|paused| paused.again());
+        // As much as it holds now, in place of what it held before.
+        cursor.held = None;
+        cursor.held = match cursor.waiting() {
+            Some(waiting) => Some(self.hold_waiting(waiting)?),
+            None => None,
+        };
         self.block.lock().put_cursor(name.to_owned(), cursor);
         let batch = concat_batches(&columns, &batches);
         let batch = batch.map_err(|error| Error::of_run(&error.into()))?;
-        let rows = futures::stream::iter([Ok(batch)]);
+        let rows = stream::iter([Ok(batch)]);
         let rows = RecordBatchStreamAdapter::new(columns, rows);
         Ok(Outcome::Returned(Box::pin(rows), Tag::Fetch(count)))
     }

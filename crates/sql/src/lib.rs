@@ -139,7 +139,7 @@ pub use outcome::{Outcome, Rows};
 pub use pg_catalog::VECTOR;
 pub use prepared::Prepared;
 pub use scope::SqlScope;
-pub use session::{HeldValues, PlannedQuery, Session, SessionOptions};
+pub use session::{HeldRows, HeldValues, PlannedQuery, Session, SessionOptions, WaitingRows};
 pub use split::{Inside, Split, split};
 pub use state::SqlState;
 pub use statement::{SQL_BYTES_MAX, Statement};

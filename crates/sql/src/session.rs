@@ -6,11 +6,14 @@
 mod changing;
 mod held;
 mod preparing;
+mod waiting;
 
 pub use held::HeldValues;
+pub use waiting::{HeldRows, WaitingRows};
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
@@ -114,6 +117,8 @@ pub struct Session {
     caller: Option<Arc<dyn Caller>>,
     /// Where the statement that runs computes.
     place: Arc<Mutex<Place>>,
+    /// How many of its portals and cursors hold memory.
+    waiting: Arc<AtomicUsize>,
 }
 
 impl fmt::Debug for Session {
@@ -167,6 +172,7 @@ impl Session {
             processes: runtime.processes().cloned(),
             caller: None,
             place: Arc::default(),
+            waiting: Arc::default(),
         }
     }
 
@@ -248,6 +254,7 @@ impl Session {
             processes: self.processes.clone(),
             caller: None,
             place: Arc::default(),
+            waiting: Arc::default(),
         };
         // Who pays here has no part in it.
         another.set_spending(None);

@@ -36,6 +36,7 @@ mod other_clients;
 mod port_spending;
 mod port_standby;
 mod port_statements;
+mod port_waiting;
 mod postgres_users;
 mod protocol;
 mod queries;
