@@ -492,7 +492,7 @@ mod tests {
         let rows = Chunk::Bytes(Bytes::from_static(b"rows"));
         sender.try_send(rows).ok().unwrap();
         drop(sender);
-        let mut body = std::pin::pin!(body_of(receiver));
+        let mut body = std::pin::pin!(pieces_of(receiver));
         assert!(matches!(body.next().now_or_never(), Some(Some(Ok(_)))));
         // Nothing is ready now: the connection is written to.
         assert!(body.next().now_or_never().is_none());

@@ -27,9 +27,8 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 pub(crate) use self::as_of::OldTable;
 use self::dialect::Steps;
 use self::doubling::Doubling;
-use self::limits::{refuse_excess, tokens_at_most};
 use self::grouping::refuse_many_sets;
-use self::limits::refuse_excess;
+use self::limits::{refuse_excess, tokens_at_most};
 use self::precedence::Precedence;
 use crate::{Error, Result, SqlState, copy, mapped};
 

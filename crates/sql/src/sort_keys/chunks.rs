@@ -108,6 +108,7 @@ impl Chunks {
         }
         if count < rows {
             part = own(part)?;
+            keys = keys.iter().map(compact).collect::<Result<_>>()?;
         }
         self.start += count;
         // Who takes the part counts it.

@@ -12,8 +12,8 @@ fn a_nested_loop_join_that_does_not_fit_is_right_or_out_of_memory() {
     let house = House::with_memory(MEMORY_BYTES as u64);
     let session = house.session();
     house.done(&session, "create table long (id int primary key, t text)");
-    for part in 0..6 {
-        let (first, last) = (part * 500 + 1, part * 500 + 500);
+    for part in 0..30 {
+        let (first, last) = (part * 100 + 1, part * 100 + 100);
         let insert = format!(
             "insert into long select i, lpad(i::text, 8, '0') || repeat('x', 60000) from generate_series({first}, {last}) s(i)"
         );

@@ -68,7 +68,8 @@ fn a_long_text_that_is_computed_for_each_row_is_no_key_of_all_at_once() {
         }
         Err(error) => assert_eq!(error.state.code(), "53200", "{error}"),
     }
-    peak.require_at_most(MEMORY_BYTES);
+    // 2 GB of keys. Those of rows that are merged are there before they are counted.
+    peak.require_at_most(2 * MEMORY_BYTES);
 }
 
 /// Orders are what they were, with and without LIMIT, in windows and in groups.
