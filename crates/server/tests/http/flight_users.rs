@@ -376,7 +376,7 @@ async fn the_rows_of_all_sets_of_values_are_one_answer() {
     let limits = json!({"do": "set_limits", "of": {"user": "ann"}, "limits": {"rows": 100}});
     let server = start(&[limits]).await;
     let mut ann = connected(&server, "ann").await;
-    let text = "select id from item where id >= $1 and id < $1 + 10".to_owned();
+    let text = "select id from item where id >= $1::int and id < $1::int + 10".to_owned();
     for (sets, whole) in [(10, true), (11, false), (50, false)] {
         let mut prepared = ann.prepare(text.clone(), None).await.unwrap();
         let firsts: ArrayRef = std::sync::Arc::new(Int32Array::from_iter_values(100..100 + sets));

@@ -50,7 +50,7 @@ async fn cursors_until_refused(client: &Client, prefix: &str) -> (usize, String,
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cursors_that_wait_are_within_the_memory_of_all_and_give_it_back() {
-    let server = start(&[], 64 << 20).await;
+    let server = start(&[], 128 << 20).await;
     let client = connected(&server, "root").await;
     runs(&client, "begin").await;
     let (first, code, message) = cursors_until_refused(&client, "c").await;
@@ -80,7 +80,7 @@ async fn cursors_that_wait_are_within_the_memory_of_all_and_give_it_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn portals_that_wait_are_within_the_memory_of_all_and_of_their_user() {
-    let server = start(&[], 64 << 20).await;
+    let server = start(&[], 128 << 20).await;
     let of_ann = json!({"memory": 8 << 20});
     for (user, expected) in [("root", "53200"), ("ann", "53400")] {
         done(&server, &limit(json!({"user": "ann"}), of_ann.clone())).await;

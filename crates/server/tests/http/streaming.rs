@@ -1,6 +1,6 @@
 //! Answers on their way: chunks, back-pressure, compression, clients that leave.
 
-use super::client::{Answer, ask, get, parse, query_path, request};
+use super::client::{Answer, ask, get, parse, post, query_path, request};
 use super::fixture::{ENDLESS_ROWS, ENDLESS_WORK, SUBJECTS, TestServer};
 use flate2::read::GzDecoder;
 use std::io::Read;
@@ -76,13 +76,14 @@ fn decoded(answer: &Answer) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_is_streamed_may_be_compressed() {
     let server = TestServer::start().await;
-    let few = "/changes?since=0&format=json";
-    let sql = "/sql?query=select%20*%20from%20generate_series(1,50000)";
+    let change = b"INSERT DATA { <http://e/s> <http://e/p> 'new' }";
+    let update = "Content-Type: application/sparql-update";
+    let done = post(server.address, "/sparql", &[update], change).await;
+    assert_eq!(done.status, 200, "{}", done.text());
     let paths = [
-        "/changes?since=0",
-        few,
+        "/changes?since=1",
+        "/changes?since=1&format=json",
         "/graphs?default",
-        sql,
         &query_path(ALL),
         &query_path("SELECT ?s WHERE { ?s ?p ?o } LIMIT 3"),
         &query_path("CONSTRUCT WHERE { ?s ?p ?o }"),
