@@ -92,21 +92,23 @@ fn nodes_divide_queries_and_answer_as_one_process_does() {
             .iter()
             .all(|server| server.count() > 2 * SUBJECTS as u64)
     });
-    for (at, query) in QUERIES.iter().enumerate() {
-        let expected = answer(&alone, query);
-        assert!(!expected.is_empty());
-        let server = &servers[at % 3];
-        assert_eq!(answer(server, query), expected, "{query}");
-    }
     let divided = |servers: &[Server]| -> u64 {
         let of_each = servers.iter();
         of_each
             .map(|it| figure(it, "orrery_divided_queries_total "))
             .sum()
     };
+    // The others are little work, or not in several partitions. A node that is too busy to answer in time leaves a query where it was asked.
+    wait_until("three queries were divided", || {
+        for (at, query) in QUERIES.iter().enumerate() {
+            let expected = answer(&alone, query);
+            assert!(!expected.is_empty());
+            let server = &servers[at % 3];
+            assert_eq!(answer(server, query), expected, "{query}");
+        }
+        divided(&servers) >= 3
+    });
     let before = divided(&servers);
-    // The others are little work, or not in several partitions.
-    assert!(before >= 3, "{before} were divided");
     let worked = servers.iter();
     let worked: u64 = worked
         .map(|it| figure(it, "orrery_divided_worked_total "))

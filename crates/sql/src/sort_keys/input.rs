@@ -23,7 +23,7 @@ use super::chunks::{Chunks, FIRST_ROWS};
 use super::with_batches_of_input;
 
 /// Keys to be computed, with their names.
-type Keys = Vec<(Arc<dyn PhysicalExpr>, String)>;
+pub(super) type Keys = Vec<(Arc<dyn PhysicalExpr>, String)>;
 
 /// Rows with the keys that they are sorted by; see the module above.
 #[derive(Debug, Clone)]

@@ -25,12 +25,12 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 
-use self::input::SortInputExec;
+use self::input::{Keys, SortInputExec};
 pub(crate) use self::rows::SortedRowsExec;
 
 /// Bytes of values in one batch that goes to a sort, if it is of more than one row.
@@ -96,11 +96,8 @@ pub(crate) struct SortKeys {
 }
 
 /// The same order by columns where keys are texts that have to be computed, and these keys, with their names.
-fn as_columns(
-    ordering: &LexOrdering,
-    schema: &SchemaRef,
-) -> Result<(LexOrdering, Vec<(Arc<dyn PhysicalExpr>, String)>)> {
-    let mut keys: Vec<(Arc<dyn PhysicalExpr>, String)> = Vec::new();
+fn as_columns(ordering: &LexOrdering, schema: &SchemaRef) -> Result<(LexOrdering, Keys)> {
+    let mut keys = Keys::new();
     let mut within = Vec::with_capacity(ordering.len());
     for key in ordering {
         let is_column = key.expr.downcast_ref::<Column>().is_some();

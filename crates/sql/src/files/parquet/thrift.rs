@@ -169,7 +169,10 @@ mod tests {
 
     use super::*;
 
-    fn integers(bytes: &[u8]) -> Result<(Seen, Vec<(Vec<i16>, i64)>), Malformed> {
+    /// Integers with the fields that lead to them.
+    type Integers = Vec<(Vec<i16>, i64)>;
+
+    fn integers(bytes: &[u8]) -> Result<(Seen, Integers), Malformed> {
         let mut found = Vec::new();
         let seen = walk(bytes, &mut |path, value| found.push((path.to_vec(), value)))?;
         Ok((seen, found))
