@@ -31,11 +31,11 @@ use crate::errors::{NotHere, ServerError};
 use crate::freshness::Freshness;
 use crate::guard::{HostRule, WriteRule};
 use crate::media_type;
-use crate::output::streamed;
 use crate::paths;
 use crate::proxies::X_FORWARDED_FOR;
 use crate::query_log::Peer;
 use crate::seat::Seat;
+use crate::streamed::streamed;
 
 /// Says that a request comes from a server, not from its client.
 const FORWARDED: HeaderName = HeaderName::from_static("orrery-forwarded");

@@ -61,6 +61,7 @@ const COPIES_OF_PATCH: usize = 3;
 
 mod address;
 mod bulk;
+mod form_documents;
 mod spool;
 mod uploads;
 

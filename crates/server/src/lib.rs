@@ -84,6 +84,7 @@ mod standby;
 mod standing;
 mod state;
 mod stream_body;
+mod streamed;
 mod texts;
 mod times;
 mod tls;

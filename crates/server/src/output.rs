@@ -6,8 +6,8 @@
 use crate::errors::ServerError;
 use crate::metering::{CostWatch, Exceeded};
 use crate::request_times::{RequestTimes, SERVER_TIMING};
+use crate::streamed::streamed;
 use crate::warnings::WARNING;
-use axum::BoxError;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -167,16 +167,6 @@ impl Head {
 #[derive(Debug, thiserror::Error)]
 #[error("the answer was broken off")]
 struct BrokenOff;
-
-/// Pieces as a body. All that the server streams goes through here: the compressor asks again after the end, which not every stream can bear.
-pub(crate) fn streamed<S, P, E>(pieces: S) -> Body
-where
-    S: Stream<Item = Result<P, E>> + Send + 'static,
-    P: Into<Bytes> + 'static,
-    E: Into<BoxError> + 'static,
-{
-    Body::from_stream(pieces.fuse())
-}
 
 /// The chunks as pieces of a body.
 ///

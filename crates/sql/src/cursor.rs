@@ -11,7 +11,7 @@ use futures::TryStreamExt;
 use orrery_runtime::Paused;
 
 use crate::scope::SqlScope;
-use crate::session::{HeldRows, WaitingRows};
+use crate::waiting_rows::{HeldRows, WaitingRows};
 use crate::{Error, Result};
 
 /// A query that is read in portions.

@@ -18,8 +18,9 @@ use crate::column_names::shown_columns;
 use crate::cursor::Cursor;
 use crate::identifiers::folded;
 use crate::outcome::Outcome;
-use crate::session::{Session, WaitingRows, first_word, refuse_changes};
+use crate::session::{Session, first_word, refuse_changes};
 use crate::tag::Tag;
+use crate::waiting_rows::WaitingRows;
 use crate::{Error, Result, SqlState};
 
 impl Session {

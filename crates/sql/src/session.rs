@@ -9,7 +9,6 @@ mod preparing;
 mod waiting;
 
 pub use held::HeldValues;
-pub use waiting::{HeldRows, WaitingRows};
 
 use std::fmt;
 use std::sync::Arc;

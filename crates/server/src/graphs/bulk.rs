@@ -12,8 +12,8 @@
 //! of a load is a part of the server's, and held of it while it runs.
 
 use super::address::{BODY_NAME, Target};
+use super::form_documents::DocumentHead;
 use super::spool::{Spool, SpooledDocument};
-use super::uploads::DocumentHead;
 use crate::body::{BodyMemory, Coding};
 use crate::documents::has_graphs;
 use crate::edge;

@@ -7,7 +7,7 @@
 //!
 //! Held in memory are a chunk, and the heads of the documents, which are counted.
 
-use super::uploads::{Came, DocumentHead, FormDocuments};
+use super::form_documents::{Came, DocumentHead, FormDocuments};
 use crate::body::{BodyMemory, Coding, UploadPace, client_times, unreadable};
 use crate::errors::{ServerError, told_to_the_log};
 use crate::media_type::is_multipart;

@@ -20,9 +20,10 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::spill::get_record_batch_memory_size;
 
-use super::CHUNK_BYTES;
 use crate::value_bytes::{bytes_of_array, bytes_of_values};
 
+/// Bytes of values in one batch that goes to a sort, if it is of more than one row.
+const CHUNK_BYTES: u64 = 1 << 20;
 /// Rows whose keys are computed before it is known how long they are.
 pub(super) const FIRST_ROWS: usize = 64;
 /// Keys are computed for at most so many times the rows of which it was seen how long they are.

@@ -20,7 +20,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::chunks::{Chunks, FIRST_ROWS};
-use super::with_batches_of_input;
+use super::task::with_batches_of_input;
 
 /// Keys to be computed, with their names.
 pub(super) type Keys = Vec<(Arc<dyn PhysicalExpr>, String)>;

@@ -17,13 +17,13 @@
 mod chunks;
 mod input;
 mod rows;
+mod task;
 
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
-use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
@@ -31,12 +31,9 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 
 use self::input::{Keys, SortInputExec};
+use self::rows::SortKeys;
 pub(crate) use self::rows::SortedRowsExec;
-
-/// Bytes of values in one batch that goes to a sort, if it is of more than one row.
-const CHUNK_BYTES: u64 = 1 << 20;
-/// Rows of one batch of a sort of texts: of so many the keys are there at once where sorted runs are merged.
-const SORTED_ROWS_MAX: usize = 1_024;
+pub(crate) use self::task::with_config;
 
 /// Whether a node that a plan is divided at may stand in the part that each process has for itself.
 pub(crate) fn is_input_of_sort(node: &Arc<dyn ExecutionPlan>) -> bool {
@@ -86,15 +83,6 @@ fn counted(
     Ok(Some(Arc::new(rows)))
 }
 
-/// What a sort is by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SortKeys {
-    /// Over the columns of the rows.
-    told: LexOrdering,
-    /// The same over these and the columns of keys.
-    within: LexOrdering,
-}
-
 /// The same order by columns where keys are texts that have to be computed, and these keys, with their names.
 fn as_columns(ordering: &LexOrdering, schema: &SchemaRef) -> Result<(LexOrdering, Keys)> {
     let mut keys = Keys::new();
@@ -117,50 +105,4 @@ fn as_columns(ordering: &LexOrdering, schema: &SchemaRef) -> Result<(LexOrdering
 /// Whether values of a type may be of any length.
 fn is_long(data_type: &DataType) -> bool {
     !(data_type.is_primitive() || matches!(data_type, DataType::Boolean | DataType::Null))
-}
-
-/// The batches that the input of a sort is asked for, which its own are not.
-#[derive(Debug)]
-struct RowsOfInput(usize);
-
-/// A task whose batches have no more rows than a sort of texts holds at once.
-fn with_short_batches(task: &TaskContext) -> Arc<TaskContext> {
-    let config = task.session_config();
-    let rows = config.batch_size();
-    let of_input = match config.get_extension::<RowsOfInput>() {
-        // The sort of this input is within another's.
-        Some(before) => before.0,
-        None => rows,
-    };
-    let config = config
-        .clone()
-        .with_batch_size(rows.min(SORTED_ROWS_MAX))
-        .with_extension(Arc::new(RowsOfInput(of_input)));
-    with_config(task, config)
-}
-
-/// The task as it was above the sort.
-fn with_batches_of_input(task: Arc<TaskContext>) -> Arc<TaskContext> {
-    let Some(rows) = task.session_config().get_extension::<RowsOfInput>() else {
-        return task;
-    };
-    let config = task.session_config().clone().with_batch_size(rows.0);
-    with_config(&task, config)
-}
-
-/// A task with other settings.
-pub(crate) fn with_config(
-    task: &TaskContext,
-    config: datafusion::execution::config::SessionConfig,
-) -> Arc<TaskContext> {
-    Arc::new(TaskContext::new(
-        task.task_id(),
-        task.session_id(),
-        config,
-        task.scalar_functions().clone(),
-        task.higher_order_functions().clone(),
-        task.aggregate_functions().clone(),
-        task.window_functions().clone(),
-        task.runtime_env(),
-    ))
 }

@@ -19,7 +19,16 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::{SortKeys, with_short_batches};
+use super::task::with_short_batches;
+
+/// What a sort is by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SortKeys {
+    /// Over the columns of the rows.
+    pub(super) told: LexOrdering,
+    /// The same over these and the columns of keys.
+    pub(super) within: LexOrdering,
+}
 
 /// A sort of texts, or a merge of such, as who reads it knows it; see the module above.
 #[derive(Debug, Clone)]

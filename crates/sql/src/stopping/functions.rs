@@ -24,7 +24,7 @@ use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 
-use super::{Stop, require_somebody_here};
+use super::stop::{Stop, require_somebody_here};
 
 /// Batches that a task of its own makes before they are asked for.
 const BATCHES_WAITING: usize = 1;

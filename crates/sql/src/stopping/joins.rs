@@ -41,7 +41,7 @@ use datafusion::physical_plan::{
 };
 use futures::{Stream, StreamExt};
 
-use super::{Named, Stop, require_somebody_here};
+use super::stop::{Named, Stop, require_somebody_here};
 
 /// A join as one that stops; any other node as it is.
 pub(crate) fn joins_that_stop(

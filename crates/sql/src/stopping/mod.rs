@@ -7,17 +7,15 @@
 //! stoppable     a Stop for the execution, which goes with its task (joins) and into the place that its plan has for it (functions)
 //! joins         nodes that pause, and conditions that look at the Stop
 //! functions     the place of a Stop in the settings that functions are given; plans that run on tasks of their own, so that whoever waits for them can go
-//! Named         the Stop of what a thread is at, for what has no such place: joins, and what is planned or checked on a thread of its own (`crate::threads`)
+//! stop          the Stop itself, and `Named`: that of what a thread is at, for what has no such place: joins, and what is planned or checked on a thread of its own (`crate::threads`)
 //! ```
 
 mod functions;
 mod joins;
+mod stop;
 
-use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use datafusion::common::{Result, exec_err};
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::streaming::StreamingTableExec;
@@ -26,80 +24,8 @@ use functions::place_in;
 pub(crate) use functions::{OwnTaskRows, StopPlace, require_somebody};
 use joins::StoppableExec;
 pub(crate) use joins::joins_that_stop;
-
-/// Whether an execution is over, for who cannot be told otherwise.
-#[derive(Debug, Default)]
-struct Stop(AtomicBool);
-
-impl Stop {
-    fn require_not_set(&self) -> Result<()> {
-        match self.0.load(Ordering::Relaxed) {
-            true => exec_err!("nobody waits for these rows any more"),
-            false => Ok(()),
-        }
-    }
-}
-
-thread_local! {
-    /// Of what this thread is at.
-    static CURRENT: RefCell<Option<Arc<Stop>>> = const { RefCell::new(None) };
-}
-
-/// Names a Stop to its thread until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Named {
-    before: Option<Arc<Stop>>,
-}
-
-impl Named {
-    fn new(stop: &Arc<Stop>) -> Self {
-        let before = CURRENT.replace(Some(Arc::clone(stop)));
-        Self { before }
-    }
-}
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        CURRENT.set(self.before.take());
-    }
-}
-
-/// # Errors
-/// When nobody waits any more for what this thread is at, as far as that was named to it.
-fn require_somebody_here() -> Result<()> {
-    CURRENT.with_borrow(|stop| stop.as_ref().map_or(Ok(()), |stop| stop.require_not_set()))
-}
-
-/// A Stop for who has to name it to a thread.
-#[derive(Debug, Clone)]
-pub(crate) struct ToName(Arc<Stop>);
-
-impl ToName {
-    /// That of the execution of a task.
-    pub(crate) fn of(task: &TaskContext) -> Option<Self> {
-        task.session_config().get_extension().map(Self)
-    }
-
-    pub(crate) fn named(&self) -> Named {
-        Named::new(&self.0)
-    }
-}
-
-/// Ends an execution, or what a thread is at, when it is dropped.
-#[derive(Debug, Default)]
-pub(crate) struct StopOnDrop(Arc<Stop>);
-
-impl StopOnDrop {
-    pub(crate) fn to_name(&self) -> ToName {
-        ToName(Arc::clone(&self.0))
-    }
-}
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
-    }
-}
+use stop::Stop;
+pub(crate) use stop::{StopOnDrop, ToName};
 
 /// How a plan is to be executed.
 #[derive(Debug)]
@@ -134,10 +60,10 @@ pub(crate) fn stoppable(plan: &Arc<dyn ExecutionPlan>, task: Arc<TaskContext>) -
     }
     let stop = StopOnDrop::default();
     if let Some(place) = &place {
-        place.put(&stop.0);
+        place.put(stop.stop());
     }
     let config = task.session_config().clone();
-    let config = config.with_extension(Arc::clone(&stop.0));
+    let config = config.with_extension(Arc::clone(stop.stop()));
     let task = match Arc::try_unwrap(task) {
         Ok(task) => task.with_session_config(config),
         Err(task) => TaskContext::new(

@@ -28,6 +28,7 @@ mod numbers;
 mod order;
 mod random;
 mod reference;
+mod refusals;
 mod rewrite;
 mod rules;
 mod run;

@@ -154,7 +154,7 @@ impl SqlAsker {
         };
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(told) => told,
-            Err(panic) => format!("panic: {}", super::store::message(&panic)),
+            Err(panic) => format!("panic: {}", super::refusals::message(&panic)),
         }
     }
 
@@ -208,7 +208,7 @@ fn shown(batch: &RecordBatch, told: &mut String) -> Result<(), SqlError> {
 fn of_error(error: &SqlError) -> String {
     format!(
         "{}{:?} {error} ({:?})",
-        super::store::REFUSED,
+        super::refusals::REFUSED,
         error.state,
         error.objects
     )

@@ -24,6 +24,7 @@ use tokio::runtime::Runtime;
 use super::answer::{Answer, Solutions};
 use super::data::Arrival;
 use super::derived::places;
+use super::refusals::{REFUSED, message};
 use super::rules::{Rules, Scopes, Secrets};
 use super::siblings::siblings;
 use super::sql_under_rules::{SqlAsker, classes};
@@ -43,9 +44,6 @@ const PROCESSES: usize = 3;
 
 /// A query that is only asked for its estimates may be left out.
 const ANALYSIS_TIME_LIMIT: Duration = Duration::from_secs(5);
-
-/// What stands before an error in what is told.
-pub(super) const REFUSED: &str = "refused: ";
 
 /// How a query is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -545,12 +543,6 @@ fn triple([subject, predicate, object]: [oxrdf::Term; 3]) -> Result<oxrdf::Tripl
         return Err(wrong("a predicate that is no IRI"));
     };
     Ok(oxrdf::Triple::new(subject, predicate, object))
-}
-
-pub(super) fn message(panic: &Box<dyn std::any::Any + Send>) -> String {
-    let text = panic.downcast_ref::<String>().cloned();
-    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-    text.unwrap_or_default()
 }
 
 pub(super) fn small_quad(quad: &Quad) -> Result<SmallQuad, Error> {
