@@ -14,22 +14,20 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::common::Result;
+use datafusion::common::tree_node::Transformed;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::spill::get_record_batch_memory_size;
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::WindowAggExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, stream};
 
-use crate::sort_keys::with_config;
+use crate::task_settings::with_config;
+
+use crate::passing::{Passing, passing_methods};
 
 /// A window that holds its rows as one that counts them; any other node as it is.
 pub(crate) fn counted_windows(
@@ -97,58 +95,32 @@ impl DisplayAs for WindowMemoryExec {
     }
 }
 
-impl ExecutionPlan for WindowMemoryExec {
-    fn name(&self) -> &str {
-        self.place.name()
+impl Passing for WindowMemoryExec {
+    fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
+    fn over(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (Some(input), true) = (children.pop(), children.is_empty()) else {
-            return internal_err!("{} has one input", self.place.name());
-        };
-        Ok(Arc::new(match options.children_properties {
+        input: Arc<dyn ExecutionPlan>,
+        properties: ChildrenPropertiesMode,
+    ) -> Result<Self> {
+        Ok(match properties {
             ChildrenPropertiesMode::Keep => Self {
                 place: self.place,
                 input,
                 properties: Arc::clone(&self.properties),
             },
             ChildrenPropertiesMode::Recompute => Self::new(self.place, input),
-        }))
+        })
     }
+}
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
+impl ExecutionPlan for WindowMemoryExec {
+    passing_methods!(|node| node.place.name());
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
     }
 
     fn execute(
@@ -162,7 +134,7 @@ impl ExecutionPlan for WindowMemoryExec {
                 let held = Arc::new(HeldRows(memory.register(task.memory_pool())));
                 let config = task.session_config().clone();
                 let config = config.with_extension(Arc::clone(&held));
-                let rows = self.input.execute(partition, with_config(&task, config))?;
+                let rows = self.input.execute(partition, with_config(task, config))?;
                 let rows = rows.inspect(move |_| _ = &held);
                 Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
             }
@@ -175,25 +147,6 @@ impl ExecutionPlan for WindowMemoryExec {
                 }
             }
         }
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        of_input: &[Arc<Statistics>],
-        _: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        match of_input {
-            [of_input] => Ok(Arc::clone(of_input)),
-            _ => internal_err!("{} has one input", self.place.name()),
-        }
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
     }
 }
 

@@ -14,18 +14,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{DataFusionError, Result, Statistics, internal_err};
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
+
+use crate::passing::{Passing, passing_methods};
 
 /// Groups that one batch may come to: those of a batch of 8,192 rows in 16 sets.
 const GROUPS_MAX: usize = 8_192 * 16;
@@ -71,52 +69,22 @@ impl DisplayAs for FewRowsExec {
     }
 }
 
-impl ExecutionPlan for FewRowsExec {
-    fn name(&self) -> &str {
-        "FewRowsExec"
+impl Passing for FewRowsExec {
+    fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
     }
+
+    fn over(&self, input: Arc<dyn ExecutionPlan>, _: ChildrenPropertiesMode) -> Result<Self> {
+        let rows_max = self.rows_max;
+        Ok(Self { input, rows_max })
+    }
+}
+
+impl ExecutionPlan for FewRowsExec {
+    passing_methods!(|_| "FewRowsExec");
 
     fn properties(&self) -> &Arc<PlanProperties> {
         self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (Some(input), true) = (children.pop(), children.is_empty()) else {
-            return internal_err!("FewRowsExec has one input");
-        };
-        let rows_max = self.rows_max;
-        Ok(Arc::new(Self { input, rows_max }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(
@@ -132,25 +100,6 @@ impl ExecutionPlan for FewRowsExec {
             self.schema(),
             rows.try_flatten(),
         )))
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        of_input: &[Arc<Statistics>],
-        _: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        match of_input {
-            [of_input] => Ok(Arc::clone(of_input)),
-            _ => internal_err!("FewRowsExec has one input"),
-        }
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
     }
 }
 

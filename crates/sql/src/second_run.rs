@@ -18,18 +18,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{DataFusionError, JoinType, Result, Statistics, internal_err};
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DataFusionError, JoinType, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions, reset_plan_states,
+    ChildrenPropertiesMode, ReplaceChildrenOptions, reset_plan_states,
 };
 use datafusion::physical_plan::joins::NestedLoopJoinExec;
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
 };
+
+use crate::passing::{Passing, passing_methods};
 
 /// Nodes whose rows are the same again when their state is reset.
 const REPEATABLE: [&str; 5] = [
@@ -93,55 +93,25 @@ impl DisplayAs for SecondRunExec {
     }
 }
 
-impl ExecutionPlan for SecondRunExec {
-    fn name(&self) -> &str {
-        "SecondRunExec"
+impl Passing for SecondRunExec {
+    fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (Some(input), true) = (children.pop(), children.is_empty()) else {
-            return internal_err!("SecondRunExec has one input");
-        };
-        Ok(Arc::new(Self {
+    fn over(&self, input: Arc<dyn ExecutionPlan>, _: ChildrenPropertiesMode) -> Result<Self> {
+        Ok(Self {
             may_repeat: self.may_repeat,
             input,
             has_run: AtomicBool::new(false),
-        }))
+        })
     }
+}
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
+impl ExecutionPlan for SecondRunExec {
+    passing_methods!(|_| "SecondRunExec");
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
     }
 
     fn execute(
@@ -158,24 +128,5 @@ impl ExecutionPlan for SecondRunExec {
             ));
         }
         reset_plan_states(Arc::clone(&self.input))?.execute(partition, task)
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        of_input: &[Arc<Statistics>],
-        _: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        match of_input {
-            [of_input] => Ok(Arc::clone(of_input)),
-            _ => internal_err!("SecondRunExec has one input"),
-        }
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
     }
 }

@@ -11,16 +11,16 @@ use datafusion::common::{DataFusionError, Result, Statistics, internal_err};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::execution_plan::ChildrenPropertiesMode;
+use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::chunks::{Chunks, FIRST_ROWS};
 use super::task::with_batches_of_input;
+
+use crate::passing::{Passing, passing_methods};
 
 /// Keys to be computed, with their names.
 pub(super) type Keys = Vec<(Arc<dyn PhysicalExpr>, String)>;
@@ -77,25 +77,33 @@ impl DisplayAs for SortInputExec {
     }
 }
 
-impl ExecutionPlan for SortInputExec {
-    fn name(&self) -> &str {
-        "SortInputExec"
+impl Passing for SortInputExec {
+    fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
     }
+
+    fn over(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        properties: ChildrenPropertiesMode,
+    ) -> Result<Self> {
+        Ok(match properties {
+            ChildrenPropertiesMode::Keep => Self {
+                input,
+                keys: self.keys.clone(),
+                schema: Arc::clone(&self.schema),
+                properties: Arc::clone(&self.properties),
+            },
+            ChildrenPropertiesMode::Recompute => Self::new(input, self.keys.clone())?,
+        })
+    }
+}
+
+impl ExecutionPlan for SortInputExec {
+    passing_methods!(|_| "SortInputExec", own rows);
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
     }
 
     fn apply_expressions(
@@ -108,33 +116,6 @@ impl ExecutionPlan for SortInputExec {
             }
         }
         Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (Some(input), true) = (children.pop(), children.is_empty()) else {
-            return internal_err!("SortInputExec has one input");
-        };
-        Ok(Arc::new(match options.children_properties {
-            ChildrenPropertiesMode::Keep => Self {
-                input,
-                keys: self.keys.clone(),
-                schema: Arc::clone(&self.schema),
-                properties: Arc::clone(&self.properties),
-            },
-            ChildrenPropertiesMode::Recompute => Self::new(input, self.keys.clone())?,
-        }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(
@@ -158,10 +139,6 @@ impl ExecutionPlan for SortInputExec {
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
     fn statistics_from_inputs(
         &self,
         of_input: &[Arc<Statistics>],
@@ -174,9 +151,5 @@ impl ExecutionPlan for SortInputExec {
         let unknown = self.keys.iter().map(|_| ColumnStatistics::new_unknown());
         known.column_statistics.extend(unknown);
         Ok(Arc::new(known))
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
     }
 }

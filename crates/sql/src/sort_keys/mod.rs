@@ -33,7 +33,6 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use self::input::{Keys, SortInputExec};
 use self::rows::SortKeys;
 pub(crate) use self::rows::SortedRowsExec;
-pub(crate) use self::task::with_config;
 
 /// Whether a node that a plan is divided at may stand in the part that each process has for itself.
 pub(crate) fn is_input_of_sort(node: &Arc<dyn ExecutionPlan>) -> bool {

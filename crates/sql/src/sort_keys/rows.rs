@@ -9,10 +9,8 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::execution_plan::ChildrenPropertiesMode;
+use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
@@ -20,6 +18,8 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::task::with_short_batches;
+
+use crate::passing::{Passing, passing_methods};
 
 /// What a sort is by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,25 +73,38 @@ impl DisplayAs for SortedRowsExec {
     }
 }
 
-impl ExecutionPlan for SortedRowsExec {
-    fn name(&self) -> &str {
-        "SortedRowsExec"
+impl Passing for SortedRowsExec {
+    fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
     }
+
+    fn over(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        properties: ChildrenPropertiesMode,
+    ) -> Result<Self> {
+        let properties = match properties {
+            ChildrenPropertiesMode::Keep => Arc::clone(&self.properties),
+            // The order is that of the keys whatever the rows are.
+            ChildrenPropertiesMode::Recompute => {
+                let properties = PlanProperties::clone(&self.properties);
+                let partitioning = input.output_partitioning().clone();
+                Arc::new(properties.with_partitioning(partitioning))
+            }
+        };
+        Ok(Self {
+            input,
+            keys: self.keys.clone(),
+            properties,
+        })
+    }
+}
+
+impl ExecutionPlan for SortedRowsExec {
+    passing_methods!(|_| "SortedRowsExec", own rows);
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
     }
 
     fn apply_expressions(
@@ -101,44 +114,12 @@ impl ExecutionPlan for SortedRowsExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (Some(input), true) = (children.pop(), children.is_empty()) else {
-            return internal_err!("SortedRowsExec has one input");
-        };
-        let properties = match options.children_properties {
-            ChildrenPropertiesMode::Keep => Arc::clone(&self.properties),
-            // The order is that of the keys whatever the rows are.
-            ChildrenPropertiesMode::Recompute => {
-                let properties = PlanProperties::clone(&self.properties);
-                let partitioning = input.output_partitioning().clone();
-                Arc::new(properties.with_partitioning(partitioning))
-            }
-        };
-        Ok(Arc::new(Self {
-            input,
-            keys: self.keys.clone(),
-            properties,
-        }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
-
     fn execute(
         &self,
         partition: usize,
         task: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let rows = self.input.execute(partition, with_short_batches(&task))?;
+        let rows = self.input.execute(partition, with_short_batches(task))?;
         let schema = self.schema();
         let columns = schema.fields().len();
         if rows.schema().fields().len() == columns {
@@ -155,10 +136,6 @@ impl ExecutionPlan for SortedRowsExec {
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
     fn statistics_from_inputs(
         &self,
         of_sort: &[Arc<Statistics>],
@@ -172,9 +149,5 @@ impl ExecutionPlan for SortedRowsExec {
             .column_statistics
             .truncate(self.schema().fields().len());
         Ok(Arc::new(known))
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::execution::TaskContext;
-use datafusion::execution::config::SessionConfig;
+
+use crate::task_settings::with_config;
 
 /// Rows of one batch of a sort of texts: of so many the keys are there at once where sorted runs are merged.
 const SORTED_ROWS_MAX: usize = 1_024;
@@ -13,7 +14,7 @@ const SORTED_ROWS_MAX: usize = 1_024;
 struct RowsOfInput(usize);
 
 /// A task whose batches have no more rows than a sort of texts holds at once.
-pub(super) fn with_short_batches(task: &TaskContext) -> Arc<TaskContext> {
+pub(super) fn with_short_batches(task: Arc<TaskContext>) -> Arc<TaskContext> {
     let config = task.session_config();
     let rows = config.batch_size();
     let of_input = match config.get_extension::<RowsOfInput>() {
@@ -34,19 +35,5 @@ pub(super) fn with_batches_of_input(task: Arc<TaskContext>) -> Arc<TaskContext> 
         return task;
     };
     let config = task.session_config().clone().with_batch_size(rows.0);
-    with_config(&task, config)
-}
-
-/// A task with other settings.
-pub(crate) fn with_config(task: &TaskContext, config: SessionConfig) -> Arc<TaskContext> {
-    Arc::new(TaskContext::new(
-        task.task_id(),
-        task.session_id(),
-        config,
-        task.scalar_functions().clone(),
-        task.higher_order_functions().clone(),
-        task.aggregate_functions().clone(),
-        task.window_functions().clone(),
-        task.runtime_env(),
-    ))
+    with_config(task, config)
 }

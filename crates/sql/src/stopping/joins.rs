@@ -22,26 +22,25 @@ use std::task::{Context, Poll};
 
 use datafusion::arrow::array::{BooleanArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{JoinType, Result, internal_err};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions, SchedulingType,
+    ChildrenPropertiesMode, ReplaceChildrenOptions, SchedulingType,
 };
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{
     CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec,
 };
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, Statistics,
-};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{Stream, StreamExt};
 
 use super::stop::{Named, Stop, require_somebody_here};
+
+use crate::passing::{Passing, passing_methods};
 
 /// A join as one that stops; any other node as it is.
 pub(crate) fn joins_that_stop(
@@ -197,53 +196,31 @@ impl DisplayAs for StoppableExec {
     }
 }
 
-impl ExecutionPlan for StoppableExec {
-    fn name(&self) -> &str {
-        "StoppableExec"
+impl Passing for StoppableExec {
+    fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.join
     }
+
+    fn over(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        properties: ChildrenPropertiesMode,
+    ) -> Result<Self> {
+        Ok(match properties {
+            ChildrenPropertiesMode::Keep => Self {
+                join: input,
+                properties: Arc::clone(&self.properties),
+            },
+            ChildrenPropertiesMode::Recompute => Self::new(input),
+        })
+    }
+}
+
+impl ExecutionPlan for StoppableExec {
+    passing_methods!(|_| "StoppableExec");
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.join]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (Some(join), true) = (children.pop(), children.is_empty()) else {
-            return internal_err!("StoppableExec has one input");
-        };
-        Ok(Arc::new(match options.children_properties {
-            ChildrenPropertiesMode::Keep => Self {
-                join,
-                properties: Arc::clone(&self.properties),
-            },
-            ChildrenPropertiesMode::Recompute => Self::new(join),
-        }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(
@@ -257,25 +234,6 @@ impl ExecutionPlan for StoppableExec {
             Some(stop) => Box::pin(StoppableRows { rows, stop }),
             None => rows,
         })
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(
-        &self,
-        of_join: &[Arc<Statistics>],
-        _: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>> {
-        match of_join {
-            [of_join] => Ok(Arc::clone(of_join)),
-            _ => internal_err!("StoppableExec has one input"),
-        }
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) use joins::joins_that_stop;
 use stop::Stop;
 pub(crate) use stop::{StopOnDrop, ToName};
 
+use crate::task_settings::with_config;
+
 /// How a plan is to be executed.
 #[derive(Debug)]
 pub(crate) struct Stoppable {
@@ -64,21 +66,8 @@ pub(crate) fn stoppable(plan: &Arc<dyn ExecutionPlan>, task: Arc<TaskContext>) -
     }
     let config = task.session_config().clone();
     let config = config.with_extension(Arc::clone(stop.stop()));
-    let task = match Arc::try_unwrap(task) {
-        Ok(task) => task.with_session_config(config),
-        Err(task) => TaskContext::new(
-            task.task_id(),
-            task.session_id(),
-            config,
-            task.scalar_functions().clone(),
-            task.higher_order_functions().clone(),
-            task.aggregate_functions().clone(),
-            task.window_functions().clone(),
-            task.runtime_env(),
-        ),
-    };
     Stoppable {
-        task: Arc::new(task),
+        task: with_config(task, config),
         stop: Some(stop),
         wants_own_task,
     }
