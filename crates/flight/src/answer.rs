@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_nobody_takes_takes_any_more_is_not_computed() {
+    async fn an_answer_that_nobody_takes_any_more_is_not_computed() {
         let (turn, rows) = (Arc::default(), Arc::default());
         let (answer, _stage) = started(endless(&rows), Duration::from_secs(60), &turn);
         let mut taken = answer.take().unwrap();

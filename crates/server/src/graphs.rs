@@ -96,12 +96,10 @@ pub(crate) async fn answer(
     // What is changed is paid for as it is changed.
     options.query.spending = payment.as_ref().map(|it| Arc::clone(it.spending()));
     let made = match parts.method {
-        Method::PUT => {
-            address.graph()?;
-            let paid = (meter.as_ref(), payment.as_ref());
-            store(state, &writes, paid, parts, options, body, &address).await
-        }
-        Method::POST => {
+        Method::PUT | Method::POST => {
+            if parts.method == Method::PUT {
+                address.graph()?;
+            }
             let paid = (meter.as_ref(), payment.as_ref());
             store(state, &writes, paid, parts, options, body, &address).await
         }

@@ -33,8 +33,8 @@ const COPIES: u64 = 3;
 pub(crate) struct OnItsWay {
     rows: SendableRecordBatchStream,
     pool: Arc<dyn MemoryPool>,
-    /// Of the batches that were handed on last, the longest ago first.
-    held: VecDeque<MemoryReservation>,
+    /// Of the batches that were handed on last, the longest ago first; none of those whose values are short.
+    held: VecDeque<Option<MemoryReservation>>,
 }
 
 impl OnItsWay {
@@ -50,13 +50,17 @@ impl OnItsWay {
         while self.held.len() >= BATCHES_WAITING {
             self.held.pop_front();
         }
-        let memory = MemoryConsumer::new("the rows of an answer").register(&self.pool);
         let bytes = bytes_of_values(batch);
-        if bytes > SHORT_BYTES {
-            let longest = batch.columns().iter().map(bytes_of_longest).max();
-            let bytes = bytes + COPIES * longest.unwrap_or(0);
-            memory.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX))?;
-        }
+        let memory = match bytes > SHORT_BYTES {
+            true => {
+                let longest = batch.columns().iter().map(bytes_of_longest).max();
+                let bytes = bytes + COPIES * longest.unwrap_or(0);
+                let memory = MemoryConsumer::new("the rows of an answer").register(&self.pool);
+                memory.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+                Some(memory)
+            }
+            false => None,
+        };
         self.held.push_back(memory);
         Ok(())
     }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DataFusionError, JoinType, Result};
+use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::execution_plan::{
     ChildrenPropertiesMode, ReplaceChildrenOptions, reset_plan_states,
@@ -28,6 +28,7 @@ use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
 };
+use orrery_workers::gives_unmatched_left;
 
 use crate::passing::{Passing, passing_methods};
 
@@ -49,29 +50,14 @@ pub(crate) fn joins_that_run_again(
     };
     let is_one = join.right().output_partitioning().partition_count() == 1;
     let left = SecondRunExec {
-        may_repeat: (is_one || !gives_left_rows(join.join_type())) && is_repeatable(join.left()),
+        may_repeat: (is_one || !gives_unmatched_left(*join.join_type()))
+            && is_repeatable(join.left()),
         input: Arc::clone(join.left()),
         has_run: AtomicBool::new(false),
     };
     let inputs: Vec<Arc<dyn ExecutionPlan>> = vec![Arc::new(left), Arc::clone(join.right())];
     let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
     Ok(Transformed::yes(node.replace_children(inputs, options)?))
-}
-
-/// Whether a join gives left rows when all of the right side was seen.
-fn gives_left_rows(join: &JoinType) -> bool {
-    match join {
-        JoinType::Left
-        | JoinType::Full
-        | JoinType::LeftSemi
-        | JoinType::LeftAnti
-        | JoinType::LeftMark => true,
-        JoinType::Inner
-        | JoinType::Right
-        | JoinType::RightSemi
-        | JoinType::RightAnti
-        | JoinType::RightMark => false,
-    }
 }
 
 fn is_repeatable(plan: &Arc<dyn ExecutionPlan>) -> bool {

@@ -658,7 +658,7 @@ fn ungathered(plan: &Plan) -> Option<usize> {
 }
 
 /// Whether a join gives rows of its left side that no row of the right side matched, or each of them once.
-fn gives_unmatched_left(join_type: JoinType) -> bool {
+pub fn gives_unmatched_left(join_type: JoinType) -> bool {
     match join_type {
         JoinType::Left
         | JoinType::Full

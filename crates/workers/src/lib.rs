@@ -42,6 +42,7 @@ mod tests;
 mod worker;
 
 pub use counts::Figures;
+pub use cut::gives_unmatched_left;
 pub use error::Error;
 pub use in_process::InProcess;
 pub use language::{

@@ -12,7 +12,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::ColumnarValue;
 
-use super::growth::{Growth, is_global, row_bytes, with_text};
+use super::growth::{Growth, is_global, row_bytes, scalar_bytes, with_text};
 use super::patterns::{SHORT_POSITIONS_MAX, is_linear_again, positions};
 use crate::value_bytes::bytes_of_array;
 use crate::{Error, SqlState};
@@ -403,12 +403,12 @@ fn extent_of(arg: &ColumnarValue, rows: usize) -> u64 {
 
 fn extent_of_constant(value: &ScalarValue) -> u64 {
     match value {
-        ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) | ScalarValue::Utf8View(text) => {
-            text.as_ref().map_or(0, |text| text.len() as u64)
-        }
-        ScalarValue::Binary(bytes)
-        | ScalarValue::LargeBinary(bytes)
-        | ScalarValue::BinaryView(bytes) => bytes.as_ref().map_or(0, |bytes| bytes.len() as u64),
+        ScalarValue::Utf8(_)
+        | ScalarValue::LargeUtf8(_)
+        | ScalarValue::Utf8View(_)
+        | ScalarValue::Binary(_)
+        | ScalarValue::LargeBinary(_)
+        | ScalarValue::BinaryView(_) => scalar_bytes(value),
         ScalarValue::List(list) => extent(&(Arc::clone(list) as ArrayRef)),
         ScalarValue::LargeList(list) => extent(&(Arc::clone(list) as ArrayRef)),
         ScalarValue::FixedSizeList(list) => extent(&(Arc::clone(list) as ArrayRef)),

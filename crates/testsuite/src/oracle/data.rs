@@ -146,6 +146,12 @@ pub(crate) fn literal(random: &mut Random, kind: Kind) -> Literal {
 }
 
 impl DataSet {
+    /// Its quads, each a line of N-Quads.
+    pub(crate) fn written(&self) -> String {
+        let lines = self.quads.iter().map(|quad| format!("{quad} .\n"));
+        lines.collect()
+    }
+
     /// A random data set.
     pub(crate) fn random(random: &mut Random) -> Self {
         let kind = match random.below(20) {

@@ -257,11 +257,7 @@ fn run_data_set(options: Options, set: u64, queries: u64) -> Result<Report, Erro
         let differences = updates.differences.iter().map(|what| FoundDifference {
             number: (set, queries),
             arrival: data.arrival,
-            data: data
-                .quads
-                .iter()
-                .map(|quad| format!("{quad} .\n"))
-                .collect(),
+            data: data.written(),
             query: what.request.clone(),
             difference: what.difference.clone(),
             found_in: String::new(),
@@ -312,11 +308,7 @@ impl Report {
         self.differences.push(FoundDifference {
             number,
             arrival: data.arrival,
-            data: data
-                .quads
-                .iter()
-                .map(|quad| format!("{quad} .\n"))
-                .collect(),
+            data: data.written(),
             query: text.to_owned(),
             difference: Difference {
                 what: "what is hidden shows".to_owned(),
