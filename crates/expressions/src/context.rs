@@ -10,8 +10,8 @@
 //! on computed terms.
 //!
 //! **Bounds.** The query's own table is counted against the query's memory pool
-//! (see [`ExpressionOptions`]); when that is exhausted the query ends with the engine's
-//! `ResourcesExhausted` error. Ids of the table mean nothing outside the query.
+//! (see [`ExpressionOptions`]), and so are the values of a batch while they are there (`limits`); when that is exhausted the query ends with the
+//! engine's `ResourcesExhausted` error. Ids of the table mean nothing outside the query.
 
 mod blank_nodes;
 mod local_terms;
@@ -20,6 +20,7 @@ mod tags;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
 use hashbrown::HashMap;
@@ -35,6 +36,7 @@ use self::local_terms::LocalTerms;
 use self::tags::OwnTags;
 pub use self::tags::WrittenTags;
 use crate::error::{Error, Result};
+use crate::limits::{Counted, Held, Limits};
 use crate::xpath_regex::RegexCache;
 
 /// What the expressions of a query start with.
@@ -103,6 +105,9 @@ pub(crate) enum StringKeys {
     Texts,
 }
 
+/// What most keys take beside the texts of their terms.
+const KEY_BYTES: usize = 64;
+
 /// What all expressions of one query share; see the module's documentation.
 pub struct ExpressionContext {
     snapshot: Arc<Snapshot>,
@@ -117,6 +122,8 @@ pub struct ExpressionContext {
     literal_ranks: OnceLock<LiteralRanks>,
     string_keys: OnceLock<StringKeys>,
     regexes: RegexCache,
+    /// What a batch may take.
+    limits: Limits,
 }
 
 impl std::fmt::Debug for ExpressionContext {
@@ -165,6 +172,7 @@ impl ExpressionContext {
             literal_ranks: OnceLock::new(),
             string_keys: OnceLock::new(),
             regexes: RegexCache::default(),
+            limits: Limits::new(options.memory_pool),
         }))
     }
 
@@ -186,6 +194,22 @@ impl ExpressionContext {
     /// The patterns that the query has compiled.
     pub(crate) fn regexes(&self) -> &RegexCache {
         &self.regexes
+    }
+
+    /// The query runs from now on for this long at most, and as long as somebody holds on to what is given: functions look at
+    /// both within a batch.
+    pub fn begin_run(&self, limit: Option<Duration>) -> Arc<()> {
+        self.limits.ends.begin(limit)
+    }
+
+    /// Counts the values of so many rows of a batch.
+    pub(crate) fn count_rows(&self, rows: usize) -> Counted<'_> {
+        Counted::of_rows(rows, &self.limits)
+    }
+
+    /// Counts values that are needed all at once.
+    pub(crate) fn count_all(&self) -> Counted<'_> {
+        Counted::of_all(&self.limits)
     }
 
     /// Says that an expression of the query tells rows apart by counting them (`BNODE(label)`) or is another one
@@ -248,8 +272,7 @@ impl ExpressionContext {
         if let Some(id) = inline(term) {
             return Ok(id);
         }
-        let mut key = Vec::with_capacity(64);
-        write_key(term, &mut key);
+        let (key, _held) = self.key(term)?;
         // The own table first: a hash look-up is cheaper than a search of the dictionary, and a
         // computed term that is in neither is looked for once only.
         if let Some(index) = self.local_terms.read().find(&key) {
@@ -262,11 +285,20 @@ impl ExpressionContext {
         Ok(TermId::query_local(index))
     }
 
+    /// The key of a term, which is counted while it is there.
+    fn key(&self, term: &Term<'_>) -> Result<(Vec<u8>, Held)> {
+        let bytes = KEY_BYTES + term.text_bytes();
+        let mut counted = self.count_all();
+        counted.add_bytes(bytes)?;
+        let mut key = Vec::with_capacity(bytes);
+        write_key(term, &mut key);
+        Ok((key, counted.finish()))
+    }
+
     /// The id of a term that is known to be neither inline nor in the state that the query reads.
     pub fn intern_own(&self, term: &Term<'_>) -> Result<TermId> {
         debug_assert!(inline(term).is_none());
-        let mut key = Vec::with_capacity(64);
-        write_key(term, &mut key);
+        let (key, _held) = self.key(term)?;
         if let Some(index) = self.local_terms.read().find(&key) {
             return Ok(TermId::query_local(index));
         }

@@ -3,6 +3,8 @@
 //! Errors of SPARQL itself (`1 + "a"`, an unbound variable in an arithmetic expression) are not
 //! among them: they are values, a null in a column. What stands here ends the query.
 
+use std::time::Duration;
+
 use datafusion_common::DataFusionError;
 use thiserror::Error;
 
@@ -31,6 +33,19 @@ pub enum Error {
         /// How many there are.
         actual: usize,
     },
+    /// Rows of a batch together need more memory than they may have; fewer at a time do not. Who evaluates a batch takes fewer
+    /// then, so that nobody else sees it.
+    #[error("too many rows at once for the memory that there is")]
+    TooMuchAtOnce,
+    /// The query ran longer than it may.
+    #[error("the query ran longer than its limit of {} s", limit.as_secs_f64())]
+    OutOfTime {
+        /// The limit.
+        limit: Duration,
+    },
+    /// Nobody takes the answer any more.
+    #[error("nobody waits for the answer any more")]
+    NobodyWaits,
     /// Something that expressions cannot do.
     #[error("not supported: {0}")]
     Unsupported(String),
@@ -53,6 +68,16 @@ pub enum Error {
 
 /// What this crate's functions return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Whether fewer rows at a time may do.
+    pub(crate) fn is_of_many_rows(&self) -> bool {
+        matches!(
+            self,
+            Self::TooMuchAtOnce | Self::Engine(DataFusionError::ResourcesExhausted(_))
+        )
+    }
+}
 
 impl From<Error> for DataFusionError {
     /// An engine error stays what it was, so that the memory limit is still recognized above.

@@ -13,6 +13,7 @@
 //! | --- | --- |
 //! | [`values`] | terms as values, exact arithmetic, comparisons, sort keys |
 //! | `xpath_regex` | the regular expressions of XPath on the `regex` crate |
+//! | `limits` | the memory and time of a batch |
 //! | [`context`] | what the expressions of one query share |
 //! | [`columns`] | operators over columns of ids |
 //! | `functions` | SPARQL's functions |
@@ -25,6 +26,7 @@ pub mod context;
 mod error;
 pub mod expression;
 mod functions;
+mod limits;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
+use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use orrery_storage::build_small;
 use orrery_term::{Term, TermId};
@@ -15,6 +16,14 @@ pub(crate) use crate::oracle::{oracle, oxrdf_literal, schema, values};
 
 /// A context over a database whose dictionary has these terms, as far as they are not inline.
 pub(crate) fn context(terms: &[Term<'static>]) -> Arc<ExpressionContext> {
+    context_within(terms, &ExpressionOptions::default().memory_pool)
+}
+
+/// The same with memory of this pool.
+pub(crate) fn context_within(
+    terms: &[Term<'static>],
+    pool: &Arc<dyn MemoryPool>,
+) -> Arc<ExpressionContext> {
     let directory = tempfile::tempdir().unwrap();
     let quads: Vec<_> = terms
         .iter()
@@ -27,7 +36,7 @@ pub(crate) fn context(terms: &[Term<'static>]) -> Arc<ExpressionContext> {
     let options = ExpressionOptions {
         base_iri: Some("http://example.com/base/".to_owned()),
         now: Some("2026-11-21T08:00:00Z".parse().unwrap()),
-        ..ExpressionOptions::default()
+        memory_pool: Arc::clone(pool),
     };
     ExpressionContext::new(database.snapshot(), options).unwrap()
 }

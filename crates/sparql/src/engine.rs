@@ -12,7 +12,7 @@ use std::time::Duration;
 use datafusion_execution::TaskContext;
 use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_physical_plan::ExecutionPlan;
-use orrery_operators::context::ContextOptions;
+use orrery_operators::context::{ContextOptions, QueryContext};
 use orrery_runtime::{AdjacencyCounts, HeldMemory, Patience, Runtime, RuntimeOptions};
 use orrery_storage::table::Tables;
 use orrery_storage::{Database, ReadView};
@@ -232,7 +232,7 @@ impl Engine {
     /// Starts the plan of an update.
     pub(crate) async fn run(
         &self,
-        plan: &Arc<dyn ExecutionPlan>,
+        (plan, context): (&Arc<dyn ExecutionPlan>, &QueryContext),
         has_own_task: bool,
         options: &QueryOptions,
     ) -> Result<IdStream, QueryError> {
@@ -240,6 +240,7 @@ impl Engine {
             plan,
             has_own_task,
             task: &self.task(options),
+            expressions: context.expressions(),
             runtime: &self.runtime,
             limits: self.limits(options.timeout),
             wait_max: UPDATE_WAIT_MAX,

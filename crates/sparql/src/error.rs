@@ -162,13 +162,11 @@ impl QueryError {
                     DataFusionError::ArrowError(Box::new(other), backtrace).to_string(),
                 ),
             },
-            DataFusionError::Shared(shared) => match shared.as_ref() {
+            DataFusionError::Shared(shared) => match shared.find_root() {
                 DataFusionError::ResourcesExhausted(message) => {
                     Self::exhausted(message, limit_bytes)
                 }
-                other => {
-                    Self::of_service(other).unwrap_or_else(|| Self::internal(other.to_string()))
-                }
+                root => Self::of_shared(root).unwrap_or_else(|| Self::internal(shared.to_string())),
             },
             DataFusionError::NotImplemented(what) => Self::Unsupported { what },
             other => Self::internal(other.to_string()),
@@ -187,12 +185,16 @@ impl QueryError {
         }
     }
 
-    /// A failure of another endpoint inside an error that several readers share.
-    fn of_service(error: &DataFusionError) -> Option<Self> {
-        let DataFusionError::External(inner) = error.find_root() else {
+    /// What the operators say in an error that several readers share, which cannot be taken out of it.
+    fn of_shared(error: &DataFusionError) -> Option<Self> {
+        let DataFusionError::External(inner) = error else {
             return None;
         };
+        if let Some(error) = inner.downcast_ref() {
+            return Some(Self::of_expression(error));
+        }
         match inner.downcast_ref()? {
+            orrery_operators::Error::Expression(error) => Some(Self::of_expression(error)),
             orrery_operators::Error::Service {
                 endpoint,
                 message,
@@ -203,6 +205,18 @@ impl QueryError {
                 is_timeout: *is_timeout,
             }),
             _ => None,
+        }
+    }
+
+    /// Translates an error of expressions that is none of the store or the engine.
+    fn of_expression(error: &orrery_expressions::Error) -> Self {
+        match error {
+            orrery_expressions::Error::OutOfTime { limit } => Self::Timeout { limit: *limit },
+            orrery_expressions::Error::NoSuchTerm { .. } => Self::internal(error.to_string()),
+            // A function that is not known, a wrong number of arguments, and the like.
+            other => Self::Unsupported {
+                what: other.to_string(),
+            },
         }
     }
 
@@ -221,10 +235,7 @@ impl QueryError {
                 is_timeout,
             },
             orrery_operators::Error::Runtime(error) => Self::from_runtime(error, limit_bytes),
-            orrery_operators::Error::Expression(orrery_expressions::Error::NoSuchTerm {
-                ..
-            }) => Self::internal(error.to_string()),
-            // A function that is not known, a wrong number of arguments, and the like.
+            orrery_operators::Error::Expression(error) => Self::of_expression(&error),
             other => Self::Unsupported {
                 what: other.to_string(),
             },

@@ -13,6 +13,7 @@ use datafusion_physical_plan::joins::HashJoinExec;
 use datafusion_physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use orrery_expressions::ExpressionContext;
 use orrery_runtime::{Runtime, Workers};
 
 use crate::error::QueryError;
@@ -34,6 +35,8 @@ pub(crate) struct Run<'r> {
     /// Whether parts of it, partitions and readers of shared rows, know by the task's context which execution they belong to.
     pub(crate) has_own_task: bool,
     pub(crate) task: &'r Arc<TaskContext>,
+    /// What its expressions share.
+    pub(crate) expressions: &'r ExpressionContext,
     pub(crate) runtime: &'r Runtime,
     pub(crate) limits: Limits,
     /// How long it waits for room at most.
@@ -57,8 +60,10 @@ impl Run<'_> {
                 start(self.plan, &task, workers, limits)?
             }
         };
+        let waited_for = self.expressions.begin_run(limits.timeout);
         // Held as long as the stream.
-        Ok(ids.inspect(move |_| _ = working_set.size()).boxed())
+        let held = (working_set, waited_for);
+        Ok(ids.inspect(move |_| _ = &held).boxed())
     }
 }
 

@@ -228,6 +228,7 @@ impl PreparedQuery {
             plan: renewed.as_ref().unwrap_or(&self.plan),
             has_own_task: self.has_own_task,
             task: &self.task,
+            expressions: self.context.expressions(),
             runtime: &self.runtime,
             limits: self.limits,
             wait_max: WAIT_MAX,

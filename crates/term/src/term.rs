@@ -142,6 +142,23 @@ impl<'a> Term<'a> {
         })
     }
 
+    /// The bytes of its texts: of an IRI, a literal's lexical form, tag and datatype, of a triple term those of its parts.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Self::BlankNode(_) => 0,
+            Self::Iri(iri) => iri.len(),
+            Self::Literal(literal) => {
+                let kind = match &literal.kind {
+                    LiteralKind::String => 0,
+                    LiteralKind::Language(tag) | LiteralKind::Directional(tag, _) => tag.len(),
+                    LiteralKind::Typed(datatype) => datatype.len(),
+                };
+                literal.lexical.len() + kind
+            }
+            Self::Triple(triple) => triple.text_bytes(),
+        }
+    }
+
     /// The same term, borrowing from this one.
     pub fn as_ref(&self) -> Term<'_> {
         match self {
@@ -256,6 +273,12 @@ impl<'a> Triple<'a> {
             predicate: self.predicate.into_owned(),
             object: self.object.into_owned(),
         }
+    }
+
+    /// The bytes of its parts: their texts, and what each of them takes besides.
+    pub fn text_bytes(&self) -> usize {
+        let texts: usize = self.parts().map(Term::text_bytes).iter().sum();
+        size_of::<Self>() + texts
     }
 
     /// Subject, predicate, object.

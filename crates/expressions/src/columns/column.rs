@@ -21,6 +21,7 @@ use orrery_term::{TermId, TermKind};
 
 use crate::context::ExpressionContext;
 use crate::error::Result;
+use crate::limits::{Counted, Held};
 use crate::values::value::Value;
 
 /// A constant of the query.
@@ -57,19 +58,41 @@ pub(crate) enum Column {
     /// One `xsd:double` a row.
     Doubles(Float64Array),
     /// One value a row.
-    Values(Vec<Option<Value>>),
+    Values(Values),
     /// One of these values for each row, by its place.
     Indexed {
         /// The values.
-        values: Vec<Option<Value>>,
+        values: Values,
         /// For each row, which one.
         index: Vec<u32>,
     },
 }
 
+/// Values, and what keeps their memory counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Values {
+    list: Vec<Option<Value>>,
+    #[expect(dead_code, reason = "gives back when it is dropped")]
+    held: Held,
+}
+
+impl Values {
+    /// Values that were counted as they came.
+    pub(crate) fn counted(list: Vec<Option<Value>>, counted: Counted<'_>) -> Self {
+        let held = counted.finish();
+        Self { list, held }
+    }
+
+    /// Values without texts, which nobody counts.
+    fn small(list: Vec<Option<Value>>) -> Self {
+        let held = Held::default();
+        Self { list, held }
+    }
+}
+
 /// A column as values that can be asked for by row.
 pub struct Operand {
-    values: Vec<Option<Value>>,
+    values: Values,
     index: Index,
 }
 
@@ -87,15 +110,15 @@ impl Operand {
     #[inline]
     pub fn get(&self, row: usize) -> Option<&Value> {
         match &self.index {
-            Index::Rows => self.values[row].as_ref(),
-            Index::One => self.values[0].as_ref(),
-            Index::List(list) => self.values[list[row] as usize].as_ref(),
+            Index::Rows => self.values.list[row].as_ref(),
+            Index::One => self.values.list[0].as_ref(),
+            Index::List(list) => self.values.list[list[row] as usize].as_ref(),
         }
     }
 
     /// Something else of each of its values, which is asked for by row as the values are: made once for each distinct value that is known to be one.
     pub(crate) fn read<T>(&self, read: impl Fn(&Value) -> Option<T>) -> ReadOperand<'_, T> {
-        let values = self.values.iter();
+        let values = self.values.list.iter();
         ReadOperand {
             read: values.map(|value| value.as_ref().and_then(&read)).collect(),
             index: &self.index,
@@ -128,10 +151,13 @@ impl Column {
         context: &ExpressionContext,
     ) -> Result<Operand> {
         let (values, index) = match self {
-            Self::Ids(ids) => return read_ids(&ids, reading, context),
+            Self::Ids(ids) => {
+                let counted = context.count_rows(ids.len());
+                return read_counted(&ids, reading, context, counted);
+            }
             Self::Booleans(booleans) => {
                 let values = booleans.iter().map(|value| value.map(Value::Boolean));
-                (values.collect(), Index::Rows)
+                (Values::small(values.collect()), Index::Rows)
             }
             Self::Floats(numbers) => (values_of(&numbers, float), Index::Rows),
             Self::Doubles(numbers) => (values_of(&numbers, double), Index::Rows),
@@ -140,7 +166,7 @@ impl Column {
                     Reading::Value => constant.value.clone(),
                     Reading::Written => constant.written.clone(),
                 });
-                (vec![value], Index::One)
+                (Values::small(vec![value]), Index::One)
             }
             Self::Values(values) => (values, Index::Rows),
             Self::Indexed { values, index } => (values, Index::List(index)),
@@ -162,9 +188,9 @@ impl Column {
                 intern_numbers(&numbers, |number| number.to_bits().into(), float, context)?
             }
             Self::Doubles(numbers) => intern_numbers(&numbers, f64::to_bits, double, context)?,
-            Self::Values(values) => intern_values(&values, context)?,
+            Self::Values(values) => intern_values(&values.list, context)?,
             Self::Indexed { values, index } => {
-                let ids = intern_values(&values, context)?;
+                let ids = intern_values(&values.list, context)?;
                 take_ids(&ids, &UInt32Array::from(index))?
             }
         })
@@ -243,8 +269,8 @@ fn take_rows<P: ArrowPrimitiveType>(
 fn values_of<P: ArrowPrimitiveType>(
     numbers: &PrimitiveArray<P>,
     value: impl Fn(P::Native) -> Value,
-) -> Vec<Option<Value>> {
-    numbers.iter().map(|number| number.map(&value)).collect()
+) -> Values {
+    Values::small(numbers.iter().map(|number| number.map(&value)).collect())
 }
 
 fn float(number: f32) -> Value {
@@ -407,25 +433,43 @@ fn distinct_of_repeated(column: &UInt64Array) -> Option<Distinct> {
 }
 
 /// The values of a column of ids; see the module's documentation.
+///
+/// # Errors
+/// When they cannot be read, or there is no room for all of them.
 pub fn read_ids(
     column: &UInt64Array,
     reading: Reading,
     context: &ExpressionContext,
 ) -> Result<Operand> {
+    read_counted(column, reading, context, context.count_all())
+}
+
+/// The same for a column of the rows that are evaluated at a time, which may be too many.
+pub(crate) fn read_rows(column: &UInt64Array, context: &ExpressionContext) -> Result<Operand> {
+    let counted = context.count_rows(column.len());
+    read_counted(column, Reading::Value, context, counted)
+}
+
+fn read_counted(
+    column: &UInt64Array,
+    reading: Reading,
+    context: &ExpressionContext,
+    mut counted: Counted<'_>,
+) -> Result<Operand> {
     if reading == Reading::Value
         && let Some(values) = read_inline(column)
     {
         return Ok(Operand {
-            values,
+            values: Values::small(values),
             index: Index::Rows,
         });
     }
     let distinct = DistinctIds::of(column);
-    let mut values = read_sorted(&distinct.ids, reading, context)?;
+    let mut values = read_sorted(&distinct.ids, reading, context, &mut counted)?;
     // What the nulls point at.
     values.push(None);
     Ok(Operand {
-        values,
+        values: Values::counted(values, counted),
         index: Index::List(distinct.index),
     })
 }
@@ -449,8 +493,10 @@ pub(crate) fn read_sorted(
     ids: &[TermId],
     reading: Reading,
     context: &ExpressionContext,
+    counted: &mut Counted<'_>,
 ) -> Result<Vec<Option<Value>>> {
     let mut values = vec![None; ids.len()];
+    let mut refused = None;
     let mut from = 0;
     while from < ids.len() {
         let is_inline = ids[from].is_inline();
@@ -465,11 +511,19 @@ pub(crate) fn read_sorted(
             }
         } else {
             context.terms(part, |at, term| {
-                values[from + at] = Some(match reading {
+                if refused.is_some() {
+                    return;
+                }
+                let value = match reading {
                     Reading::Value => Value::from_term(&term),
                     Reading::Written => Value::written(&term),
-                });
+                };
+                refused = counted.add(&value).err();
+                values[from + at] = Some(value);
             })?;
+            if let Some(refused) = refused {
+                return Err(refused);
+            }
         }
         from += run;
     }

@@ -18,7 +18,7 @@ use orrery_term::inline::{InlineValue, TimeZone};
 use orrery_term::{TermId, TermKind};
 use oxsdatatypes::Decimal;
 
-use crate::columns::column::{Column, Constant, Reading, read_ids, take_ids};
+use crate::columns::column::{Column, Constant, Reading, read_rows, take_ids};
 use crate::columns::compare_alike::{ComparedWith, compare_alike};
 use crate::columns::plain_numbers::compare_plain;
 use crate::context::{ExpressionContext, LiteralClass, LiteralRanks};
@@ -122,7 +122,7 @@ fn compare_with_constant(
     strike_nulls(&mut verdicts, ids.nulls());
     let unread = undecided(&verdicts);
     if !unread.is_empty() {
-        let values = read_ids(&take_ids(ids, &unread)?, Reading::Value, context)?;
+        let values = read_rows(&take_ids(ids, &unread)?, context)?;
         for (at, &row) in unread.values().iter().enumerate() {
             verdicts[row as usize] = Verdict::of(
                 values
@@ -332,8 +332,8 @@ fn compare_ids(
     strike_nulls(&mut verdicts, right.nulls());
     let unread = undecided(&verdicts);
     if !unread.is_empty() {
-        let left = read_ids(&take_ids(left, &unread)?, Reading::Value, context)?;
-        let right = read_ids(&take_ids(right, &unread)?, Reading::Value, context)?;
+        let left = read_rows(&take_ids(left, &unread)?, context)?;
+        let right = read_rows(&take_ids(right, &unread)?, context)?;
         for (at, &row) in unread.values().iter().enumerate() {
             verdicts[row as usize] = Verdict::of(
                 left.get(at)

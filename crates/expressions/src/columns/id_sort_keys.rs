@@ -29,12 +29,13 @@ use crate::error::Result;
 use crate::values::sort_key::{IRI, STRING, write_sort_key};
 use crate::values::value::Value;
 
-/// Calls `each` with the row and the sort key of every id.
+/// Calls `each` with the row and the sort key of every id. Keys that are long are counted until the last is given.
 pub fn sort_keys_of_ids(
     ids: &UInt64Array,
     context: &ExpressionContext,
     mut each: impl FnMut(usize, &[u8]),
 ) -> Result<()> {
+    let mut counted = context.count_all();
     let mut writer = SortKeyWriter {
         context,
         ranks: context.literal_ranks()?,
@@ -66,6 +67,7 @@ pub fn sort_keys_of_ids(
             let value = value.and_then(|((at, _), values): (_, &Operand)| values.get(at));
             writer.write(TermId::from_bits(ids.value(row)), value, &mut key)?;
         }
+        counted.add_bytes(key.len())?;
         each(row, &key);
     }
     Ok(())

@@ -19,7 +19,7 @@ use hashbrown::{HashMap, HashSet};
 use orrery_term::inline::{DECIMAL_UNITS, InlineValue};
 use orrery_term::{TermId, TermKind};
 
-use crate::columns::column::{Constant, Reading, read_ids};
+use crate::columns::column::{Constant, read_rows};
 use crate::context::ExpressionContext;
 use crate::error::Result;
 use crate::values::compare::equals;
@@ -119,7 +119,7 @@ impl Members {
 
     /// The answers for distinct ids that are none of the members'.
     fn looked_up(&self, ids: &[u64], context: &ExpressionContext) -> Result<Vec<Option<bool>>> {
-        let values = read_ids(&UInt64Array::from(ids.to_vec()), Reading::Value, context)?;
+        let values = read_rows(&UInt64Array::from(ids.to_vec()), context)?;
         let answers = ids.iter().enumerate().map(|(row, &id)| {
             let value = values.get(row)?;
             let mut answer = self.among_integers(TermId::from_bits(id), value);

@@ -15,7 +15,7 @@ use arrow::compute::kernels::boolean::not;
 use orrery_term::{Term, TermId, TermKind};
 
 use crate::columns::calendar::{CalendarPart, parts_of_dates};
-use crate::columns::column::{Column, Constant, DistinctIds, Operand, Reading, take_ids};
+use crate::columns::column::{Column, Constant, DistinctIds, Operand, Reading, Values, take_ids};
 use crate::columns::compare_columns::{compare_columns, same_term};
 use crate::columns::inline_arithmetic::apply_inline;
 use crate::columns::lexical_numbers::{NumberType, TextForm, numbers_of_texts};
@@ -26,6 +26,7 @@ use crate::context::ExpressionContext;
 use crate::error::Result;
 use crate::expression::text_search::test_of_terms;
 use crate::functions::{Implementation, PureFunction, ScalarFunction, TextTest, call_places};
+use crate::limits::Counted;
 use crate::values::arithmetic::{negate, plus};
 use crate::values::compare::{Comparison, TermComparison};
 use crate::values::operator::Arithmetic;
@@ -133,6 +134,22 @@ impl RowNumbers {
 }
 
 impl Input {
+    /// So many rows of the input, from one on.
+    pub(crate) fn slice(&self, from: usize, rows: usize) -> Self {
+        let of_column = |column: &UInt64Array| match column.len() == self.rows {
+            true => column.slice(from, rows),
+            false => column.clone(),
+        };
+        Self {
+            columns: self.columns.iter().map(of_column).collect(),
+            rows,
+            numbers: match &self.numbers {
+                RowNumbers::From(first) => RowNumbers::From(first + from as u64),
+                RowNumbers::List(numbers) => RowNumbers::List(numbers[from..from + rows].to_vec()),
+            },
+        }
+    }
+
     /// The input at some of its rows.
     fn select(&self, rows: &[u32]) -> Result<Self> {
         let indices = UInt32Array::from(rows.to_vec());
@@ -309,11 +326,8 @@ fn apply_to_values(
 ) -> Result<Column> {
     let left = left.into_operand(Reading::Value, context)?;
     let right = right.into_operand(Reading::Value, context)?;
-    Ok(Column::Values(
-        (0..rows)
-            .map(|row| operator.apply(left.get(row)?, right.get(row)?))
-            .collect(),
-    ))
+    let apply = |row| operator.apply(left.get(row)?, right.get(row)?);
+    counted_values((0..rows).map(apply), context)
 }
 
 fn map_values(
@@ -325,11 +339,24 @@ fn map_values(
     let operand = part
         .evaluate(input, context)?
         .into_operand(Reading::Value, context)?;
-    Ok(Column::Values(
-        (0..input.rows)
-            .map(|row| function(operand.get(row)?))
-            .collect(),
-    ))
+    let apply = |row| function(operand.get(row)?);
+    counted_values((0..input.rows).map(apply), context)
+}
+
+/// A column of the values of rows.
+fn counted_values(
+    values: impl ExactSizeIterator<Item = Option<Value>>,
+    context: &ExpressionContext,
+) -> Result<Column> {
+    let mut counted = context.count_rows(values.len());
+    let mut list = Vec::with_capacity(values.len());
+    for value in values {
+        if let Some(value) = &value {
+            counted.add(value)?;
+        }
+        list.push(value);
+    }
+    Ok(Column::Values(Values::counted(list, counted)))
 }
 
 /// `||` (deciding value true) and `&&` (deciding value false): a deciding side decides, even beside
@@ -497,38 +524,61 @@ fn call(
     let rows = input.rows;
     Ok(match function.implementation {
         Implementation::Pure(pure) => {
-            Column::Values(call_by_row(&operands, rows, |_, values| Ok(pure(values)))?)
+            values_by_row(&operands, rows, context, |_, values| Ok(pure(values)))?
         }
-        Implementation::Places(function) => Column::Values(call_places(function, &operands, rows)),
+        Implementation::Places(function) => {
+            Column::Values(call_places(function, &operands, rows, context)?)
+        }
         Implementation::OfQuery(function) | Implementation::Volatile(function) => {
             let call = |row, values: &[&Value]| function(values, context, input.numbers.get(row));
-            Column::Values(call_by_row(&operands, rows, call)?)
+            values_by_row(&operands, rows, context, call)?
         }
         Implementation::Term(make) => {
             let id = |_, values: &[&Value]| match make(values) {
                 Some(term) => Ok(Some(context.intern(&term)?.bits())),
                 None => Ok(None),
             };
-            Column::Ids(call_by_row(&operands, rows, id)?.into())
+            let mut counted = context.count_rows(rows);
+            Column::Ids(call_by_row(&operands, rows, &mut counted, id, |_, _| Ok(()))?.into())
         }
     })
 }
 
-/// The results of a function by row; an error in an argument is an error.
-fn call_by_row<R>(
+/// The values that a function gives by row.
+fn values_by_row(
     operands: &[Operand],
     rows: usize,
+    context: &ExpressionContext,
+    call: impl Fn(usize, &[&Value]) -> Result<Option<Value>>,
+) -> Result<Column> {
+    let mut counted = context.count_rows(rows);
+    let values = call_by_row(operands, rows, &mut counted, call, Counted::add)?;
+    Ok(Column::Values(Values::counted(values, counted)))
+}
+
+/// The results of a function by row, and what `count` does with each; an error in an argument is an error.
+fn call_by_row<'c, R>(
+    operands: &[Operand],
+    rows: usize,
+    counted: &mut Counted<'c>,
     call: impl Fn(usize, &[&Value]) -> Result<Option<R>>,
+    count: impl Fn(&mut Counted<'c>, &R) -> Result<()>,
 ) -> Result<Vec<Option<R>>> {
     let mut results = Vec::with_capacity(rows);
     let mut values: Vec<&Value> = Vec::with_capacity(operands.len());
     for row in 0..rows {
         values.clear();
         values.extend(operands.iter().filter_map(|operand| operand.get(row)));
-        results.push(match values.len() < operands.len() {
-            true => None,
-            false => call(row, &values)?,
-        });
+        if values.len() < operands.len() {
+            results.push(None);
+            continue;
+        }
+        counted.begin(values.iter().map(|value| value.heap_bytes()).sum())?;
+        let result = call(row, &values)?;
+        if let Some(result) = &result {
+            count(counted, result)?;
+        }
+        results.push(result);
     }
     Ok(results)
 }

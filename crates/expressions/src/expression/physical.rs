@@ -6,9 +6,10 @@
 use std::fmt::{self, Debug, Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use arrow::array::{AsArray, BinaryBuilder, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, RecordBatch};
+use arrow::compute::concat;
 use arrow::datatypes::{DataType, Schema, UInt64Type};
 use datafusion_common::{Result, ScalarValue, internal_err};
 use datafusion_expr::ColumnarValue;
@@ -45,6 +46,8 @@ pub(crate) struct ExpressionProgram {
     pub(crate) context: Arc<ExpressionContext>,
     /// Rows evaluated so far.
     pub(crate) rows_seen: AtomicU64,
+    /// How many rows are evaluated at a time: all of a batch, or fewer once that was too much.
+    pub(crate) rows_at_once: AtomicUsize,
 }
 
 /// An expression that can be run on record batches.
@@ -84,27 +87,15 @@ impl TermPhysicalExpr {
             numbers: RowNumbers::From(first_row),
         })
     }
-}
 
-impl PhysicalExpr for TermPhysicalExpr {
-    fn data_type(&self, _: &Schema) -> Result<DataType> {
-        Ok(match self.output {
-            ResultKind::Filter => DataType::Boolean,
-            ResultKind::Value => DataType::UInt64,
-            ResultKind::Number(NumberType::Float) => DataType::Float32,
-            ResultKind::Number(NumberType::Double) => DataType::Float64,
-            ResultKind::SortKey => DataType::Binary,
-        })
-    }
-
-    fn nullable(&self, _: &Schema) -> Result<bool> {
-        Ok(self.output != ResultKind::SortKey)
-    }
-
-    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        let rows = batch.num_rows();
+    /// The results for all rows of the input.
+    ///
+    /// # Errors
+    /// Where fewer rows may do, one that says so ([`is_of_many_rows`](crate::error::Error::is_of_many_rows)).
+    fn evaluate_at_once(&self, input: &Input) -> crate::error::Result<ColumnarValue> {
+        let rows = input.rows;
         let context = &self.program.context;
-        let column = self.program.root.evaluate(&self.input(batch)?, context)?;
+        let column = self.program.root.evaluate(input, context)?;
         Ok(match (self.output, column) {
             (ResultKind::Filter, Column::Constant(constant)) => {
                 ColumnarValue::Scalar(ScalarValue::Boolean(
@@ -126,9 +117,64 @@ impl PhysicalExpr for TermPhysicalExpr {
             (ResultKind::Number(_), Column::Doubles(numbers)) => {
                 ColumnarValue::Array(Arc::new(numbers))
             }
-            (ResultKind::Number(_), _) => return internal_err!("{self} gave no plain numbers"),
+            (ResultKind::Number(_), _) => internal_err!("{self} gave no plain numbers")?,
             (ResultKind::SortKey, column) => sort_keys(column, rows, context)?,
         })
+    }
+
+    /// The results for rows that are too many at a time. Texts of the next batch may be shorter: it begins with twice as many.
+    #[cold]
+    fn evaluate_in_parts(&self, input: &Input) -> Result<ArrayRef> {
+        let known = self.program.rows_at_once.load(Ordering::Relaxed);
+        let mut at_once = known.min(input.rows.div_ceil(2)).max(1);
+        let mut parts: Vec<ArrayRef> = Vec::new();
+        let mut counted = self.program.context.count_all();
+        let mut from = 0;
+        while from < input.rows {
+            let rows = at_once.min(input.rows - from);
+            match self.evaluate_at_once(&input.slice(from, rows)) {
+                Ok(part) => {
+                    let part = part.into_array(rows)?;
+                    // Keys to sort by are texts, and they stand twice where the parts are put together.
+                    counted.add_bytes(2 * part.get_buffer_memory_size())?;
+                    parts.push(part);
+                    from += rows;
+                }
+                Err(error) if error.is_of_many_rows() && rows > 1 => at_once = rows.div_ceil(2),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let next = at_once.saturating_mul(2);
+        self.program.rows_at_once.store(next, Ordering::Relaxed);
+        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+        Ok(concat(&parts)?)
+    }
+}
+
+impl PhysicalExpr for TermPhysicalExpr {
+    fn data_type(&self, _: &Schema) -> Result<DataType> {
+        Ok(match self.output {
+            ResultKind::Filter => DataType::Boolean,
+            ResultKind::Value => DataType::UInt64,
+            ResultKind::Number(NumberType::Float) => DataType::Float32,
+            ResultKind::Number(NumberType::Double) => DataType::Float64,
+            ResultKind::SortKey => DataType::Binary,
+        })
+    }
+
+    fn nullable(&self, _: &Schema) -> Result<bool> {
+        Ok(self.output != ResultKind::SortKey)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let input = self.input(batch)?;
+        if input.rows <= self.program.rows_at_once.load(Ordering::Relaxed) {
+            match self.evaluate_at_once(&input) {
+                Err(error) if error.is_of_many_rows() && input.rows > 1 => {}
+                other => return Ok(other?),
+            }
+        }
+        Ok(ColumnarValue::Array(self.evaluate_in_parts(&input)?))
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -162,30 +208,37 @@ impl PhysicalExpr for TermPhysicalExpr {
     }
 }
 
-fn sort_keys(column: Column, rows: usize, context: &ExpressionContext) -> Result<ColumnarValue> {
+fn sort_keys(
+    column: Column,
+    rows: usize,
+    context: &ExpressionContext,
+) -> crate::error::Result<ColumnarValue> {
     let mut keys = BinaryBuilder::with_capacity(rows, rows * 16);
     if let Column::Ids(ids) = &column {
         sort_keys_of_ids(ids, context, |_, key| keys.append_value(key))?;
         return Ok(ColumnarValue::Array(Arc::new(keys.finish())));
     }
     let mut key = Vec::new();
-    let mut append = |value: Option<&Value>| {
+    let mut counted = context.count_all();
+    let mut append = |value: Option<&Value>| -> crate::error::Result<()> {
         key.clear();
         write_sort_key(value, &mut key);
+        counted.add_bytes(key.len())?;
         keys.append_value(&key);
+        Ok(())
     };
     match column {
         Column::Floats(numbers) => numbers
             .iter()
-            .for_each(|number| append(number.map(|it| Value::Float(it.into())).as_ref())),
+            .try_for_each(|number| append(number.map(|it| Value::Float(it.into())).as_ref())),
         Column::Doubles(numbers) => numbers
             .iter()
-            .for_each(|number| append(number.map(|it| Value::Double(it.into())).as_ref())),
+            .try_for_each(|number| append(number.map(|it| Value::Double(it.into())).as_ref())),
         other => {
             let operand = other.into_operand(Reading::Value, context)?;
-            (0..rows).for_each(|row| append(operand.get(row)));
+            (0..rows).try_for_each(|row| append(operand.get(row)))
         }
-    }
+    }?;
     Ok(ColumnarValue::Array(Arc::new(keys.finish())))
 }
 

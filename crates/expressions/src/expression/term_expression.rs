@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use arrow::datatypes::{DataType, Schema};
 use datafusion_physical_expr::expressions::Column;
@@ -58,6 +58,7 @@ impl TermExpression {
                 is_volatile: compiled.is_volatile,
                 context: Arc::clone(context),
                 rows_seen: AtomicU64::new(0),
+                rows_at_once: AtomicUsize::new(usize::MAX),
             }),
             variables,
         })

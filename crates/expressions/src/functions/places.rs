@@ -5,7 +5,9 @@
 use orrery_geo::{Answer, Argument, Function, Notation, Parameter, Shape, from_text};
 use orrery_term::vocabulary::xsd;
 
-use crate::columns::column::{Operand, ReadOperand};
+use crate::columns::column::{Operand, ReadOperand, Values};
+use crate::context::ExpressionContext;
+use crate::error::Result;
 use crate::values::exact;
 use crate::values::value::Value;
 
@@ -27,13 +29,18 @@ pub(super) fn arity(function: &Function) -> &'static str {
 }
 
 /// The results of a function by row, with an operand for each of its parameters.
-pub(crate) fn call(function: &Function, operands: &[Operand], rows: usize) -> Vec<Option<Value>> {
+pub(crate) fn call(
+    function: &Function,
+    operands: &[Operand],
+    rows: usize,
+    context: &ExpressionContext,
+) -> Result<Values> {
     let read = operands.iter().zip(function.parameters);
     let read: Vec<ReadOperand<'_, Given>> = read
         .map(|(operand, parameter)| operand.read(|value| given(value, *parameter)))
         .collect();
     let mut arguments = Vec::with_capacity(read.len());
-    let call = |row| {
+    let mut call = |row| {
         arguments.clear();
         for operand in &read {
             arguments.push(match operand.get(row)? {
@@ -44,7 +51,18 @@ pub(crate) fn call(function: &Function, operands: &[Operand], rows: usize) -> Ve
         }
         function.call(&arguments).map(value_of)
     };
-    (0..rows).map(call).collect()
+    let mut counted = context.count_rows(rows);
+    let mut results = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let given = operands.iter().filter_map(|operand| operand.get(row));
+        counted.begin(given.map(Value::heap_bytes).sum())?;
+        let result = call(row);
+        if let Some(result) = &result {
+            counted.add(result)?;
+        }
+        results.push(result);
+    }
+    Ok(Values::counted(results, counted))
 }
 
 fn given(value: &Value, parameter: Parameter) -> Option<Given> {

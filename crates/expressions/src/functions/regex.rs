@@ -66,6 +66,6 @@ pub(super) fn replace(
     let Some(replacement) = pattern.replacement(replacement, is_literal) else {
         return Ok(None);
     };
-    let replaced = pattern.replace(text, &replacement)?;
+    let replaced = pattern.replace(text, &replacement, context.count_all())?;
     Ok(Some(Value::text(replaced, language)))
 }

@@ -106,7 +106,8 @@ pub(super) fn strafter(arguments: &[&Value]) -> Option<Value> {
 
 /// The texts one after another; with a language tag and direction if all have the same.
 pub(super) fn concat(arguments: &[&Value]) -> Option<Value> {
-    let mut all = String::new();
+    let bytes = arguments.iter().map(|argument| argument.heap_bytes()).sum();
+    let mut all = String::with_capacity(bytes);
     let mut common: Option<Option<Language<'_>>> = None;
     for argument in arguments {
         let (text, language) = argument.as_text()?;

@@ -27,6 +27,9 @@ use crate::values::decimal;
 /// What a millionth is in the raw number of an `oxsdatatypes::Decimal`, which counts 10^-18.
 const RAW_MILLIONTH: i128 = 1_000_000_000_000;
 
+/// What a number takes that is too large for the value itself, at most.
+const LARGE_NUMBER_BYTES: usize = 2_048;
+
 /// A term as a value; see the module's documentation.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names are those of XML Schema")]
@@ -149,6 +152,21 @@ impl Value {
                 self.lexical().unwrap_or_default(),
                 self.datatype().unwrap_or_default(),
             ),
+        }
+    }
+
+    /// The bytes that the value holds beside its own few.
+    #[inline]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Iri(text) | Self::String(text) => text.len(),
+            Self::LanguageString {
+                lexical, language, ..
+            } => lexical.len() + language.len(),
+            Self::Other { lexical, datatype } => lexical.len() + datatype.len(),
+            Self::LargeInteger(_) | Self::LargeDecimal(_) => LARGE_NUMBER_BYTES,
+            Self::Triple(triple) => triple.text_bytes(),
+            _ => 0,
         }
     }
 

@@ -34,6 +34,7 @@ use parking_lot::Mutex;
 use self::required::{RequiredText, required};
 use self::translate::{Flags, LastLine, Refusal};
 use crate::error::{Error, Result};
+use crate::limits::Counted;
 
 /// A compiled pattern may take this many bytes.
 const COMPILED_BYTES_MAX: usize = 1_000_000;
@@ -95,15 +96,21 @@ impl Pattern {
         }
     }
 
-    /// The text with each match replaced.
-    pub(crate) fn replace(&self, text: &str, replacement: &[ReplacementPiece]) -> Result<String> {
-        self.replace_within(text, replacement, REPLACE_TIME_MAX)
+    /// The text with each match replaced. What is long is counted while it is made.
+    pub(crate) fn replace(
+        &self,
+        text: &str,
+        replacement: &[ReplacementPiece],
+        counted: Counted<'_>,
+    ) -> Result<String> {
+        self.replace_within(text, replacement, counted, REPLACE_TIME_MAX)
     }
 
     fn replace_within(
         &self,
         text: &str,
         replacement: &[ReplacementPiece],
+        counted: Counted<'_>,
         time_max: Duration,
     ) -> Result<String> {
         let mut replaced = Replaced {
@@ -112,6 +119,7 @@ impl Pattern {
             out: String::with_capacity(text.len()),
             copied: 0,
             bytes_max: RESULT_BYTES_MAX.max(2 * text.len()),
+            counted,
             matches: 0,
             started: Instant::now(),
             time_max,
@@ -156,6 +164,7 @@ struct Replaced<'a> {
     /// So much of the text was dealt with.
     copied: usize,
     bytes_max: usize,
+    counted: Counted<'a>,
     matches: u32,
     started: Instant,
     time_max: Duration,
@@ -185,8 +194,11 @@ impl Replaced<'_> {
 
     fn look_at_the_clock(&mut self) -> Result<()> {
         self.matches = self.matches.wrapping_add(1);
-        if self.matches.is_multiple_of(MATCHES_PER_CLOCK) && self.started.elapsed() > self.time_max
-        {
+        if !self.matches.is_multiple_of(MATCHES_PER_CLOCK) {
+            return Ok(());
+        }
+        self.counted.look()?;
+        if self.started.elapsed() > self.time_max {
             return Err(Error::Unsupported(format!(
                 "REPLACE that takes more than {:?} for a text of {} bytes",
                 self.time_max,
@@ -204,6 +216,7 @@ impl Replaced<'_> {
                 self.text.len()
             )));
         }
+        self.counted.add_bytes(part.len())?;
         self.out.push_str(part);
         Ok(())
     }

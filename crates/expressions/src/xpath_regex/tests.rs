@@ -253,6 +253,7 @@ fn a_replacement_is_taken_apart() {
 
 #[test]
 fn matches_are_replaced() {
+    let context = crate::testing::context(&[]);
     for (text, pattern, flags, replacement, expected) in [
         ("abracadabra", "bra", "", "*", "a*cada*"),
         ("abracadabra", "a.*a", "", "*", "*"),
@@ -269,17 +270,20 @@ fn matches_are_replaced() {
     ] {
         let compiled = RegexCache::default().get(pattern, flags).unwrap().unwrap();
         let pieces = pieces(replacement, compiled.regex.captures_len() - 1).unwrap();
-        let found = compiled.replace(text, &pieces).unwrap();
+        let found = compiled
+            .replace(text, &pieces, context.count_all())
+            .unwrap();
         assert_eq!(found, expected, "{pattern} on {text:?}");
     }
 }
 
 #[test]
 fn what_grows_beyond_measure_ends_the_query_and_says_why() {
+    let context = crate::testing::context(&[]);
     let compiled = RegexCache::default().get("a", "").unwrap().unwrap();
     let text = "a".repeat(100_000);
     let long = [ReplacementPiece::Text("b".repeat(1_000))];
-    match compiled.replace(&text, &long) {
+    match compiled.replace(&text, &long, context.count_all()) {
         Err(Error::Unsupported(what)) => {
             assert_eq!(
                 what,
@@ -289,16 +293,23 @@ fn what_grows_beyond_measure_ends_the_query_and_says_why() {
         other => panic!("{:?}", other.map(|text| text.len())),
     }
     let short = [ReplacementPiece::Text("b".repeat(600))];
-    assert_eq!(compiled.replace(&text, &short).unwrap().len(), 60_000_000);
+    assert_eq!(
+        compiled
+            .replace(&text, &short, context.count_all())
+            .unwrap()
+            .len(),
+        60_000_000
+    );
 }
 
 #[test]
 fn replacements_of_one_text_have_a_time() {
+    let context = crate::testing::context(&[]);
     let pattern = ".*[^A-Z]|[A-Z]";
     let compiled = RegexCache::default().get(pattern, "").unwrap().unwrap();
     let text = "A".repeat(1_000);
     let piece = [ReplacementPiece::Text("b".to_owned())];
-    match compiled.replace_within(&text, &piece, Duration::ZERO) {
+    match compiled.replace_within(&text, &piece, context.count_all(), Duration::ZERO) {
         Err(Error::Unsupported(what)) => {
             assert_eq!(
                 what,
@@ -307,5 +318,10 @@ fn replacements_of_one_text_have_a_time() {
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(compiled.replace(&text, &piece).unwrap(), "b".repeat(1_000));
+    assert_eq!(
+        compiled
+            .replace(&text, &piece, context.count_all())
+            .unwrap(),
+        "b".repeat(1_000)
+    );
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use datafusion_common::Result;
 use orrery_expressions::Value;
-use orrery_expressions::columns::{Operand, Reading, intern_value, read_ids};
-use orrery_term::TermId;
+use orrery_expressions::columns::{Operand, Reading, read_ids};
+use orrery_term::{Term, TermId};
 
 use super::groups::{Aggregate, engine, ids_of};
 use crate::context::QueryContext;
@@ -85,14 +85,13 @@ impl Aggregate for GroupConcat {
     }
 
     fn result(&self, state: &JoinedText) -> Result<Option<TermId>> {
-        let value = match state {
+        let text = match state {
             JoinedText::Failed => return Ok(None),
-            JoinedText::Empty => Value::string(""),
-            JoinedText::Joined(text) => Value::string(text.as_str()),
+            JoinedText::Empty => "",
+            JoinedText::Joined(text) => text,
         };
-        intern_value(&value, self.context.expressions())
-            .map(Some)
-            .map_err(engine)
+        let id = self.context.expressions().intern(&Term::string(text));
+        id.map(Some).map_err(engine)
     }
 
     fn write(&self, state: &JoinedText, out: &mut Vec<u8>) {

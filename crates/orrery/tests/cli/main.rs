@@ -24,6 +24,7 @@ mod killed_load;
 mod killed_server;
 mod language_tags;
 mod log_format;
+mod long_texts;
 mod mapping;
 mod object_store;
 mod oidc;

@@ -320,7 +320,11 @@ impl<'w> Work<'w> {
         };
         let mut batches = self
             .engine
-            .run(&planned.plan, planned.has_own_task, &options)
+            .run(
+                (&planned.plan, &planned.context),
+                planned.has_own_task,
+                &options,
+            )
             .await?;
         let mut row = vec![0; planned.columns.len()];
         while let Some(batch) = batches.next().await {

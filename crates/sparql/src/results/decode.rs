@@ -1,5 +1,6 @@
 //! From batches of ids to batches of terms.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -21,6 +22,23 @@ pub(crate) type IdStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
 const LONG_TEXT_BYTES: usize = 1 << 20;
 /// How often a text is there while it is written: as a term, escaped for the format, and on its way to the client.
 const COPIES_OF_TEXT: usize = 3;
+
+/// Texts of so many bytes are not decoded together where fewer rows at a time are possible.
+const AT_ONCE_BYTES_MAX: usize = 4 * SLICE_BYTES_MAX;
+
+/// Why ids were not decoded.
+pub(super) enum DecodeError {
+    /// Their texts are more than [`AT_ONCE_BYTES_MAX`]: fewer rows are to be decoded at a time.
+    TooMuchAtOnce,
+    /// The query ends.
+    Failed(QueryError),
+}
+
+impl From<QueryError> for DecodeError {
+    fn from(error: QueryError) -> Self {
+        Self::Failed(error)
+    }
+}
 
 /// Reads the terms of ids.
 #[derive(Clone)]
@@ -53,25 +71,37 @@ impl Decoder {
         &self.pool
     }
 
-    /// The terms of ids that are sorted and distinct, in their order.
-    pub(crate) fn terms(&self, ids: &[TermId]) -> Result<Vec<Term<'static>>, QueryError> {
+    /// The terms of ids of so many rows, which are sorted and distinct, in their order.
+    pub(super) fn terms(
+        &self,
+        ids: &[TermId],
+        rows: usize,
+    ) -> Result<Vec<Term<'static>>, DecodeError> {
         let mut terms = Vec::with_capacity(ids.len());
-        self.for_each_term(ids, |term| terms.push(term.into_owned()))?;
+        self.for_each_term(ids, rows, |term| terms.push(term.into_owned()))?;
         debug_assert_eq!(terms.len(), ids.len());
         Ok(terms)
     }
 
-    /// Calls `found` with the term of each id, as it is to be shown, in the order of the ids, which are sorted and distinct.
+    /// Calls `found` with the term of each id of so many rows, as it is to be shown, in the order of the ids, which are sorted and
+    /// distinct.
     pub(super) fn for_each_term(
         &self,
         ids: &[TermId],
+        rows: usize,
         mut found: impl FnMut(Term<'_>),
-    ) -> Result<(), QueryError> {
+    ) -> Result<(), DecodeError> {
         let mut long_texts: Option<MemoryReservation> = None;
         let mut refused = None;
+        let mut all_bytes = 0;
+        let is_too_much = |bytes: usize| rows > 1 && bytes > AT_ONCE_BYTES_MAX;
         let tags = self.context.language_tags();
         self.context.terms(ids, |_, term| {
             let bytes = text_bytes(&term);
+            all_bytes += bytes;
+            if is_too_much(all_bytes) {
+                return;
+            }
             if bytes > LONG_TEXT_BYTES && refused.is_none() {
                 let consumer = || MemoryConsumer::new("long literals of the answer");
                 let texts = long_texts.get_or_insert_with(|| consumer().register(&self.pool));
@@ -82,7 +112,8 @@ impl Decoder {
             }
         })?;
         match refused {
-            Some(error) => Err(QueryError::from_datafusion(error, self.limit_bytes)),
+            _ if is_too_much(all_bytes) => Err(DecodeError::TooMuchAtOnce),
+            Some(error) => Err(QueryError::from_datafusion(error, self.limit_bytes).into()),
             None => Ok(()),
         }
     }
@@ -92,13 +123,13 @@ impl Decoder {
         &self,
         batch: &RecordBatch,
         columns: &[Option<usize>],
-    ) -> Result<SolutionBatch, QueryError> {
+    ) -> Result<SolutionBatch, DecodeError> {
+        let rows = batch.num_rows();
         let numbering = Numbering::of(batch, columns);
         let mut terms = Vec::with_capacity(numbering.len());
         for ids in &numbering.ids {
-            self.for_each_term(ids, |term| terms.push(term.into_owned()))?;
+            self.for_each_term(ids, rows, |term| terms.push(term.into_owned()))?;
         }
-        let rows = batch.num_rows();
         Ok(SolutionBatch::new(rows, numbering.columns, terms))
     }
 }
@@ -111,9 +142,8 @@ pub(crate) fn number_of(ids: &[TermId], id: TermId) -> u32 {
 
 /// Rows of the first slice, before it is known how long the terms are.
 const SLICE_ROWS_START: usize = 1_024;
-/// Most rows of a slice, and fewest.
+/// Most rows of a slice.
 const SLICE_ROWS_MAX: usize = 8_192;
-const SLICE_ROWS_MIN: usize = 64;
 /// Text of a slice beyond which the next one has fewer rows.
 const SLICE_BYTES_MAX: usize = 2 << 20;
 
@@ -128,6 +158,8 @@ pub(super) struct Slices {
     pub(super) columns: Arc<[Option<usize>]>,
     /// What is left of the last batch.
     batch: Option<RecordBatch>,
+    /// Parts of slices that were too much to be decoded at once, in their order; they come before all others.
+    parts: VecDeque<RecordBatch>,
     /// Nothing follows any more: after the end, or an error.
     is_ended: bool,
     /// How many rows may still come, and how many could in all, if that is bounded.
@@ -142,6 +174,7 @@ impl Slices {
             decoder,
             columns: columns.into(),
             batch: None,
+            parts: VecDeque::new(),
             is_ended: false,
             room: None,
             rows_per_slice: SliceRows::start(),
@@ -153,7 +186,7 @@ impl Slices {
         self.room = Some(Room::of(rows_max));
     }
 
-    /// The next slice, which has rows; after an error or the end nothing follows.
+    /// The next slice, which has rows, after those of which there are parts; after an error or the end nothing follows.
     pub(super) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
@@ -200,22 +233,49 @@ impl Slices {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<SolutionBatch, QueryError>>> {
-        let slice = match ready!(self.poll_next(cx)) {
-            Some(Ok(slice)) => slice,
-            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-            None => return Poll::Ready(None),
-        };
-        let decoded = self.decoder.batch(&slice, &self.columns);
-        match &decoded {
-            Ok(decoded) => self.rows_per_slice.adapt_to(decoded.terms()),
-            Err(_) => self.end(),
+        loop {
+            let slice = match self.next_part() {
+                Some(part) => part,
+                None => match ready!(self.poll_next(cx)) {
+                    Some(Ok(slice)) => slice,
+                    Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                    None => return Poll::Ready(None),
+                },
+            };
+            let decoded = match self.decoder.batch(&slice, &self.columns) {
+                Ok(decoded) => Ok(decoded),
+                Err(DecodeError::TooMuchAtOnce) => {
+                    self.halve(&slice);
+                    continue;
+                }
+                Err(DecodeError::Failed(error)) => Err(error),
+            };
+            match &decoded {
+                Ok(decoded) => self.rows_per_slice.adapt_to(decoded.terms()),
+                Err(_) => self.end(),
+            }
+            return Poll::Ready(Some(decoded));
         }
-        Poll::Ready(Some(decoded))
     }
 
-    fn end(&mut self) {
+    /// The next part of a slice that was too much, if there is one.
+    pub(super) fn next_part(&mut self) -> Option<RecordBatch> {
+        self.parts.pop_front()
+    }
+
+    /// Puts a slice back that is too much to be decoded at once: its halves come next.
+    pub(super) fn halve(&mut self, slice: &RecordBatch) {
+        let rows = slice.num_rows();
+        let half = rows.div_ceil(2);
+        self.parts.push_front(slice.slice(half, rows - half));
+        self.parts.push_front(slice.slice(0, half));
+        self.rows_per_slice.adapt(AT_ONCE_BYTES_MAX);
+    }
+
+    pub(super) fn end(&mut self) {
         self.is_ended = true;
         self.batch = None;
+        self.parts.clear();
     }
 }
 
@@ -261,6 +321,11 @@ impl SliceRows {
         self.0
     }
 
+    /// So many rows were too much at once.
+    pub(super) fn halve(&mut self, rows: usize) {
+        self.0 = rows.div_ceil(2);
+    }
+
     /// Takes fewer rows if the last ones, with these terms, had much text, and more if they had little.
     pub(super) fn adapt_to(&mut self, terms: &[Term<'_>]) {
         self.adapt(terms.iter().map(text_bytes).sum());
@@ -269,7 +334,7 @@ impl SliceRows {
     /// The same by the bytes of the terms of the last rows.
     pub(super) fn adapt(&mut self, bytes: usize) {
         if bytes > SLICE_BYTES_MAX {
-            self.0 = SLICE_ROWS_MIN.max(self.0 / 2);
+            self.0 = (self.0 / 2).max(1);
         } else if bytes < SLICE_BYTES_MAX / 4 {
             self.0 = SLICE_ROWS_MAX.min(self.0 * 2);
         }
@@ -278,10 +343,5 @@ impl SliceRows {
 
 /// About the bytes of a term.
 fn text_bytes(term: &Term<'_>) -> usize {
-    let text = match term {
-        Term::Iri(iri) => iri.len(),
-        Term::Literal(literal) => literal.lexical.len(),
-        Term::BlankNode(_) | Term::Triple(_) => 0,
-    };
-    size_of::<Term<'static>>() + text
+    size_of::<Term<'static>>() + term.text_bytes()
 }

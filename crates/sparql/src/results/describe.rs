@@ -18,8 +18,8 @@ use orrery_storage::{Cursor, Permutation, RowRange};
 use orrery_term::{TermId, TermKind};
 
 use super::TripleBatch;
-use super::decode::{Decoder, IdStream, SliceRows};
-use super::triples::decoded;
+use super::decode::{Decoder, IdStream};
+use super::triples::Found;
 use crate::error::QueryError;
 
 /// What a resource costs in the set of those that were seen and the queue of those that are to come.
@@ -44,7 +44,7 @@ pub(crate) fn describe(
         known: Known::new(pool, limit_bytes),
         cursor,
         current: None,
-        rows_per_batch: SliceRows::start(),
+        found: Found::default(),
         decoder,
     };
     stream::try_unfold(walk, |mut walk| async move {
@@ -113,26 +113,27 @@ struct Walk {
     /// None where there are no quads.
     cursor: Option<Cursor>,
     current: Option<Current>,
-    rows_per_batch: SliceRows,
+    found: Found<3>,
     decoder: Decoder,
 }
 
 impl Walk {
     async fn next(&mut self) -> Result<Option<TripleBatch>, QueryError> {
         loop {
+            if let Some(batch) = self.found.next(&self.decoder)? {
+                return Ok(Some(batch));
+            }
             let has_work = self.current.is_some() || !self.known.open.is_empty();
             if !has_work && !self.read_solutions().await? {
                 return Ok(None);
             }
             let triples = self.look_up()?;
             self.known.count()?;
-            if !triples.is_empty() {
-                let batch = decoded(&self.decoder, &triples)?;
-                self.rows_per_batch.adapt_to(&batch.terms);
-                return Ok(Some(batch));
+            self.found.add(triples);
+            if self.found.is_empty() {
+                // Rows of other graphs may be many.
+                tokio::task::yield_now().await;
             }
-            // Rows of other graphs may be many.
-            tokio::task::yield_now().await;
         }
     }
 
@@ -164,7 +165,7 @@ impl Walk {
             return Ok(Vec::new());
         };
         let mut triples = Vec::new();
-        let mut rows_left = self.rows_per_batch.rows() as u64;
+        let mut rows_left = self.found.rows() as u64;
         let mut resources_left = RESOURCES_PER_BATCH;
         let mut columns = Columns::default();
         while rows_left > 0 {

@@ -140,13 +140,13 @@ impl KeptTerms {
 
     /// Numbers the rows of a slice; `decode` is called once with the ids that were not there, ascending, and gives the term of each
     /// to the function, which `write` then writes. The bytes that were written.
-    pub(super) fn add(
+    pub(super) fn add<E: From<QueryError>>(
         &mut self,
         ids: &UInt64Array,
         write: impl Fn(&Term<'_>, &mut Vec<u8>),
-        decode: impl FnOnce(&[TermId], &mut dyn FnMut(Term<'_>)) -> Result<(), QueryError>,
+        decode: impl FnOnce(&[TermId], &mut dyn FnMut(Term<'_>)) -> Result<(), E>,
         numbers: &mut Vec<u32>,
-    ) -> Result<usize, QueryError> {
+    ) -> Result<usize, E> {
         let before = self.table.len();
         numbers.clear();
         numbers.reserve(ids.len());
@@ -222,7 +222,7 @@ mod tests {
                     for id in new {
                         found(Term::string(text(id.bits())));
                     }
-                    Ok(())
+                    Ok::<(), QueryError>(())
                 };
                 let write = |term: &Term<'_>, out: &mut Vec<u8>| match term {
                     Term::Literal(literal) => out.extend_from_slice(literal.lexical.as_bytes()),

@@ -212,6 +212,11 @@ impl Template {
         !self.graphs.is_empty()
     }
 
+    /// How many triples or quads it has.
+    pub(super) fn len(&self) -> usize {
+        self.triples.len()
+    }
+
     /// The quads of all solutions of a batch, with repetitions.
     pub(crate) fn quads(
         &self,

@@ -33,7 +33,7 @@ use tokio::task::JoinHandle;
 
 use super::SolutionStream;
 use super::batch::UNBOUND;
-use super::decode::{Decoder, Slices};
+use super::decode::{DecodeError, Decoder, Slices};
 use super::kept_terms::Keeping;
 use super::numbering::Numbering;
 use crate::error::QueryError;
@@ -243,44 +243,64 @@ impl Stream for WrittenStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        while !this.is_ended && this.held.is_none() && this.under_way.len() < SLICES_AHEAD_MAX {
-            match this.slices.poll_next(cx) {
-                Poll::Ready(Some(Ok(slice))) => this.take(slice),
-                Poll::Ready(Some(Err(error))) => {
-                    this.error = Some(error);
-                    this.is_ended = true;
+        loop {
+            let error = match ready!(this.poll_written(cx)) {
+                None => return Poll::Ready(None),
+                Some(Ok(written)) => {
+                    this.slices.rows_per_slice.adapt(written.term_bytes);
+                    return Poll::Ready(Some(Ok(written)));
                 }
-                Poll::Ready(None) => this.is_ended = true,
-                Poll::Pending => break,
-            }
+                Some(Err(Unwritten::TooMuchAtOnce { slice, is_first })) => {
+                    this.slices.halve(&slice);
+                    this.is_begun = !is_first;
+                    continue;
+                }
+                Some(Err(Unwritten::Failed(error))) => error,
+            };
+            this.is_ended = true;
+            this.slices.end();
+            this.under_way.clear();
+            (this.held, this.error) = (None, None);
+            return Poll::Ready(Some(Err(error)));
         }
-        let written = if let Some(task) = this.under_way.front_mut() {
-            let written = ready!(Pin::new(task).poll(cx));
-            this.under_way.pop_front();
-            written
-        } else if let Some(slice) = this.held.take() {
-            let work = this.work(slice);
-            work.run()
-        } else if let Some(error) = this.error.take() {
-            Err(error)
-        } else if this.is_ended {
-            return Poll::Ready(None);
-        } else {
-            return Poll::Pending;
-        };
-        match &written {
-            Ok(written) => this.slices.rows_per_slice.adapt(written.term_bytes),
-            Err(_) => {
-                this.is_ended = true;
-                this.under_way.clear();
-                (this.held, this.error) = (None, None);
-            }
-        }
-        Poll::Ready(Some(written))
     }
 }
 
 impl WrittenStream {
+    /// What comes of the next slice, or why nothing does. Parts of one that was too much come before those under way.
+    fn poll_written(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<WrittenRows, Unwritten>>> {
+        if let Some(part) = self.slices.next_part() {
+            return Poll::Ready(Some(self.work(part).run()));
+        }
+        while !self.is_ended && self.held.is_none() && self.under_way.len() < SLICES_AHEAD_MAX {
+            match self.slices.poll_next(cx) {
+                Poll::Ready(Some(Ok(slice))) => self.take(slice),
+                Poll::Ready(Some(Err(error))) => {
+                    self.error = Some(error);
+                    self.is_ended = true;
+                }
+                Poll::Ready(None) => self.is_ended = true,
+                Poll::Pending => break,
+            }
+        }
+        if let Some(task) = self.under_way.front_mut() {
+            let written = ready!(Pin::new(task).poll(cx));
+            self.under_way.pop_front();
+            Poll::Ready(Some(written))
+        } else if let Some(slice) = self.held.take() {
+            Poll::Ready(Some(self.work(slice).run()))
+        } else if let Some(error) = self.error.take() {
+            Poll::Ready(Some(Err(Unwritten::Failed(error))))
+        } else if self.is_ended {
+            Poll::Ready(None)
+        } else {
+            Poll::Pending
+        }
+    }
+
     /// The next rows; `None` at the end. After an error nothing follows.
     pub async fn next(&mut self) -> Option<Result<WrittenRows, QueryError>> {
         StreamExt::next(self).await
@@ -340,11 +360,27 @@ struct Work {
     is_first: bool,
 }
 
+/// Why a slice was not written.
+enum Unwritten {
+    /// Its terms are too much at once.
+    TooMuchAtOnce { slice: RecordBatch, is_first: bool },
+    /// The answer ends.
+    Failed(QueryError),
+}
+
 impl Work {
-    fn run(self) -> Result<WrittenRows, QueryError> {
+    fn run(self) -> Result<WrittenRows, Unwritten> {
         let rows = self.slice.num_rows();
         let mut cells = self.room.take();
-        let term_bytes = self.write_terms(&mut cells)?;
+        let term_bytes = match self.write_terms(&mut cells) {
+            Ok(term_bytes) => term_bytes,
+            Err(DecodeError::TooMuchAtOnce) => {
+                self.room.give_back(cells);
+                let (slice, is_first) = (self.slice, self.is_first);
+                return Err(Unwritten::TooMuchAtOnce { slice, is_first });
+            }
+            Err(DecodeError::Failed(error)) => return Err(Unwritten::Failed(error)),
+        };
         let cell_bytes = cells.cell_bytes(0..rows);
         let count = cell_bytes.div_ceil(PIECE_BYTES).max(1);
         let rows_per_piece = rows.div_ceil(count).max(1);
@@ -375,7 +411,7 @@ impl Work {
 
 impl Work {
     /// Writes the terms of the slice; how many bytes they took.
-    fn write_terms(&self, cells: &mut WrittenCells) -> Result<usize, QueryError> {
+    fn write_terms(&self, cells: &mut WrittenCells) -> Result<usize, DecodeError> {
         let rows = self.slice.num_rows();
         cells.kept.resize_with(self.columns.len(), Keeping::default);
         // Those that are kept are numbered by themselves.
@@ -387,7 +423,7 @@ impl Work {
         let mut numbering = Numbering::of(&self.slice, &alone);
         cells.ends.reserve(numbering.len());
         for ids in &numbering.ids {
-            self.decoder.for_each_term(ids, |term| {
+            self.decoder.for_each_term(ids, rows, |term| {
                 self.writer.write_term(&term, &mut cells.bytes);
                 cells.ends.push(cells.bytes.len());
             })?;
@@ -400,12 +436,17 @@ impl Work {
             };
             let ids = self.slice.column(column).as_primitive::<UInt64Type>();
             if let Keeping::Kept(terms) = kept {
-                term_bytes += terms.add(
+                let added = terms.add(
                     ids,
                     |term, out| self.writer.write_term(term, out),
-                    |ids, found| self.decoder.for_each_term(ids, found),
+                    |ids, found| self.decoder.for_each_term(ids, rows, found),
                     &mut cells.columns[place],
-                )?;
+                );
+                if added.is_err() {
+                    // Of some of them there are numbers and no bytes.
+                    *kept = Keeping::GivenUp;
+                }
+                term_bytes += added?;
             } else if rows >= ROWS_AHEAD_MIN
                 && let Some(different) = numbering.different(&alone, place)
             {
@@ -417,19 +458,20 @@ impl Work {
 }
 
 /// A slice that is being written; no more when this is dropped.
-struct Task(JoinHandle<Result<WrittenRows, QueryError>>);
+struct Task(JoinHandle<Result<WrittenRows, Unwritten>>);
 
 impl Future for Task {
-    type Output = Result<WrittenRows, QueryError>;
+    type Output = Result<WrittenRows, Unwritten>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match ready!(Pin::new(&mut self.0).poll(cx)) {
             Ok(written) => Poll::Ready(written),
             // As if it had panicked here.
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Poll::Ready(Err(QueryError::internal(
-                "a part of the answer was given up",
-            ))),
+            Err(_) => {
+                let given_up = QueryError::internal("a part of the answer was given up");
+                Poll::Ready(Err(Unwritten::Failed(given_up)))
+            }
         }
     }
 }

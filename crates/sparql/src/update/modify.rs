@@ -102,7 +102,11 @@ pub(super) async fn modify(
     });
     let added: Result<(), QueryError> = async {
         let mut rows = engine
-            .run(&prepared.plan, prepared.has_own_task, &options.query)
+            .run(
+                (&prepared.plan, context),
+                prepared.has_own_task,
+                &options.query,
+            )
             .await?;
         let mut pace = Pace::new();
         while let Some(batch) = rows.next().await {

@@ -2,6 +2,7 @@
 
 mod casts;
 mod functions;
+mod long_texts;
 mod physical;
 mod places;
 mod random;
