@@ -12,6 +12,9 @@ use orrery_term::TermId;
 
 use super::groups::{Aggregate, ids_of, split_u64};
 
+/// So many values are read at a time.
+const ROWS_AT_ONCE: usize = 1_024;
+
 /// An aggregate over distinct values.
 #[derive(Clone)]
 pub(super) struct Distinct<A> {
@@ -65,12 +68,14 @@ impl<A: Aggregate> Aggregate for Distinct<A> {
             .map(Some)
             .chain(state.has_error.then_some(None))
             .collect();
-        let rows = ids.len();
-        let column: ArrayRef = Arc::new(ids);
-        let read = self.aggregate.read(&[column])?;
         let mut total = A::State::default();
-        for row in 0..rows {
-            self.aggregate.update(&mut total, &read, row);
+        for from in (0..ids.len()).step_by(ROWS_AT_ONCE) {
+            let rows = ROWS_AT_ONCE.min(ids.len() - from);
+            let column: ArrayRef = Arc::new(ids.slice(from, rows));
+            let read = self.aggregate.read(&[column])?;
+            for row in 0..rows {
+                self.aggregate.update(&mut total, &read, row);
+            }
         }
         self.aggregate.result(&total)
     }

@@ -19,6 +19,9 @@ const RESULT_BYTES: usize = 80;
 /// A table may hold so much whatever there is: less than a batch on its way.
 const ASSURED_BYTES: usize = 64 << 10;
 
+/// Held beside groups that have texts, and given back while a batch is counted in: its own texts have to be read.
+const READING_BYTES: usize = 512 << 10;
+
 /// An aggregation of the same functions over another input.
 pub(super) fn over(
     aggregate: &AggregateExec,
@@ -50,6 +53,8 @@ pub(super) struct GroupTable {
     reads_states: bool,
     /// What results of a group take in the query's table of terms, kept free for them.
     result_bytes: usize,
+    /// Held beside the groups, see [`READING_BYTES`].
+    reading_bytes: usize,
     /// The numbers of a batch's rows.
     numbers: Vec<usize>,
     reservation: MemoryReservation,
@@ -67,12 +72,18 @@ impl GroupTable {
             AggregateMode::Partial => 0,
             _ => results.count() * RESULT_BYTES,
         };
+        let mut functions = aggregate.aggr_expr().iter();
+        let reading_bytes = match functions.all(|function| has_small_states(function)) {
+            true => 0,
+            false => READING_BYTES,
+        };
         Ok(Self {
             places: places.to_vec(),
             keys: GroupKeys::new(places),
             accumulators: accumulators_of(&aggregate)?,
             reads_states: *aggregate.mode() == AggregateMode::Final,
             aggregate,
+            reading_bytes,
             result_bytes,
             numbers: Vec::new(),
             reservation,
@@ -130,12 +141,14 @@ impl GroupTable {
                 self.reservation.resize(little);
                 Ok(())
             }
-            bytes => self.reservation.try_resize(bytes),
+            bytes => self.reservation.try_resize(bytes + self.reading_bytes),
         }
     }
 
     /// Counts a batch in.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let reading_bytes = self.reading_bytes.min(self.reservation.size());
+        self.reservation.shrink(reading_bytes);
         self.keys.number(batch, &mut self.numbers)?;
         let groups = self.keys.len();
         let functions = self.aggregate.aggr_expr().iter();

@@ -133,14 +133,37 @@ impl<A: Aggregate> Groups<A> {
         if (0..count).all(is_settled) {
             return Ok(());
         }
-        let rows = self.aggregate.read(values)?;
+        self.update_rows(values, filter, 0, &group_of)
+    }
+
+    /// Takes rows in, of which `first` is the number of the first one: half of them at a time where there is no memory to read all.
+    fn update_rows(
+        &mut self,
+        values: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        first: usize,
+        group_of: &impl Fn(usize) -> usize,
+    ) -> Result<()> {
+        let count = values.first().map_or(0, |column| column.len());
+        let rows = match self.aggregate.read(values) {
+            Ok(rows) => rows,
+            Err(DataFusionError::ResourcesExhausted(_)) if count > 1 => {
+                let half = count / 2;
+                for (from, count) in [(0, half), (half, count - half)] {
+                    let part: Vec<_> = values.iter().map(|it| it.slice(from, count)).collect();
+                    self.update_rows(&part, filter, first + from, group_of)?;
+                }
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         if A::COUNTS_RUNS && filter.is_none() {
-            self.update_runs(&rows, count, group_of);
+            self.update_runs(&rows, count, |row| group_of(first + row));
             return Ok(());
         }
         for row in 0..count {
-            if is_kept(filter, row) {
-                self.update_row(group_of(row), &rows, row);
+            if is_kept(filter, first + row) {
+                self.update_row(group_of(first + row), &rows, row);
             }
         }
         Ok(())

@@ -96,7 +96,7 @@ impl Decoder {
         let mut all_bytes = 0;
         let is_too_much = |bytes: usize| rows > 1 && bytes > AT_ONCE_BYTES_MAX;
         let tags = self.context.language_tags();
-        self.context.terms(ids, |_, term| {
+        let read = self.context.terms(ids, |_, term| {
             let bytes = text_bytes(&term);
             all_bytes += bytes;
             if is_too_much(all_bytes) {
@@ -110,7 +110,8 @@ impl Decoder {
             if refused.is_none() {
                 found(tags.in_term(term));
             }
-        })?;
+        });
+        read.map_err(QueryError::from)?;
         match refused {
             _ if is_too_much(all_bytes) => Err(DecodeError::TooMuchAtOnce),
             Some(error) => Err(QueryError::from_datafusion(error, self.limit_bytes).into()),

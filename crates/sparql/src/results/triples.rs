@@ -151,18 +151,15 @@ pub(crate) fn construct(
 
 /// Batches of so many rows at most.
 fn in_parts(ids: IdStream, rows: usize) -> IdStream {
-    ids.flat_map(move |batch| {
-        let parts = match batch {
-            Err(error) => Either::Left([Err(error)].into_iter()),
-            Ok(batch) => {
-                let starts = (0..batch.num_rows()).step_by(rows);
-                Either::Right(starts.map(move |start| {
-                    let count = rows.min(batch.num_rows() - start);
-                    Ok(batch.slice(start, count))
-                }))
-            }
-        };
-        stream::iter(parts)
+    ids.flat_map(move |batch| match batch {
+        Err(error) => Either::Left(stream::iter([Err(error)])),
+        Ok(batch) => {
+            let starts = (0..batch.num_rows()).step_by(rows);
+            Either::Right(stream::iter(starts.map(move |start| {
+                let count = rows.min(batch.num_rows() - start);
+                Ok(batch.slice(start, count))
+            })))
+        }
     })
     .boxed()
 }
