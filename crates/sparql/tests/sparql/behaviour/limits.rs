@@ -1,6 +1,6 @@
 //! Limits of time and memory, and what errors say.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use orrery_sparql::{EngineOptions, QueryError, QueryOptions};
 
@@ -37,6 +37,31 @@ fn a_query_over_its_time_says_the_limit() {
         Err(QueryError::Timeout { limit }) => assert_eq!(limit, Duration::from_millis(20)),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn functions_of_a_batch_end_with_the_time_of_their_query() {
+    let fixture = Fixture::new(DATA);
+    let limit = Duration::from_millis(200);
+    let options = QueryOptions {
+        timeout: Some(limit),
+        ..QueryOptions::of_process()
+    };
+    // A text takes some 10 ms and all of them minutes; they are one batch.
+    let long = "A".repeat(2_000);
+    let pattern = ".*[^A-Z]|[A-Z]";
+    let text = format!("CONCAT(\"{long}\", STR(?a), STR(?d), STR(?f), STR(?g), STR(?i))");
+    let query = format!(
+        "SELECT (COUNT(*) AS ?n) {{ ?a ?b ?c . ?d ?e ?f . ?g ?h ?i \
+         FILTER(REPLACE({text}, \"{pattern}\", \"b\") = \"b\") }}"
+    );
+    let started = Instant::now();
+    match fixture.ask_with(&query, &options) {
+        Err(QueryError::Timeout { limit: said }) => assert_eq!(said, limit),
+        other => panic!("{other:?}"),
+    }
+    let elapsed = started.elapsed();
+    assert!(elapsed < Duration::from_secs(8), "{elapsed:?}");
 }
 
 #[test]
