@@ -47,10 +47,10 @@ fn functions_of_a_batch_end_with_the_time_of_their_query() {
         timeout: Some(limit),
         ..QueryOptions::of_process()
     };
-    // A text takes some 10 ms and all of them minutes; they are one batch.
-    let long = "A".repeat(2_000);
+    // A text takes some 30 ms and all of them a minute; they are one batch.
+    let long = "A".repeat(6_000);
     let pattern = ".*[^A-Z]|[A-Z]";
-    let text = format!("CONCAT(\"{long}\", STR(?a), STR(?d), STR(?f), STR(?g), STR(?i))");
+    let text = format!("CONCAT(STR(?a), STR(?d), STR(?f), STR(?g), STR(?i), \"{long}\")");
     let query = format!(
         "SELECT (COUNT(*) AS ?n) {{ ?a ?b ?c . ?d ?e ?f . ?g ?h ?i \
          FILTER(REPLACE({text}, \"{pattern}\", \"b\") = \"b\") }}"
