@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use hashbrown::HashMap;
-use orrery_sql::TableReader;
+use orrery_sql::{Spending, TableReader};
 use orrery_storage::Transaction;
 use orrery_storage::table::Tables;
 use orrery_term::{Term, TermId};
@@ -60,6 +60,8 @@ struct Copy {
     labels: Labels,
     quads: Vec<Quad>,
     count: u64,
+    /// Who pays for them.
+    spending: Option<Arc<Spending>>,
 }
 
 impl Copy {
@@ -73,7 +75,9 @@ impl Copy {
     fn flush(&mut self) -> Result<()> {
         self.count += self.transaction.insert(&mut self.quads)?;
         self.quads.clear();
-        Ok(())
+        let spending = self.spending.as_ref();
+        let paid = spending.map_or(Ok(()), |it| it.spend_on_change_up_to(self.count));
+        Ok(paid.map_err(orrery_sql::Error::from)?)
     }
 }
 
@@ -86,6 +90,7 @@ pub(crate) async fn materialize(
     reader: &TableReader,
     (graph, has_named_graphs): (&str, bool),
     mut transaction: Transaction,
+    spending: Option<Arc<Spending>>,
 ) -> Result<(Transaction, u64)> {
     let rules = Rules::of(mapping, tables, reader).await?;
     transaction.add_language_tags(&rules.language_tags);
@@ -95,6 +100,7 @@ pub(crate) async fn materialize(
         labels: Labels::default(),
         quads: Vec::new(),
         count: 0,
+        spending,
     };
     for scan in scans(&rules, has_named_graphs)? {
         let mut rows = scan.rows(tables, reader).await?;

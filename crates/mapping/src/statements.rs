@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orrery_sparql::graph_exists;
-use orrery_sql::{GraphMappings, MappedGraph, SqlState};
+use orrery_sql::{GraphMappings, MappedGraph, Spending, SqlState};
 use orrery_storage::{ReadView, Snapshot, Transaction};
 use oxiri::Iri;
 
@@ -74,12 +74,17 @@ impl GraphMappings for TableMappings {
         graph: &MappedGraph,
         target: &str,
         transaction: Transaction,
+        spending: Option<Arc<Spending>>,
     ) -> orrery_sql::Result<(Transaction, u64)> {
         absolute(target)?;
         let tables = Arc::clone(transaction.tables());
         let mapping = mapping_of(graph, &tables)?;
         let place = (target, target == graph.name);
-        let made = materialize(&mapping, &tables, self.reader(), place, transaction).await;
+        let reader = match &spending {
+            Some(spending) => &self.reader().paid_by(Arc::clone(spending)),
+            None => self.reader(),
+        };
+        let made = materialize(&mapping, &tables, reader, place, transaction, spending).await;
         Ok(made.map_err(|error| match error {
             Error::Storage(orrery_storage::Error::TransactionMemory { .. }) => {
                 orrery_sql::Error::new(

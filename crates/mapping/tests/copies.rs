@@ -4,6 +4,10 @@
 
 mod support;
 
+use std::sync::Arc;
+
+use orrery_sparql::Touched as _;
+use orrery_sql::Spending;
 use support::{Place, mapping};
 
 const TABLES: &str = "
@@ -353,4 +357,37 @@ async fn definitions_are_of_transactions_and_names_are_taken_once() {
         .await
         .unwrap_err();
     assert!(gone.starts_with("42704"), "{gone}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_costs_the_rows_that_are_read_and_the_triples_that_are_stored() {
+    let mut place = Place::new();
+    let tables = "create table thing (id int primary key, name text);
+        insert into thing select i, 'thing ' || i from generate_series(1, 1000) as s(i);
+        create graph 'http://e/g' from tables base 'http://e/'";
+    place.run(tables).await.unwrap();
+    let count = "SELECT (COUNT(*) AS ?n) { GRAPH <http://e/copy> { ?s ?p ?o } }";
+    // For each row its class and two values.
+    for (touches_max, is_made) in [(3_000, false), (100_000, true)] {
+        let spending = Spending::new(None);
+        spending.limit_by(move |touches| match touches <= touches_max {
+            true => Ok(()),
+            false => Err("the budget is used up".to_owned()),
+        });
+        place.session.set_spending(Some(Arc::clone(&spending)));
+        let copied = place.run("materialize graph 'http://e/g' into 'http://e/copy'");
+        let copied = copied.await;
+        place.session.set_spending(None);
+        assert_eq!(copied.is_ok(), is_made, "{copied:?}");
+        let stored = if is_made { "3000" } else { "0" };
+        let told = place.ask(count).await.unwrap();
+        assert!(told[0].contains(&format!("\"{stored}\"")), "{told:?}");
+        if is_made {
+            assert_eq!(spending.changed(), 3_000);
+            assert!((4_000..9_000).contains(&spending.touches()), "{spending:?}");
+        } else {
+            let refused = copied.unwrap_err();
+            assert!(refused.contains("the budget is used up"), "{refused}");
+        }
+    }
 }

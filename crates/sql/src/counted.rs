@@ -9,7 +9,8 @@
 //! | a sort, a window, groups, `UNNEST`, a recursion | one for each row that comes out; of a sort for its first rows, no more than are asked for |
 //! | any other | nothing: what it hands on was counted where it came from |
 //!
-//! An answer costs one more for each of its values, a change one for each row that came, changed or went. What divides rows among threads, or gathers them, counts nothing, and groups
+//! An answer costs one more for each of its values, a change one for each row that came, changed or went, a definition one for each row that it reads and one for each that it writes, in the
+//! table or an index, and one at least. What divides rows among threads, or gathers them, counts nothing, and groups
 //! that each thread makes for itself count when they are put together.
 //!
 //! Who pays is said by a [`Spending`] that travels with the engine's configuration; where there is none, nothing is wrapped or walked.
@@ -108,6 +109,11 @@ pub(crate) fn touches_of(outcome: &Outcome) -> u64 {
         Tag::Fetch(rows) => rows.saturating_mul(columns),
         Tag::Words(_) => 0,
     }
+}
+
+/// The same of a definition: what it goes through is paid for as it does, and one that touches no row costs something nevertheless.
+pub(crate) fn touches_of_definition(outcome: &Outcome) -> u64 {
+    touches_of(outcome).max(1)
 }
 
 /// A plan as it is looked at while it runs.

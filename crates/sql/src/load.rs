@@ -8,6 +8,7 @@
 //! Rows often come in the order of the key already: that is tried first, and given up at the first row that does not. Sorting is DataFusion's,
 //! which spills beyond the memory given. Threads encode and write while the plan is run. Nothing is seen of it before the transaction commits.
 
+mod paid;
 mod sorted;
 
 use std::fmt;
@@ -30,12 +31,15 @@ use datafusion::physical_plan::union::UnionExec;
 use futures::StreamExt;
 use orrery_storage::Transaction;
 use orrery_storage::table::{
-    Projection, ProjectionLayout, ROW_NUMBER, RelationId, RewrittenRows, TableRewrite, TableState,
+    ColumnId, ColumnType, Projection, ProjectionLayout, ROW_NUMBER, RelationId, RewrittenRows,
+    TableRewrite, TableState,
 };
 use tokio::sync::mpsc;
 
+use self::paid::Paid;
 use self::sorted::sorted;
 use crate::counted::counted_stream;
+use crate::stopping::ToName;
 use crate::{Error, Result, SqlState};
 
 /// Rows of a table that are read at once.
@@ -66,14 +70,16 @@ where
         Some(_) => {
             let as_it_comes = in_layout(plan(true).await?, &before)?;
             let merged = merge(&before, as_it_comes)?;
-            if !write_in_order(&mut rewrite, 0, merged, task).await? {
+            let paid = Paid::for_new(&before, task);
+            if !write_in_order(&mut rewrite, 0, merged, task, paid).await? {
                 let sorted = sort(
                     in_layout(plan(false).await?, &before)?,
                     before.primary(),
                     task,
                 )?;
                 let merged = merge(&before, sorted)?;
-                write_sorted(&mut rewrite, 0, merged, task).await?;
+                let paid = Paid::for_new(&before, task);
+                write_sorted(&mut rewrite, 0, merged, task, paid).await?;
             }
             before.next_row_number()
         }
@@ -98,7 +104,8 @@ pub(crate) async fn load_once(
         Some(_) => {
             let sorted = sort(in_layout(plan, &before)?, before.primary(), task)?;
             let merged = merge(&before, sorted)?;
-            write_sorted(&mut rewrite, 0, merged, task).await?;
+            let paid = Paid::for_new(&before, task);
+            write_sorted(&mut rewrite, 0, merged, task, paid).await?;
             before.next_row_number()
         }
     };
@@ -128,7 +135,7 @@ async fn finish(
 ) -> Result<u64> {
     let primary = rewrite.written(0)?;
     for number in 1..rewrite.layouts().len() {
-        write_index(&mut rewrite, number, &primary, task).await?;
+        write_index(&mut rewrite, number, &primary, task, Paid::nothing()).await?;
     }
     let rows = transaction.put_rewritten(rewrite, next_row_number)?;
     Ok(rows - before.rows())
@@ -148,19 +155,31 @@ pub(crate) async fn refill(
     for number in 0..rewrite.layouts().len() {
         let layout = rewrite.layouts()[number].clone();
         let mut old = before.projections();
-        match old.find(|projection| *projection.layout() == layout) {
+        let paid = Paid::for_all(task);
+        match old.find(|projection| have_same_rows(projection.layout(), &layout)) {
             Some(same) => {
                 let rows = stored_rows(same, &layout, 1, None)?;
-                write_sorted(&mut rewrite, number, rows, task).await?;
+                write_sorted(&mut rewrite, number, rows, task, paid).await?;
             }
             None => {
                 let primary = before.primary();
-                write_index(&mut rewrite, number, primary, task).await?;
+                write_index(&mut rewrite, number, primary, task, paid).await?;
             }
         }
     }
     transaction.put_rewritten(rewrite, before.next_row_number())?;
     Ok(())
+}
+
+/// Whether two layouts of a projection differ at most in what may be NULL: its rows stand in the same order.
+fn have_same_rows(one: &ProjectionLayout, other: &ProjectionLayout) -> bool {
+    let columns = |layout: &ProjectionLayout| -> Vec<(ColumnId, ColumnType)> {
+        let columns = layout.columns.iter();
+        columns.map(|it| (it.id, it.column_type)).collect()
+    };
+    one.relation == other.relation
+        && one.key_columns == other.key_columns
+        && columns(one) == columns(other)
 }
 
 /// Writes the projection of an index with the rows of the primary one.
@@ -169,10 +188,11 @@ async fn write_index(
     number: usize,
     primary: &Projection,
     task: &Arc<TaskContext>,
+    paid: Paid,
 ) -> Result<()> {
     let index = Projection::new(rewrite.layouts()[number].clone(), None);
     let rows = stored_rows(primary, index.layout(), threads(task), None)?;
-    write_sorted(rewrite, number, sort(rows, &index, task)?, task).await
+    write_sorted(rewrite, number, sort(rows, &index, task)?, task, paid).await
 }
 
 fn threads(task: &TaskContext) -> usize {
@@ -303,7 +323,8 @@ impl PartitionStream for StoredRows {
         &self.schema
     }
 
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+    fn execute(&self, task: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let stop = ToName::of(&task);
         let rows = Self {
             projection: self.projection.clone(),
             places: Arc::clone(&self.places),
@@ -312,6 +333,9 @@ impl PartitionStream for StoredRows {
         };
         let starts = self.positions.clone().step_by(ROWS_AT_ONCE as usize);
         let batches = futures::stream::iter(starts).map(move |start| {
+            if let Some(stop) = &stop {
+                stop.require_somebody()?;
+            }
             let end = rows.positions.end.min(start + ROWS_AT_ONCE);
             rows.read(start..end)
         });
@@ -328,10 +352,11 @@ async fn write_in_order(
     number: usize,
     plan: Arc<dyn ExecutionPlan>,
     task: &Arc<TaskContext>,
+    paid: Paid,
 ) -> Result<bool> {
     let rows = rewrite.projection(number)?;
     let mut stream = counted_stream(plan, Arc::clone(task)).map_err(of_engine)?;
-    match write(&mut stream, rows, |_| Ok(Vec::new())).await {
+    match write(&mut stream, rows, paid, |_| Ok(Vec::new())).await {
         Ok(rows) => {
             rewrite.finish(rows)?;
             Ok(true)
@@ -347,8 +372,9 @@ async fn write_sorted(
     number: usize,
     plan: Arc<dyn ExecutionPlan>,
     task: &Arc<TaskContext>,
+    paid: Paid,
 ) -> Result<()> {
-    match write_in_order(rewrite, number, plan, task).await? {
+    match write_in_order(rewrite, number, plan, task, paid).await? {
         true => Ok(()),
         false => Err(Error::new(
             SqlState::InternalError,
@@ -369,11 +395,11 @@ async fn append(
     debug_assert_eq!(primary.layout().columns[0].id, ROW_NUMBER);
     let old = stored_rows(primary, primary.layout(), 1, None)?;
     let mut old = counted_stream(old, Arc::clone(task)).map_err(of_engine)?;
-    let rows = write(&mut old, rows, |_| Ok(Vec::new())).await?;
+    let rows = write(&mut old, rows, Paid::nothing(), |_| Ok(Vec::new())).await?;
     let plan = in_layout(plan, before)?;
     let mut new = counted_stream(plan, Arc::clone(task)).map_err(of_engine)?;
     let mut next = before.next_row_number();
-    let rows = write(&mut new, rows, |count| {
+    let rows = write(&mut new, rows, Paid::for_rows(0, task), |count| {
         let first = next;
         next += count as u64;
         let numbers = (first..next).map(u64::cast_signed);
@@ -408,6 +434,7 @@ impl From<WriteError> for Error {
 async fn write(
     stream: &mut SendableRecordBatchStream,
     mut rows: RewrittenRows,
+    mut paid: Paid,
     mut before: impl FnMut(usize) -> Result<Vec<ArrayRef>>,
 ) -> Result<RewrittenRows, WriteError> {
     let (sender, mut receiver) = mpsc::channel::<Vec<ArrayRef>>(BATCHES_WAITING);
@@ -420,6 +447,7 @@ async fn write(
     let mut failed = None;
     while let Some(batch) = stream.next().await {
         let columns = batch.map_err(of_engine).and_then(|batch| {
+            paid.take(batch.num_rows() as u64)?;
             let mut columns = before(batch.num_rows())?;
             columns.extend_from_slice(batch.columns());
             Ok(columns)

@@ -17,10 +17,11 @@ use orrery_storage::table::{
 use crate::key_sets::KeySets;
 use crate::lookup::unique_key;
 use crate::rows::{state_of, taken};
+use crate::threads::require_waited_for;
 use crate::{Error, Result, SqlState};
 
 /// Rows of a referring table that are read at a time.
-const ROWS_AT_ONCE: u64 = 64 * 1024;
+const ROWS_AT_ONCE: u64 = 16 * 1024;
 
 /// Fails if a row, given as arrays in the order of the definition's columns, refers to one that is not there.
 pub(crate) fn require(
@@ -108,6 +109,9 @@ pub(crate) fn refuse_referred(
     Ok(())
 }
 
+/// Keys that are looked up before it is looked whether somebody still waits. They ascend, so that those of one part are near each other.
+const KEYS_AT_ONCE: usize = 2_048;
+
 /// Keys to be found in what makes some columns of a table unique.
 struct Wanted {
     projection: Projection,
@@ -157,18 +161,21 @@ impl Wanted {
     /// The rows whose keys are not there.
     fn all_missing(&self) -> Result<UInt32Array> {
         let mut missing = Vec::new();
-        if self.is_whole {
-            let found = self.projection.locate(&self.keys)?;
-            let pairs = found.iter().zip(&self.rows);
-            missing.extend(pairs.filter(|(it, _)| it.is_none()).map(|(_, row)| *row));
-        } else {
-            for (number, row) in self.rows.iter().enumerate() {
-                if self
-                    .projection
-                    .locate_prefix(self.keys.get(number))?
-                    .is_empty()
-                {
-                    missing.push(*row);
+        for (part, rows) in self.rows.chunks(KEYS_AT_ONCE).enumerate() {
+            require_waited_for()?;
+            let first = part * KEYS_AT_ONCE;
+            let keys = (first..first + rows.len()).map(|number| self.keys.get(number));
+            if self.is_whole {
+                let mut wanted = KeyRows::default();
+                keys.for_each(|key| wanted.push(key));
+                let found = self.projection.locate(&wanted)?;
+                let pairs = found.iter().zip(rows);
+                missing.extend(pairs.filter(|(it, _)| it.is_none()).map(|(_, row)| *row));
+            } else {
+                for (key, row) in keys.zip(rows) {
+                    if self.projection.locate_prefix(key)?.is_empty() {
+                        missing.push(*row);
+                    }
                 }
             }
         }
@@ -191,6 +198,9 @@ fn referred(other: &TableState, key: &ForeignKey, gone: &[ArrayRef]) -> Result<O
     let mut prefixes = KeyRows::default();
     projection.keys().encode_rows(&ordered, &mut prefixes)?;
     for row in 0..prefixes.len() {
+        if row % KEYS_AT_ONCE == 0 {
+            require_waited_for()?;
+        }
         if !projection.locate_prefix(prefixes.get(row))?.is_empty() {
             return Ok(Some(row));
         }
@@ -227,6 +237,7 @@ fn read_for(other: &TableState, key: &ForeignKey, gone: &[ArrayRef]) -> Result<O
     let positions = primary.positions();
     let mut start = positions.start;
     while start < positions.end {
+        require_waited_for()?;
         let end = positions.end.min(start + ROWS_AT_ONCE);
         let read = primary.read(start..end, &ascending)?;
         let ordered = places

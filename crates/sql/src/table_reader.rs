@@ -9,7 +9,7 @@ use std::sync::Arc;
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
 use orrery_foreign::ForeignAccess;
-use orrery_runtime::Runtime;
+use orrery_runtime::{Runtime, Spending};
 use orrery_storage::table::{ColumnType, Tables};
 
 use crate::column_names::shown_name;
@@ -40,6 +40,14 @@ impl TableReader {
         Self {
             state: engine_state(runtime, &FileAccess::refused(), foreign),
         }
+    }
+
+    /// The same where somebody pays for what is read, in the memory that they have.
+    #[must_use]
+    pub fn paid_by(&self, spending: Arc<Spending>) -> Self {
+        let mut state = self.state.clone();
+        state.config_mut().set_extension(spending);
+        Self { state }
     }
 
     fn planner(&self, tables: &Arc<Tables>) -> Planner {

@@ -1,9 +1,9 @@
 //! Work that must not keep other tasks waiting.
 
-use crate::stopping::StopOnDrop;
+use crate::stopping::{StopOnDrop, require_somebody_here};
 use crate::{Error, Result, SqlState};
 
-/// Does what may wait for the disk or for others, or compute for long, where no other task is kept waiting by it. Functions that it calls end when what is returned is dropped.
+/// Does what may wait for the disk or for others, or compute for long, where no other task is kept waiting by it. Functions that it calls end when what is returned is dropped, and so does what asks [`require_waited_for`].
 pub(crate) async fn on_own_thread<R: Send + 'static>(
     work: impl FnOnce() -> Result<R> + Send + 'static,
 ) -> Result<R> {
@@ -16,4 +16,12 @@ pub(crate) async fn on_own_thread<R: Send + 'static>(
     let done = done.await;
     drop(stop);
     done.unwrap_or_else(|error| Err(Error::new(SqlState::InternalError, error.to_string())))
+}
+
+/// For work on such a thread that no plan does: to be asked every few milliseconds.
+///
+/// # Errors
+/// When nobody waits for it any more.
+pub(crate) fn require_waited_for() -> Result<()> {
+    require_somebody_here().map_err(|error| Error::of_run(&error))
 }

@@ -214,6 +214,79 @@ async fn a_change_that_costs_more_than_there_is_is_not_committed_at_the_port_of_
     assert_eq!(counted(&root, "true").await, 0);
 }
 
+/// Definitions that go through 40,000 rows of `salary`, and whether one that was not made can be made afterwards.
+const DEFINITIONS: [&str; 4] = [
+    "create index by_amount on salary (amount)",
+    "alter table salary add constraint u unique (amount, id)",
+    "alter table salary add constraint c check (amount > 0)",
+    "alter table salary alter column amount type bigint",
+];
+
+/// Ann may define what is there, and has so many touches, which are fewer than there are rows.
+async fn start_with_rows() -> TestServer {
+    let server = start(&budget(10_000), None).await;
+    let all = json!("all_tables");
+    done(&server, &grant(json!({"user": "ann"}), "write", all)).await;
+    runs(&connected(&server, "root").await, INSERT).await;
+    server
+}
+
+/// That nothing of a definition is there: it can be made.
+async fn can_be_made(server: &TestServer, definition: &str) {
+    let root = connected(server, "root").await;
+    let kind = "select data_type from information_schema.columns where table_name = 'salary' and column_name = 'amount'";
+    let row = root.query_one(kind, &[]).await.unwrap();
+    assert_eq!(row.get::<_, &str>(0), "integer", "{definition}");
+    runs(&root, definition).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_that_costs_more_than_there_is_is_not_made_at_either_port() {
+    for definition in DEFINITIONS {
+        let server = start_with_rows().await;
+        let ann = connected(&server, "ann").await;
+        used_up(ann.simple_query(definition).await);
+        used_up(ann.simple_query("select 1").await);
+        can_be_made(&server, definition).await;
+    }
+    // In a block the statement is undone, and the block has failed.
+    let server = start_with_rows().await;
+    let ann = connected(&server, "ann").await;
+    runs(&ann, "begin").await;
+    runs(&ann, "create table mine (id int)").await;
+    used_up(ann.query(DEFINITIONS[0], &[]).await);
+    done(&server, &budget(1_000_000_000)).await;
+    runs(&ann, "commit").await;
+    can_be_made(&server, "create table mine (id int)").await;
+
+    for definition in DEFINITIONS {
+        let server = start_with_rows().await;
+        let mut ann = flight_users::connected(&server, "ann").await;
+        let changed = ann.execute_update(definition.to_owned(), None).await;
+        let (code, message) = flight_users::refused(changed);
+        assert_eq!(code, Code::ResourceExhausted, "{message}");
+        assert!(message.contains("SQLSTATE 53400"), "{message}");
+        can_be_made(&server, definition).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_definition_holds_is_memory_of_who_asks() {
+    let server = start(&ann(json!({"memory": 2 << 20})), None).await;
+    let all = json!("all_tables");
+    done(&server, &grant(json!({"user": "ann"}), "write", all)).await;
+    runs(&connected(&server, "root").await, INSERT).await;
+    let rewritten = DEFINITIONS[3];
+    let client = connected(&server, "ann").await;
+    let (code, message) = refused(client.simple_query(rewritten).await);
+    assert!(["53200", "53400"].contains(&&*code), "{code} {message}");
+    let mut flight = flight_users::connected(&server, "ann").await;
+    let changed = flight.execute_update(rewritten.to_owned(), None).await;
+    let (code, message) = flight_users::refused(changed);
+    assert_eq!(code, Code::ResourceExhausted, "{message}");
+    can_be_made(&server, rewritten).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_statement_of_flight_ends_with_the_budget() {
     let server = start(&budget(5_000_000), None).await;

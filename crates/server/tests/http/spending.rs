@@ -286,6 +286,62 @@ async fn statements_of_sql_are_paid_for_and_end_with_the_budget() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn definitions_are_paid_for_and_end_with_the_budget() {
+    let budget = |touches: u64| json!({"cost": {"touches": touches, "seconds": 86_400}});
+    let server = with_tables(budget(4_000_000), |_| {}).await;
+    let root = basic("root", PASSWORD);
+    // 50,000 rows of the table and as many of the index are read and written.
+    let index = "create index by_price on item (price)";
+    let costs = [
+        cost(&sql(&server, &ann(), "", index).await),
+        cost(&sql(&server, &ann(), "", "drop index by_price").await),
+        cost(&sql(&server, &root, "", index).await),
+    ];
+    assert_eq!(costs, [200_000, 1, 200_000]);
+    let check = "alter table item add constraint c check (price >= 0)";
+    let type_of = "alter table item alter column price type bigint";
+    assert_eq!(cost(&sql(&server, &ann(), "", check).await), 50_000);
+
+    let statements = [
+        "create index by_name on item (name)",
+        "create table copied as select * from item",
+        "alter table item add constraint u unique (id, name)",
+        "alter table item add constraint d check (price >= 0)",
+        "alter table item add constraint f foreign key (id) references item (id)",
+        "alter table item alter column name set not null",
+        type_of,
+    ];
+    for (number, statement) in statements.into_iter().enumerate() {
+        let name = format!("poor{number}");
+        let user = json!({ "user": name });
+        for made in [
+            add_user(&name, false),
+            grant(user.clone(), "write", json!("all_tables")),
+            limit(user, budget(20_000)),
+        ] {
+            let made = command(&server, &root, &made).await;
+            assert_eq!(made.status, 200, "{}", made.text());
+        }
+        let poor = basic(&name, PASSWORD);
+        let refused = sql(&server, &poor, "", statement).await;
+        assert_eq!(refused.status, 429, "{statement}: {}", refused.text());
+        assert!(refused.text().contains("touches"), "{}", refused.text());
+        // Not even the next one begins.
+        let refused = sql(&server, &poor, "", "select 1").await;
+        assert_eq!(refused.status, 429, "{statement}: {}", refused.text());
+    }
+    // Nothing of them is there.
+    let columns = "select column_name, data_type, is_nullable from information_schema.columns where table_name = 'item' and column_name <> 'id' order by 1";
+    let columns = sql(&server, &root, "format=csv", columns).await.text();
+    let columns: Vec<&str> = columns.lines().skip(1).collect();
+    assert_eq!(columns, ["name,text,YES", "price,integer,YES"]);
+    for statement in statements {
+        let made = sql(&server, &root, "", statement).await;
+        assert_eq!(made.status, 200, "{statement}: {}", made.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_part_of_an_answer_of_sql_says_that_it_is_one() {
     let server = with_tables(json!({"rows": 10}), |_| {}).await;
     let all = "select id from item order by id";

@@ -13,14 +13,18 @@ use datafusion::sql::sqlparser::ast::{
 };
 use orrery_storage::Transaction;
 use orrery_storage::table::{
-    ColumnId, DefinitionChange, RowCodec, TableDefinition, TableState, Tables,
+    ColumnDefinition, ColumnId, DefinitionChange, RelationId, RowCodec, TableDefinition,
+    TableState, Tables,
 };
 
 use super::constraints::Draft;
-use super::create::{not_unique, refuse_taken_names};
+use super::create::refuse_taken_names;
 use super::drop::refuse_needed_key;
+use super::fill;
 use super::rebuild::rebuild;
+use super::row_work::RowWork;
 use super::views;
+use crate::change::Change;
 use crate::evaluate::{Conditions, constant};
 use crate::identifiers::{folded, simple};
 use crate::lookup::{
@@ -28,21 +32,16 @@ use crate::lookup::{
 };
 use crate::references;
 use crate::scope::{Sight, seen_by};
+use crate::threads::require_waited_for;
 use crate::types::column_type;
 use crate::{Error, Result, SqlState};
 
-/// Rows that are checked at a time.
-const ROWS_AT_ONCE: u64 = 64 * 1024;
+/// Rows whose conditions are computed at a time: some milliseconds of work.
+const ROWS_AT_ONCE: usize = 4 * 1024;
 
 /// Does all operations of a statement, in their order.
-pub(super) fn table(
-    transaction: &mut Transaction,
-    sight: Option<&Arc<Sight>>,
-    state: &SessionState,
-    statement: &AlterTable,
-) -> Result<()> {
-    let seen = seen_by(sight, transaction.tables());
-    let mut id = match table_named(&seen, &statement.name) {
+pub(super) async fn table(change: &mut Change, statement: &AlterTable) -> Result<()> {
+    let mut id = match table_named(&*change.seen()?, &statement.name) {
         Ok(table) => table.definition().id,
         Err(error) if statement.if_exists && error.state == SqlState::UndefinedTable => {
             return Ok(());
@@ -50,32 +49,81 @@ pub(super) fn table(
         Err(error) => return Err(error),
     };
     for operation in &statement.operations {
-        let tables = Arc::clone(transaction.tables());
-        let table = tables.table(id).ok_or_else(|| {
-            Error::new(
-                SqlState::InternalError,
-                "a table is gone while it is altered",
-            )
-        })?;
-        let (schema, name) = {
-            let definition = table.definition();
-            (definition.schema.clone(), definition.name.clone())
-        };
-        let seen = seen_by(sight, &tables);
-        let mut alter = Alter {
-            transaction,
-            tables: &tables,
-            seen: &seen,
-            table,
-            state,
-        };
-        let renamed = alter.run(operation)?;
-        let name = renamed.unwrap_or(name);
-        if let Some(table) = transaction.tables().table_named(&schema, &name) {
-            id = table.definition().id;
+        let (state, sight) = (change.state().clone(), change.sight().cloned());
+        let (work, operation) = (RowWork::of(change), operation.clone());
+        let altered = change
+            .apply(move |transaction| {
+                altered(transaction, sight.as_ref(), &state, id, &operation, &work)
+            })
+            .await?;
+        id = altered.id;
+        fill::refill(change, altered.emptied).await?;
+        if let Some(before) = altered.unchecked_since {
+            let (state, work) = (change.state().clone(), RowWork::of(change));
+            change
+                .apply(move |transaction| {
+                    check_rows(&state, transaction.tables(), id, &before, &work)
+                })
+                .await?;
         }
     }
     Ok(())
+}
+
+/// What an operation has come to.
+struct Altered {
+    /// The number that the table has now.
+    id: RelationId,
+    /// The table with its rows, which are to be put into it again.
+    emptied: Option<TableState>,
+    /// Its definition before, where the rows are to be checked against what it asks more.
+    unchecked_since: Option<Arc<TableDefinition>>,
+}
+
+/// Does one operation.
+fn altered(
+    transaction: &mut Transaction,
+    sight: Option<&Arc<Sight>>,
+    state: &SessionState,
+    id: RelationId,
+    operation: &AlterTableOperation,
+    work: &RowWork,
+) -> Result<Altered> {
+    let tables = Arc::clone(transaction.tables());
+    let table = table_of(&tables, id)?;
+    let (schema, name) = {
+        let definition = table.definition();
+        (definition.schema.clone(), definition.name.clone())
+    };
+    let seen = seen_by(sight, &tables);
+    let mut alter = Alter {
+        transaction,
+        tables: &tables,
+        seen: &seen,
+        table,
+        state,
+        work,
+        emptied: None,
+        unchecked_since: None,
+    };
+    let renamed = alter.run(operation)?;
+    let (emptied, unchecked_since) = (alter.emptied, alter.unchecked_since);
+    let name = renamed.unwrap_or(name);
+    let now = transaction.tables().table_named(&schema, &name);
+    Ok(Altered {
+        id: now.map_or(id, |table| table.definition().id),
+        emptied,
+        unchecked_since,
+    })
+}
+
+fn table_of(tables: &Tables, id: RelationId) -> Result<&TableState> {
+    tables.table(id).ok_or_else(|| {
+        Error::new(
+            SqlState::InternalError,
+            "a table is gone while it is altered",
+        )
+    })
 }
 
 struct Alter<'a> {
@@ -85,6 +133,10 @@ struct Alter<'a> {
     seen: &'a Tables,
     table: &'a TableState,
     state: &'a SessionState,
+    work: &'a RowWork,
+    /// What it has come to; see [`Altered`].
+    emptied: Option<TableState>,
+    unchecked_since: Option<Arc<TableDefinition>>,
 }
 
 impl Alter<'_> {
@@ -159,38 +211,33 @@ impl Alter<'_> {
     /// Takes a definition that asks no more of the rows than the old one.
     fn define(&mut self, definition: TableDefinition) -> Result<()> {
         refuse_taken_names(self.tables, &definition)?;
-        Ok(self
-            .transaction
-            .define(DefinitionChange::AlterTable(definition))?)
+        let emptied = fill::define(self.transaction, self.table, definition, self.work)?;
+        self.emptied = emptied;
+        Ok(())
     }
 
-    /// Takes a definition that may ask more of them, and checks all rows.
+    /// Takes a definition that may ask more of them; all rows are to be checked then.
     fn define_checked(&mut self, definition: TableDefinition) -> Result<()> {
-        refuse_taken_names(self.tables, &definition)?;
         let before = Arc::clone(self.table.definition());
-        let id = match before.primary_key.as_ref().map(|key| &key.columns)
-            == definition.primary_key.as_ref().map(|key| &key.columns)
-        {
-            true => {
-                let id = definition.id;
-                let change = DefinitionChange::AlterTable(definition.clone());
-                let defined = self.transaction.define(change);
-                defined.map_err(|error| not_unique(error, true))?;
-                id
-            }
+        let key = |definition: &TableDefinition| {
+            let key = definition.primary_key.as_ref();
+            key.map(|key| key.columns.clone())
+        };
+        match key(&before) == key(&definition) {
+            true => self.define(definition)?,
             false => {
-                refuse_nulls(self.table, &definition)?;
-                let (schema, name) = (definition.schema.clone(), definition.name.clone());
-                rebuild(self.transaction, self.state, self.table, definition.clone())?;
-                let table = self.transaction.tables().table_named(&schema, &name);
-                table.map_or(before.id, |table| table.definition().id)
+                refuse_taken_names(self.tables, &definition)?;
+                refuse_nulls(self.table, &definition, self.work)?;
+                self.rebuild(self.table, definition)?;
             }
-        };
-        let tables = Arc::clone(self.transaction.tables());
-        let Some(table) = tables.table(id) else {
-            return Ok(());
-        };
-        check_rows(self.state, &tables, table, &before)
+        }
+        self.unchecked_since = Some(before);
+        Ok(())
+    }
+
+    /// Writes all rows anew under another definition.
+    fn rebuild(&mut self, table: &TableState, definition: TableDefinition) -> Result<()> {
+        rebuild(self.transaction, self.state, table, definition, self.work)
     }
 
     fn add_column(&mut self, column: &ColumnDef, if_not_exists: bool) -> Result<()> {
@@ -221,28 +268,34 @@ impl Alter<'_> {
         if lacks_value && self.table.rows() > 0 {
             return Err(contains_nulls(&name, &definition));
         }
-        if definition.primary_key == self.definition().primary_key {
+        let before = self.definition();
+        let is_of_rows =
+            definition.primary_key == before.primary_key && definition.indexes == before.indexes;
+        if is_of_rows {
             return self.define_checked(definition);
         }
         // The rows are written anew with the column, so it has to be there before.
-        let mut without_key = definition.clone();
-        without_key.primary_key = None;
-        self.define(without_key)?;
+        let mut alone = definition.clone();
+        alone.primary_key.clone_from(&before.primary_key);
+        alone.indexes.clone_from(&before.indexes);
+        alone.checks.clone_from(&before.checks);
+        alone.foreign_keys.clone_from(&before.foreign_keys);
+        self.define(alone)?;
         let tables = Arc::clone(self.transaction.tables());
-        let table = tables.table(definition.id).ok_or_else(|| {
-            Error::new(
-                SqlState::InternalError,
-                "a table is gone while it is altered",
-            )
-        })?;
         let mut with_column = Alter {
             transaction: self.transaction,
             tables: &tables,
             seen: self.seen,
-            table,
+            table: table_of(&tables, definition.id)?,
             state: self.state,
+            work: self.work,
+            emptied: None,
+            unchecked_since: None,
         };
-        with_column.define_checked(definition)
+        with_column.define_checked(definition)?;
+        self.emptied = with_column.emptied;
+        self.unchecked_since = with_column.unchecked_since;
+        Ok(())
     }
 
     fn drop_column(&mut self, name: &Ident, if_exists: bool, cascade: bool) -> Result<()> {
@@ -382,7 +435,7 @@ impl Alter<'_> {
             AlterColumnOperation::SetNotNull => {
                 draft.column_mut(column.id)?.is_nullable = false;
                 let definition = draft.definition;
-                refuse_nulls(self.table, &definition)?;
+                refuse_nulls(self.table, &definition, self.work)?;
                 return self.define(definition);
             }
             AlterColumnOperation::SetDataType {
@@ -411,7 +464,7 @@ impl Alter<'_> {
                         default.values(1)?;
                     }
                 }
-                return rebuild(self.transaction, self.state, self.table, definition);
+                return self.rebuild(self.table, definition);
             }
             other => {
                 return Err(Error::unsupported(format!("ALTER COLUMN ... {other}")));
@@ -454,7 +507,7 @@ impl Alter<'_> {
         if key.is_some() {
             let tables = Arc::clone(self.transaction.tables());
             let table = tables.table(definition.id).unwrap_or(self.table);
-            return rebuild(self.transaction, self.state, table, definition);
+            return self.rebuild(table, definition);
         }
         if definition == before {
             return match if_exists {
@@ -549,40 +602,25 @@ fn contains_nulls(column: &str, table: &TableDefinition) -> Error {
         .of_column(column)
 }
 
-/// Calls `check` with the rows of a table, in pieces, as arrays in the order of its columns.
-fn each_piece(table: &TableState, mut check: impl FnMut(&[ArrayRef]) -> Result<()>) -> Result<()> {
-    let primary = table.primary();
-    let columns = table.definition().columns.iter();
-    let places: Vec<usize> = columns
-        .filter_map(|column| primary.layout().position(column.id))
-        .collect();
-    let mut wanted = places.clone();
-    wanted.sort_unstable();
-    let positions = primary.positions();
-    let mut start = positions.start;
-    while start < positions.end {
-        let end = positions.end.min(start + ROWS_AT_ONCE);
-        let read = primary.read(start..end, &wanted)?;
-        let columns = places
-            .iter()
-            .map(|place| Arc::clone(&read[wanted.partition_point(|other| other < place)]));
-        check(&columns.collect::<Vec<_>>())?;
-        start = end;
-    }
-    Ok(())
-}
-
 /// Fails if a column has a NULL that may have none in a definition to come.
-fn refuse_nulls(table: &TableState, definition: &TableDefinition) -> Result<()> {
-    let columns = &table.definition().columns;
-    each_piece(table, |rows| {
-        for (column, values) in columns.iter().zip(rows) {
+fn refuse_nulls(table: &TableState, definition: &TableDefinition, work: &RowWork) -> Result<()> {
+    let columns = table.definition().columns.iter();
+    let columns: Vec<&ColumnDefinition> = columns
+        .filter(|column| {
             let after = definition.column(column.id);
-            if values.null_count() > 0 && after.is_some_and(|after| !after.is_nullable) {
-                return Err(contains_nulls(&column.name, definition));
-            }
+            column.is_nullable && after.is_some_and(|after| !after.is_nullable)
+        })
+        .collect();
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<ColumnId> = columns.iter().map(|column| column.id).collect();
+    work.each_piece(table, &ids, 1, |rows| {
+        let mut pairs = columns.iter().zip(rows);
+        match pairs.find(|(_, values)| values.null_count() > 0) {
+            Some((column, _)) => Err(contains_nulls(&column.name, definition)),
+            None => Ok(()),
         }
-        Ok(())
     })
 }
 
@@ -590,9 +628,11 @@ fn refuse_nulls(table: &TableState, definition: &TableDefinition) -> Result<()> 
 fn check_rows(
     state: &SessionState,
     tables: &Tables,
-    table: &TableState,
+    id: RelationId,
     before: &TableDefinition,
+    work: &RowWork,
 ) -> Result<()> {
+    let table = table_of(tables, id)?;
     let mut new = (**table.definition()).clone();
     new.checks.retain(|check| !before.checks.contains(check));
     new.foreign_keys
@@ -601,8 +641,15 @@ fn check_rows(
         return Ok(());
     }
     let conditions = Conditions::of(state, &new)?;
-    each_piece(table, |rows| {
-        conditions.check_stored(rows)?;
+    let ids: Vec<ColumnId> = new.columns.iter().map(|column| column.id).collect();
+    work.each_piece(table, &ids, 1, |rows| {
+        let count = rows.first().map_or(0, |column| column.len());
+        for start in (0..count).step_by(ROWS_AT_ONCE) {
+            require_waited_for()?;
+            let length = ROWS_AT_ONCE.min(count - start);
+            let columns = rows.iter().map(|column| column.slice(start, length));
+            conditions.check_stored(&columns.collect::<Vec<_>>())?;
+        }
         references::require(tables, &new, rows)
     })
 }

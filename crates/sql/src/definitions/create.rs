@@ -11,9 +11,10 @@ use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, TableDefinition, TableState, Tables};
 
 use super::constraints::{Draft, plain_columns};
+use super::fill;
+use super::row_work::RowWork;
 use crate::change::Change;
 use crate::identifiers::{qualified, simple};
-use crate::load::refill;
 use crate::lookup::{chosen_name, free_relation_name, table_named};
 use crate::rows::state_of;
 use crate::scope::{Sight, seen_by};
@@ -170,35 +171,14 @@ fn refuse_options(statement: &CreateTable) -> Result<()> {
     }
 }
 
-/// An index of a table with more rows is written to a file: in memory it would take some ten times the file.
-const ROWS_IN_MEMORY_MAX: u64 = 10_000;
-
 /// Makes an index, and fills it.
 pub(super) async fn index(change: &mut Change, statement: &CreateIndex) -> Result<()> {
     let (state, own) = (change.state().clone(), statement.clone());
-    let seen = change.seen()?;
+    let (seen, work) = (change.seen()?, RowWork::of(change));
     let emptied = change
-        .apply(move |transaction| define_index(transaction, &seen, &state, &own))
+        .apply(move |transaction| define_index(transaction, &seen, &state, &own, &work))
         .await?;
-    let Some(before) = emptied else { return Ok(()) };
-    let task = change.planner()?.task();
-    let filled = refill(change.transaction_mut()?, &before, &task).await;
-    filled.map_err(|error| match error.state {
-        SqlState::UniqueViolation => {
-            let detail = error.detail.unwrap_or_default();
-            let index = error.message.split_once("constraint ");
-            let index = index.map_or("", |(_, index)| index);
-            Error {
-                objects: error.objects,
-                ..Error::new(
-                    SqlState::UniqueViolation,
-                    format!("could not create unique index {index}"),
-                )
-                .with_detail(detail.replace(" already exists.", " is duplicated."))
-            }
-        }
-        _ => error,
-    })
+    fill::refill(change, emptied).await
 }
 
 /// The same, but that an index of many rows is not filled: its table is emptied, and returned as it was.
@@ -207,6 +187,7 @@ fn define_index(
     seen: &Tables,
     state: &SessionState,
     statement: &CreateIndex,
+    work: &RowWork,
 ) -> Result<Option<TableState>> {
     let tables = Arc::clone(transaction.tables());
     let id = table_named(seen, &statement.table_name)?.definition().id;
@@ -264,34 +245,7 @@ fn define_index(
         }
     };
     draft.add_index(name, columns, included, statement.unique, false)?;
-    let is_large = table.rows() > ROWS_IN_MEMORY_MAX;
-    if is_large {
-        // So that neither this transaction nor whoever reads the log fills the index in memory.
-        transaction.truncate(table.definition().id)?;
-    }
-    transaction
-        .define(DefinitionChange::AlterTable(draft.definition))
-        .map_err(|error| not_unique(error, statement.unique))?;
-    Ok(is_large.then(|| table.clone()))
-}
-
-/// What is said where rows that are there already break what is to make them unique.
-pub(super) fn not_unique(error: orrery_storage::Error, is_unique: bool) -> Error {
-    match error {
-        orrery_storage::Error::Duplicate {
-            table,
-            constraint,
-            columns,
-            key,
-        } if is_unique => Error::new(
-            SqlState::UniqueViolation,
-            format!("could not create unique index \"{constraint}\""),
-        )
-        .with_detail(format!("Key ({columns})=({key}) is duplicated."))
-        .of_table(&table.schema, &table.name)
-        .of_constraint(&constraint),
-        error => error.into(),
-    }
+    fill::define(transaction, table, draft.definition, work)
 }
 
 /// Makes a schema, unless there is one and that is allowed.

@@ -1,18 +1,22 @@
 //! A table written anew under another number, for what its files cannot take: another primary key, another type of a column.
 
-use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::execution::SessionState;
 use orrery_storage::Transaction;
-use orrery_storage::table::{DefinitionChange, RelationId, TableDefinition, TableState};
+use orrery_storage::table::{ColumnId, DefinitionChange, RelationId, TableDefinition, TableState};
 
-use super::create::not_unique;
 use super::drop::referring;
+use super::fill::not_unique;
+use super::row_work::RowWork;
+use crate::Result;
 use crate::evaluate::Conditions;
+use crate::threads::require_waited_for;
 use crate::types::assign;
-use crate::{Error, Result, SqlState};
 
-/// Rows that are read and inserted at a time.
-const ROWS_AT_ONCE: usize = 32 * 1024;
+/// Rows that are inserted at a time: some milliseconds of work.
+const ROWS_AT_ONCE: usize = 4 * 1024;
+/// A row is read, and written.
+const TOUCHES_OF_ROW: u64 = 2;
 
 /// Puts a definition in the place of a table that has the same columns by their numbers, with all rows.
 pub(super) fn rebuild(
@@ -20,6 +24,7 @@ pub(super) fn rebuild(
     state: &SessionState,
     table: &TableState,
     mut definition: TableDefinition,
+    work: &RowWork,
 ) -> Result<()> {
     let old = table.definition().id;
     let mut next = transaction.tables().next_relation();
@@ -48,7 +53,7 @@ pub(super) fn rebuild(
         }
         transaction.define(DefinitionChange::AlterTable(other))?;
     }
-    copy(transaction, state, table, &definition)
+    copy(transaction, state, table, &definition, work)
 }
 
 fn copy(
@@ -56,35 +61,26 @@ fn copy(
     state: &SessionState,
     table: &TableState,
     definition: &TableDefinition,
+    work: &RowWork,
 ) -> Result<()> {
-    let primary = table.primary();
-    let places = definition
-        .columns
-        .iter()
-        .map(|column| primary.layout().position(column.id));
-    let places: Option<Vec<usize>> = places.collect();
-    let places = places.ok_or_else(|| {
-        Error::new(
-            SqlState::InternalError,
-            "a column of a table that is written anew is missing",
-        )
-    })?;
     // Another type may be another value, and another answer of a condition.
     let conditions = Conditions::of(state, definition)?;
-    let mut wanted = places.clone();
-    wanted.sort_unstable();
-    let mut pieces = primary.pieces(&wanted, ROWS_AT_ONCE);
-    while let Some(read) = pieces.next_piece()? {
-        let columns = definition.columns.iter().zip(&places);
-        let columns = columns.map(|(column, place)| {
-            let values = &read[wanted.partition_point(|other| other < place)];
-            assign(values, &column.name, column.column_type)
-        });
-        let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
-        conditions.check_stored(&columns)?;
-        transaction
-            .insert_rows(definition.id, &columns)
-            .map_err(|error| not_unique(error, true))?;
-    }
-    Ok(())
+    let ids: Vec<ColumnId> = definition.columns.iter().map(|column| column.id).collect();
+    work.each_piece(table, &ids, TOUCHES_OF_ROW, |read| {
+        for start in (0..read[0].len()).step_by(ROWS_AT_ONCE) {
+            require_waited_for()?;
+            let rows = ROWS_AT_ONCE.min(read[0].len() - start);
+            let columns = definition.columns.iter().zip(read);
+            let columns = columns.map(|(column, values)| {
+                let values = values.slice(start, rows);
+                assign(&values, &column.name, column.column_type)
+            });
+            let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
+            conditions.check_stored(&columns)?;
+            transaction
+                .insert_rows(definition.id, &columns)
+                .map_err(not_unique)?;
+        }
+        Ok(())
+    })
 }

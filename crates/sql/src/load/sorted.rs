@@ -27,6 +27,8 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::TryStreamExt;
 use orrery_runtime::Runtime;
 
+use crate::stopping::ending_with;
+
 /// Sorts have so much of the memory together; the rest is for merging what they give, and for what makes their rows.
 const SORTS_SHARE: (usize, usize) = (3, 4);
 /// A sort that has less would merge few runs at once, and often.
@@ -111,7 +113,7 @@ fn cast_columns(
     Ok(Arc::new(ProjectionExec::try_new(expressions, plan)?))
 }
 
-/// One partition of a plan, whatever task the plan above is run with: a sort has its share, what makes its rows has not to fit into it.
+/// One partition of a plan, with memory of its own whatever the plan above is run with: a sort has its share, what makes its rows has not to fit into it. It ends with the plan above.
 #[derive(Debug)]
 struct PartWithTask {
     plan: Arc<dyn ExecutionPlan>,
@@ -126,9 +128,10 @@ impl PartitionStream for PartWithTask {
         self.plan.properties().eq_properties.schema()
     }
 
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+    fn execute(&self, asked: Arc<TaskContext>) -> SendableRecordBatchStream {
         let schema = self.plan.schema();
-        let rows = match self.plan.execute(self.partition, Arc::clone(&self.task)) {
+        let task = ending_with(&self.task, &asked);
+        let rows = match self.plan.execute(self.partition, task) {
             Ok(rows) => rows,
             Err(error) => {
                 let failed = futures::stream::once(async { Err(error) });

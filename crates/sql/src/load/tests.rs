@@ -229,3 +229,42 @@ async fn sorts_within_little_memory_do_not_take_it_from_each_other() {
         assert_eq!(runtime.memory().reserved_bytes(), 0);
     }
 }
+
+/// Rows that say whether what makes them is told when nobody waits for them any more.
+#[derive(Debug)]
+struct Asks {
+    schema: SchemaRef,
+    are_told: Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl PartitionStream for Asks {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, task: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let is_told = ToName::of(&task).is_some();
+        let order = std::sync::atomic::Ordering::Relaxed;
+        self.are_told.store(is_told, order);
+        let none = datafusion::physical_plan::EmptyRecordBatchStream::new(Arc::clone(&self.schema));
+        Box::pin(none)
+    }
+}
+
+#[tokio::test]
+async fn what_makes_rows_for_a_sort_ends_with_it() {
+    let schema = plan(&[], 1).schema();
+    let are_told = Arc::default();
+    let part = Arc::new(Asks {
+        schema: Arc::clone(&schema),
+        are_told: Arc::clone(&are_told),
+    });
+    let rows = StreamingTableExec::try_new(schema, vec![part as _], None, None, false, None);
+    let column = Arc::new(Column::new("2", 1));
+    let by = LexOrdering::new([PhysicalSortExpr::new(column, SortOptions::default())]);
+    let task = SessionContext::new().task_ctx();
+    let sorted = sorted(Arc::new(rows.unwrap()), by.unwrap(), &task).unwrap();
+    let mut stream = counted_stream(sorted, task).unwrap();
+    assert!(stream.next().await.is_none());
+    assert!(are_told.load(std::sync::atomic::Ordering::Relaxed));
+}

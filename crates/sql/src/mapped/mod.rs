@@ -19,6 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use orrery_runtime::Spending;
 use orrery_storage::{Snapshot, Transaction};
 
 use crate::Result;
@@ -35,11 +36,12 @@ pub trait GraphMappings: fmt::Debug + Send + Sync {
     async fn check(&self, graph: &MappedGraph, snapshot: &Arc<Snapshot>) -> Result<()>;
 
     /// Puts the triples of a graph into the store under another name, and says how many were not there. The tables are those that the transaction
-    /// sees. An error leaves the transaction lost.
+    /// sees. What is read for it, and the triples as they are put in, are paid for by `spending`. An error leaves the transaction lost.
     async fn materialize(
         &self,
         graph: &MappedGraph,
         target: &str,
         transaction: Transaction,
+        spending: Option<Arc<Spending>>,
     ) -> Result<(Transaction, u64)>;
 }

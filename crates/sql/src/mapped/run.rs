@@ -70,9 +70,9 @@ pub(crate) async fn run(
                 ));
             }
             let mappings = Arc::clone(known(mappings)?);
-            let transaction = change.lend()?;
-            let made = mappings.materialize(&graph, target, transaction).await;
-            let (transaction, count) = made?;
+            let (transaction, spending) = (change.lend()?, change.spending());
+            let made = mappings.materialize(&graph, target, transaction, spending);
+            let (transaction, count) = made.await?;
             change.take_back(transaction);
             // From now on its triples are stored under its name.
             if target == name

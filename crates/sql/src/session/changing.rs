@@ -9,7 +9,7 @@ use orrery_storage::{CommitOptions, TableSavepoint, Transaction, Writer};
 use super::{EndingSettings, Session, first_word};
 use crate::change::Change;
 use crate::copy::BatchesIn;
-use crate::counted::touches_of;
+use crate::counted::{touches_of, touches_of_definition};
 use crate::files::ExternalTable;
 use crate::mapped::GraphStatement;
 use crate::outcome::Outcome;
@@ -22,11 +22,17 @@ impl Session {
     pub(super) async fn change(&self, statement: &ast::Statement, text: &str) -> Result<Outcome> {
         let mut change = self.begin_change(|| first_word(statement)).await?;
         let savepoint = change.savepoint()?;
-        let done = match changes::is_change(statement) {
+        let is_change = changes::is_change(statement);
+        let done = match is_change {
             true => changes::run(&mut change, statement, text).await,
             false => definitions::run(&mut change, statement, text).await,
         };
-        self.end_change(change, &savepoint, done, touches_of).await
+        let touches = if is_change {
+            touches_of
+        } else {
+            touches_of_definition
+        };
+        self.end_change(change, &savepoint, done, touches).await
     }
 
     pub(super) async fn create_external(&self, statement: &CreateExternalTable) -> Result<Outcome> {
@@ -48,7 +54,8 @@ impl Session {
         let mut change = self.begin_change(what).await?;
         let savepoint = change.savepoint()?;
         let done = definitions::create_external(&mut change, table).await;
-        self.end_change(change, &savepoint, done, touches_of).await
+        self.end_change(change, &savepoint, done, touches_of_definition)
+            .await
     }
 
     /// What is about graphs out of tables.
@@ -68,7 +75,8 @@ impl Session {
         let mut change = self.begin_change(|| what.to_owned()).await?;
         let savepoint = change.savepoint()?;
         let done = mapped::run(&mut change, self.mappings.as_ref(), statement).await;
-        self.end_change(change, &savepoint, done, touches_of).await
+        self.end_change(change, &savepoint, done, touches_of_definition)
+            .await
     }
 
     /// Inserts rows that come as batches, and says how many; as a whole or not at all, like a statement.

@@ -25,7 +25,7 @@ pub(crate) use functions::{OwnTaskRows, StopPlace, require_somebody};
 use joins::StoppableExec;
 pub(crate) use joins::joins_that_stop;
 use stop::Stop;
-pub(crate) use stop::{StopOnDrop, ToName};
+pub(crate) use stop::{StopOnDrop, ToName, require_somebody_here};
 
 use crate::task_settings::with_config;
 
@@ -70,6 +70,18 @@ pub(crate) fn stoppable(plan: &Arc<dyn ExecutionPlan>, task: Arc<TaskContext>) -
         task: with_config(task, config),
         stop: Some(stop),
         wants_own_task,
+    }
+}
+
+/// A task with its own memory that is to end with the execution which another belongs to.
+pub(crate) fn ending_with(task: &Arc<TaskContext>, other: &TaskContext) -> Arc<TaskContext> {
+    let task = Arc::clone(task);
+    match other.session_config().get_extension::<Stop>() {
+        Some(stop) => {
+            let config = task.session_config().clone().with_extension(stop);
+            with_config(task, config)
+        }
+        None => task,
     }
 }
 

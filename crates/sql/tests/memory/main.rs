@@ -8,6 +8,7 @@
 mod answers;
 #[path = "../sql/common/mod.rs"]
 mod common;
+mod definitions;
 mod grouping;
 mod joins;
 mod parquet;

@@ -147,6 +147,115 @@ fn changes_cost_what_they_read_and_what_they_change() {
 }
 
 #[test]
+fn definitions_cost_what_they_read_and_what_they_write() {
+    let house = house();
+    let runtime = runtime(&house, 2);
+    let mut session = session(&house, &runtime);
+    let mut cost = |statement: &str| cost(&house, &mut session, statement);
+    // Few rows: none in a file, and indexes are filled in memory.
+    cost("create table small as select * from item where id <= 5000");
+    for (statement, expected) in [
+        ("create index by_name on small (name)", 10_000),
+        ("drop index by_name", 1),
+        (
+            "alter table small add constraint c check (price >= 0)",
+            5_000,
+        ),
+        ("alter table small drop constraint c", 1),
+        (
+            "alter table small add foreign key (kind) references kind (id)",
+            5_000,
+        ),
+        ("alter table small add unique (id)", 10_000),
+        // Looked for NULL, and written.
+        ("alter table small add primary key (id)", 15_000),
+        ("alter table small drop constraint small_pkey", 10_000),
+        ("alter table small alter column price type bigint", 10_000),
+        // The rows that are in memory are laid out anew.
+        ("alter table small add column more int default 7", 5_000),
+        ("alter table small rename column more to less", 1),
+        ("create table other (id int primary key)", 1),
+        ("create view seen as select * from other", 1),
+        ("drop view seen", 1),
+        ("truncate small", 1),
+        ("drop table small", 1),
+    ] {
+        assert_eq!(cost(statement), expected, "{statement}");
+    }
+    // Many: all projections are written anew.
+    let rows = ROWS + 200;
+    for (statement, expected) in [
+        ("create index large_name on item (name)", 3 * 2 * rows),
+        ("drop index large_name", 1),
+        (
+            "alter table item add constraint u unique (id, name)",
+            3 * 2 * rows,
+        ),
+        ("alter table item add constraint c check (price >= 0)", rows),
+        (
+            "alter table item add constraint f foreign key (kind) references kind (id)",
+            rows,
+        ),
+        // Of a column that an index has.
+        (
+            "alter table item alter column price set not null",
+            rows + 3 * 2 * rows,
+        ),
+    ] {
+        assert_eq!(cost(statement), expected, "{statement}");
+    }
+    let (rows, keys) = (
+        "select count(*) from item where price >= 0",
+        "select count(*) from item where id = 77 and name = 'item 77'",
+    );
+    for (query, expected) in [(rows, "100200"), (keys, "1")] {
+        assert_eq!(
+            house.run(&house.session(), query).unwrap().lines(),
+            [expected]
+        );
+    }
+}
+
+#[test]
+fn a_definition_that_costs_more_than_there_is_is_not_made() {
+    let house = house();
+    let runtime = runtime(&house, 2);
+    let mut session = session(&house, &runtime);
+    let statements = [
+        "create index large_name on item (name)",
+        "create table copied as select * from item",
+        "alter table item add constraint u unique (id, name)",
+        "alter table item add constraint c check (price >= 0)",
+        "alter table item add constraint f foreign key (kind) references kind (id)",
+        "alter table item alter column name set not null",
+        "alter table item alter column price type bigint",
+        "alter table item drop constraint item_pkey",
+        "alter table item add column more int unique",
+    ];
+    for statement in statements {
+        let spending = Spending::new(None);
+        spending.limit_by(|touches| match touches <= 20_000 {
+            true => Ok(()),
+            false => Err("used up".to_owned()),
+        });
+        session.set_spending(Some(Arc::clone(&spending)));
+        let refused = house.run(&session, statement).unwrap_err();
+        assert_eq!(refused.state.code(), "53400", "{statement}");
+        // It has ended where nothing was left, or before it began.
+        assert!(
+            spending.touches() < 120_000,
+            "{statement}: {}",
+            spending.touches()
+        );
+    }
+    // Nothing of them is there.
+    session.set_spending(None);
+    for statement in statements {
+        house.done(&session, statement);
+    }
+}
+
+#[test]
 fn what_is_run_by_execute_costs_what_it_costs_by_itself() {
     let house = house();
     let runtime = runtime(&house, 2);

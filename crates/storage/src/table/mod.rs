@@ -47,6 +47,7 @@ pub(crate) use rewrite::NewDirectory;
 pub use rewrite::{RewrittenRows, TableRewrite};
 pub use rows::{RowBytes, RowCodec, RowError};
 pub use state::TableState;
+pub(crate) use state::new_rows_bytes;
 pub use tables::{DEFAULT_SCHEMA, DefinitionChange, TableChange, Tables};
 pub use types::{ColumnType, DECIMAL_DIGITS_MAX, LANE_DIGITS_MAX, Physical};
 

@@ -21,6 +21,7 @@ use super::definition::{ColumnId, ProjectionLayout};
 use super::file::ProjectionFile;
 use super::key::{KeyEncoder, KeyRows};
 use super::rows::RowCodec;
+use super::state::{Look, ROWS_AT_ONCE, new_rows_bytes};
 use crate::{Error, Result};
 
 /// A projection of a snapshot. Cheap to clone.
@@ -74,11 +75,13 @@ impl Projection {
         }
     }
 
-    /// With columns more or fewer behind the key, which stays as it is. `initial` gives an array of one value for a column that is new.
-    pub fn with_layout(
+    /// With columns more or fewer behind the key, which stays as it is. `initial` gives an array of one value for a column that is new; `look` is
+    /// called before some of the new rows are made anew.
+    pub(crate) fn with_layout(
         &self,
         layout: ProjectionLayout,
         initial: impl Fn(ColumnId) -> Result<ArrayRef>,
+        look: Look<'_>,
     ) -> Result<Self> {
         let mut missing = Vec::new();
         for column in &layout.columns {
@@ -102,8 +105,30 @@ impl Projection {
             .iter()
             .filter_map(|entry| entry.row.as_ref())
             .collect();
+        let mut new = Vec::with_capacity(rows.len());
+        for rows in rows.chunks(ROWS_AT_ONCE) {
+            let bytes: usize = rows.iter().map(|row| row.bytes().len()).sum();
+            look(new_rows_bytes(rows.len() as u64, bytes as u64))?;
+            new.extend(self.laid_out(rows, &after, &missing)?.iter());
+        }
+        let mut new = new.into_iter();
+        let changes = self.changes.iter().filter_map(|entry| match entry.row {
+            Some(_) => Some(Change::Insert(entry.position, new.next()?)),
+            None => Some(Change::Delete(entry.position)),
+        });
+        let changes: Vec<Change> = changes.collect();
+        Ok(after.with_changes(ProjectionChanges::default().apply(&changes)))
+    }
+
+    /// New rows as another layout of the same key has them, with values for the columns that they lack.
+    fn laid_out(
+        &self,
+        rows: &[&NewRow],
+        after: &Self,
+        missing: &[(ColumnId, ArrayRef)],
+    ) -> Result<Arc<RowBatch>> {
         let all: Vec<usize> = (0..self.layout().columns.len()).collect();
-        let decoded = self.read_new(&rows, &all)?;
+        let decoded = self.read_new(rows, &all)?;
         let columns = after.layout().columns.iter().map(|column| {
             if let Some(place) = self.layout().position(column.id) {
                 return Ok(Arc::clone(&decoded[place]));
@@ -116,14 +141,8 @@ impl Projection {
         let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
         let keys = after.keys_of(&columns)?;
         let bytes = after.codec().encode(&columns);
-        let batch = RowBatch::new(keys, bytes.map_err(|error| self.invalid(&error))?);
-        let mut new = batch.iter();
-        let changes = self.changes.iter().filter_map(|entry| match entry.row {
-            Some(_) => Some(Change::Insert(entry.position, new.next()?)),
-            None => Some(Change::Delete(entry.position)),
-        });
-        let changes: Vec<Change> = changes.collect();
-        Ok(after.with_changes(ProjectionChanges::default().apply(&changes)))
+        let bytes = bytes.map_err(|error| self.invalid(&error))?;
+        Ok(RowBatch::new(keys, bytes))
     }
 
     /// Its columns and their order.
@@ -429,6 +448,11 @@ impl fmt::Debug for Pieces<'_> {
 }
 
 impl Pieces<'_> {
+    /// From the next piece on, so many rows at once.
+    pub fn set_rows_max(&mut self, rows_max: usize) {
+        self.rows_max = rows_max.max(1);
+    }
+
     /// The next piece; `None` behind the last.
     pub fn next_piece(&mut self) -> Result<Option<Vec<ArrayRef>>> {
         let positions = self.projection.positions();

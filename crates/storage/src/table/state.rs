@@ -20,6 +20,19 @@ use super::written::WrittenChanges;
 use crate::components::DirectoryComponents;
 use crate::{Error, Result, TableName};
 
+/// Rows that a definition goes through at a time.
+pub(super) const ROWS_AT_ONCE: usize = 8 * 1024;
+/// What an entry takes among the changes of a projection, and what is put together to make it.
+const ENTRY_BYTES: u64 = 64;
+
+/// Asked before rows are made anew for a definition, with the bytes that they will take; where it fails, nothing has changed.
+pub(crate) type Look<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
+
+/// What so many new rows of so many bytes together take in a projection: the row, its key, which is no longer than twice of it, and its entry.
+pub(crate) fn new_rows_bytes(rows: u64, bytes: u64) -> u64 {
+    3 * bytes + rows * ENTRY_BYTES
+}
+
 /// A table of a snapshot. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct TableState {
@@ -346,9 +359,13 @@ impl TableState {
         }
     }
 
-    /// The same with another definition of the same columns in the primary key; projections of indexes that are new are filled from the rows, in
-    /// pieces of some thousand.
-    pub fn redefined(&self, definition: Arc<TableDefinition>) -> Result<Self> {
+    /// The same with another definition of the same columns in the primary key; projections of indexes that are new are filled from the rows, and
+    /// new rows laid out anew, in pieces of some thousand: `look` is called before each is made.
+    pub(crate) fn redefined(
+        &self,
+        definition: Arc<TableDefinition>,
+        look: Look<'_>,
+    ) -> Result<Self> {
         let key = |layout: &ProjectionLayout| -> Vec<_> {
             let columns = layout.key().iter();
             columns
@@ -362,9 +379,11 @@ impl TableState {
         }
         let primary = match definition.primary_layout() == *self.primary.layout() {
             true => self.primary.clone(),
-            false => self
-                .primary
-                .with_layout(definition.primary_layout(), |id| definition.initial(id))?,
+            false => self.primary.with_layout(
+                definition.primary_layout(),
+                |id| definition.initial(id),
+                &mut *look,
+            )?,
         };
         let mut state = Self {
             primary,
@@ -380,7 +399,7 @@ impl TableState {
             let kept = old.find(|old| *old.layout() == layout).cloned();
             let projection = match kept {
                 Some(kept) => kept,
-                None => state.fill(Projection::new(layout, None))?,
+                None => state.fill(Projection::new(layout, None), &mut *look)?,
             };
             state.indexes.push(projection);
         }
@@ -388,12 +407,21 @@ impl TableState {
     }
 
     /// All rows put into a projection that has none.
-    fn fill(&self, mut projection: Projection) -> Result<Projection> {
-        const ROWS_AT_ONCE: usize = 64 * 1024;
-        let wanted: Vec<usize> = (0..self.primary.layout().columns.len()).collect();
+    fn fill(&self, mut projection: Projection, look: Look<'_>) -> Result<Projection> {
+        let of_index = projection.layout().columns.iter();
+        let places = of_index.filter_map(|column| self.primary.layout().position(column.id));
+        let places: Vec<usize> = places.collect();
+        let mut wanted = places.clone();
+        wanted.sort_unstable();
         let mut pieces = self.primary.pieces(&wanted, ROWS_AT_ONCE);
-        while let Some(columns) = pieces.next_piece()? {
-            let columns = self.project(&columns, projection.layout());
+        while let Some(read) = pieces.next_piece()? {
+            let columns = places
+                .iter()
+                .map(|place| Arc::clone(&read[wanted.partition_point(|other| other < place)]));
+            let columns: Vec<ArrayRef> = columns.collect();
+            let bytes: usize = columns.iter().map(|it| it.get_array_memory_size()).sum();
+            let rows = columns.first().map_or(0, |column| column.len());
+            look(new_rows_bytes(rows as u64, bytes as u64))?;
             projection = self.insert_into(&projection, &columns)?;
         }
         Ok(projection)

@@ -13,7 +13,7 @@ use super::definition::{ForeignKey, RelationId, TableDefinition, ViewDefinition}
 use super::key::KeyRows;
 use super::rewrite::open_rewritten;
 use super::rows::RowBytes;
-use super::state::TableState;
+use super::state::{Look, TableState};
 use crate::components::DirectoryComponents;
 use crate::io::FileSystem;
 use crate::{Error, Result};
@@ -259,7 +259,7 @@ impl Tables {
         directory: &Path,
     ) -> Result<Self> {
         match change {
-            TableChange::Definition(change) => self.redefine(change),
+            TableChange::Definition(change) => self.redefine(change, &mut |_| Ok(())),
             TableChange::Insert {
                 table,
                 next_row_number,
@@ -299,7 +299,8 @@ impl Tables {
         }
     }
 
-    fn redefine(&self, change: &DefinitionChange) -> Result<Self> {
+    /// The same for a definition; `look` is called before rows are made anew for it.
+    pub(crate) fn redefine(&self, change: &DefinitionChange, look: Look<'_>) -> Result<Self> {
         let mut after = self.clone();
         match change {
             DefinitionChange::CreateSchema(name) => {
@@ -318,7 +319,7 @@ impl Tables {
                 definition.check()?;
                 after.note_numbers(definition);
                 let table = self.existing(definition.id)?;
-                let table = table.redefined(Arc::new(definition.clone()))?;
+                let table = table.redefined(Arc::new(definition.clone()), look)?;
                 after.tables.insert(definition.id, table);
             }
             DefinitionChange::DropTable(id) => {

@@ -11,11 +11,9 @@ use crate::components::DirectoryComponents;
 use crate::manifest::Manifest;
 use crate::table::{
     DefinitionChange, RelationId, RowPlace, TableChange, TableRewrite, TableState, Tables,
+    new_rows_bytes,
 };
 use crate::{Error, Result};
-
-/// What an entry takes among the changes of a projection, and what is put together to make it.
-const ENTRY_BYTES: u64 = 64;
 
 impl Transaction {
     /// The tables with this transaction's own changes so far.
@@ -25,8 +23,32 @@ impl Transaction {
 
     /// Changes what there is. Whether it may be is for the caller to know: that names are free, that nothing else needs what goes.
     pub fn define(&mut self, change: DefinitionChange) -> Result<()> {
-        let change = TableChange::Definition(change);
-        self.apply_to_tables(change)
+        self.define_while(change, |_| true)
+    }
+
+    /// The same as long as `goes_on` says so, which is asked before some thousand rows are made anew for an index or a layout, of the bytes that they take
+    /// with those before them.
+    ///
+    /// Fails with [`Error::Rows`] where it does not, and with [`Error::TransactionMemory`]; nothing has changed then.
+    pub fn define_while(
+        &mut self,
+        change: DefinitionChange,
+        mut goes_on: impl FnMut(u64) -> bool,
+    ) -> Result<()> {
+        let memory = &mut self.memory;
+        let mut taken_bytes = 0_u64;
+        let tables = self.tables.redefine(&change, &mut |bytes| {
+            taken_bytes = taken_bytes.saturating_add(bytes);
+            match goes_on(taken_bytes) {
+                true => memory.take(bytes),
+                false => Err(Error::Rows {
+                    what: "a table was not defined anew to the end".to_owned(),
+                }),
+            }
+        })?;
+        self.tables = Arc::new(tables);
+        self.table_changes.push(TableChange::Definition(change));
+        Ok(())
     }
 
     /// Inserts rows, given as an array for each column of the table, of [`ColumnType::arrow`](crate::table::ColumnType::arrow). Returns how many.
@@ -45,10 +67,10 @@ impl Transaction {
         if inserted == 0 {
             return Ok(0);
         }
-        // Once for the log; in each projection the row, its key, which is no longer than twice of it, and its entry.
+        // Once for the log, and in each projection.
         let bytes = rows.memory_bytes() as u64;
         let projections = before.projections().count() as u64;
-        let of_projections = (3 * bytes + inserted * ENTRY_BYTES) * projections;
+        let of_projections = new_rows_bytes(inserted, bytes) * projections;
         self.memory.take(bytes + of_projections)?;
         let after = before.insert_projected(&columns, next_row_number)?;
         self.table_changes.push(TableChange::Insert {
@@ -69,7 +91,7 @@ impl Transaction {
             return Ok(0);
         }
         let projections = before.projections().count() as u64;
-        let entries = deleted * ENTRY_BYTES * projections;
+        let entries = new_rows_bytes(deleted, 0) * projections;
         self.memory.take(keys.memory_bytes() as u64 + entries)?;
         let after = before.delete(places)?;
         self.table_changes.push(TableChange::Delete { table, keys });

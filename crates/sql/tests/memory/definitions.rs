@@ -1,0 +1,33 @@
+//! Definitions that go through rows: `CREATE INDEX`, constraints, other types.
+
+use crate::common::House;
+use crate::{Peak, alone};
+
+const MEMORY_BYTES: usize = 64 << 20;
+
+/// Few rows with long texts: 9,000 of 16,000 characters, which no file has yet or one has.
+#[test]
+fn an_index_of_long_texts_is_made_within_the_memory_or_not_at_all() {
+    let peak = Peak::since(alone());
+    let house = House::with_memory(MEMORY_BYTES as u64);
+    let session = house.session();
+    house.done(&session, "create table long (id int primary key, t text)");
+    for first in (0..9_000).step_by(1_000) {
+        let text = format!(
+            "insert into long select i, i || repeat(chr(65 + (i % 26)::int), 16000) from generate_series({first}, {first} + 999) t(i)"
+        );
+        house.done(&session, &text);
+    }
+    for statement in [
+        "create index by_text on long (t)",
+        "alter table long add unique (t, id)",
+        "alter table long alter column t type varchar(20000)",
+    ] {
+        match house.run(&session, statement) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.state.code(), "53200", "{statement}: {error}"),
+        }
+    }
+    drop(session);
+    peak.require_at_most(MEMORY_BYTES);
+}
