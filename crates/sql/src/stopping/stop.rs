@@ -46,7 +46,7 @@ impl Drop for Named {
 
 /// # Errors
 /// When nobody waits any more for what this thread is at, as far as that was named to it.
-pub(super) fn require_somebody_here() -> Result<()> {
+pub(crate) fn require_somebody_here() -> Result<()> {
     CURRENT.with_borrow(|stop| stop.as_ref().map_or(Ok(()), |stop| stop.require_not_set()))
 }
 
