@@ -206,13 +206,13 @@ fn of_root(error: &DataFusionError) -> Error {
         DataFusionError::Plan(words) => of_plan(words),
         DataFusionError::Execution(words) => of_plan(words),
         DataFusionError::External(error) => of_external(&**error),
+        DataFusionError::Internal(words) => of_internal(words, error),
         DataFusionError::IoError(_)
         | DataFusionError::ObjectStore(_)
         | DataFusionError::ParquetError(_) => {
             Error::new(SqlState::IoError, error.strip_backtrace())
         }
-        DataFusionError::Internal(_)
-        | DataFusionError::ExecutionJoin(_)
+        DataFusionError::ExecutionJoin(_)
         | DataFusionError::Substrait(_)
         | DataFusionError::Ffi(_)
         // Below these is the root that was asked for.
@@ -223,6 +223,30 @@ fn of_root(error: &DataFusionError) -> Error {
             Error::new(SqlState::InternalError, error.strip_backtrace())
         }
     }
+}
+
+/// What the engine takes for a fault of its own. Types that do not go together are none.
+fn of_internal(words: &str, error: &DataFusionError) -> Error {
+    let types = words
+        .strip_prefix("Failed to coerce types ")
+        .and_then(|rest| rest.split_once(" in BETWEEN expression"));
+    if let Some((types, _)) = types {
+        return Error::new(
+            SqlState::UndefinedFunction,
+            format!("BETWEEN does not compare {types}"),
+        )
+        .with_hint("Cast one of them: operators of comparison bind less tightly than BETWEEN.");
+    }
+    let function = words
+        .strip_prefix("Function '")
+        .and_then(|rest| rest.split_once("' failed to match any signature"));
+    if let Some((function, _)) = function {
+        return Error::new(
+            SqlState::UndefinedFunction,
+            format!("function {function} does not take arguments of these types"),
+        );
+    }
+    Error::new(SqlState::InternalError, error.strip_backtrace())
 }
 
 fn of_external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {

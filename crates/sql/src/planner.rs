@@ -524,6 +524,11 @@ fn of_planning(error: &DataFusionError, text: &str) -> Error {
         DataFusionError::NotImplemented(words) if words.contains("OuterReferenceColumn") => {
             Error::unsupported("LATERAL, or a subquery about the row at hand, in this place")
         }
+        DataFusionError::NotImplemented(words)
+            if words.starts_with("Physical plan does not support logical expression") =>
+        {
+            Error::unsupported("EXISTS, IN or another subquery in this place")
+        }
         DataFusionError::Plan(words) if words.contains("__correlated_sq") => {
             Error::unsupported("LATERAL within a subquery, in this place")
         }

@@ -50,9 +50,6 @@ fn long() -> Vec<String> {
             "update t set a = 2 where exists (select 1 from {})",
             joins(330)
         ),
-        format!("prepare p as select * from {}", joins(330)),
-        format!("create view v as select t.i from {}", joins(330)),
-        format!("declare c cursor for select t.i from {}", joins(330)),
     ]
 }
 
@@ -200,9 +197,18 @@ fn subqueries_that_are_one_expression_over_the_row_at_hand_are_that() {
     let session = house.session();
     for (text, rows) in [
         ("select (select (select (select a + 1))) as n from t", "2"),
-        ("select (select t.b) from t where (select (select i)) = 1", "a"),
-        ("select b, (select a), count(*) from t group by b, a", "a 1 1"),
-        ("select (select max(u.i) from u where u.i = t.i), (select a) from t", "1 1"),
+        (
+            "select (select t.b) from t where (select (select i)) = 1",
+            "a",
+        ),
+        (
+            "select b, (select a), count(*) from t group by b, a",
+            "a 1 1",
+        ),
+        (
+            "select (select max(u.i) from u where u.i = t.i), (select a) from t",
+            "1 1",
+        ),
         ("select (select 7) as n from t order by (select 1)", "7"),
         ("select sum((select a)) from t", "1"),
     ] {
@@ -210,4 +216,27 @@ fn subqueries_that_are_one_expression_over_the_row_at_hand_are_that() {
     }
     let (code, words) = house.refused(&session, "select (select nothing) from t");
     assert_eq!(code, "42703", "{words}");
+}
+
+#[test]
+fn types_and_subqueries_that_are_not_taken_are_told_in_our_words() {
+    let house = house();
+    for (text, code) in [
+        ("select (a = 1 between false and true) from t", "42883"),
+        (
+            "select ((a = 1 between false and true) between false and true) from t",
+            "42883",
+        ),
+        (
+            "select 1 from t where extract(year from a) is null",
+            "42883",
+        ),
+        ("select exists(select exists(select a)) from t", "0A000"),
+    ] {
+        let (told, words) = house.refused(&house.session(), text);
+        assert_eq!(told, code, "{text}: {words}");
+        for of_library in ["DataFusion", "Physical plan", "Exists("] {
+            assert!(!words.contains(of_library), "{text}: {words}");
+        }
+    }
 }
