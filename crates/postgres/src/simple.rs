@@ -17,7 +17,7 @@ impl Connection {
     pub(crate) async fn simple(&mut self, text: &str) -> Stopped<()> {
         self.portals.remove("");
         self.forget_unnamed();
-        let statements = self.session.statements(text)?;
+        let statements = self.session.statements_apart(text).await?;
         if statements.is_empty() {
             put_message(&mut self.wire.output, b'I', |_| {});
             return Ok(());

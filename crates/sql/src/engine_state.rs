@@ -23,6 +23,7 @@ use crate::offered::{SpreadConstants, offer};
 use crate::rounding::roundings;
 use crate::rules::{AfterTypes, BeforeTypes};
 use crate::statement::STACK_BYTES_MIN;
+use crate::stopping::ThatAsk;
 use orrery_tables::{DenseAggregation, ShareKeys};
 
 /// A join keeps so many rows or bytes of its left side once for all threads.
@@ -66,21 +67,21 @@ pub(crate) fn engine_state(
     rules.push(Arc::new(AfterTypes { functions }));
     let mut optimizer = optimizer_rules();
     optimizer.push(Arc::new(SpreadConstants(Arc::clone(pool))));
-    let builder = builder
-        .with_analyzer_rules(rules)
+    let mut physical = physical_rules();
+    physical.push(Arc::new(ShareKeys));
+    physical.push(Arc::new(DenseAggregation));
+    for rule in mended::LAST {
+        physical.push(Arc::new(rule));
+    }
+    builder
+        .with_analyzer_rules(rules.that_ask())
         .with_type_planner(Arc::new(TypesOfColumns))
         .with_relation_planners(relation_planners())
-        .with_optimizer_rules(optimizer)
+        .with_optimizer_rules(optimizer.that_ask())
         .with_query_planner(Arc::new(OrderedJoins))
-        .with_physical_optimizer_rules(physical_rules())
-        .with_physical_optimizer_rule(Arc::new(ShareKeys))
-        .with_physical_optimizer_rule(Arc::new(DenseAggregation))
-        .with_statistics_registry(statistics());
-    let last = mended::LAST.into_iter();
-    last.fold(builder, |builder, rule| {
-        builder.with_physical_optimizer_rule(Arc::new(rule))
-    })
-    .build()
+        .with_physical_optimizer_rules(physical.that_ask())
+        .with_statistics_registry(statistics())
+        .build()
 }
 
 fn config(batch_rows: usize, threads: usize) -> SessionConfig {

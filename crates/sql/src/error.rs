@@ -14,6 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::SqlState;
 use crate::names::DEFAULT_PREFIX;
 
+/// Longer words are cut: a value that cannot be taken stands in them.
+const WORDS_BYTES_MAX: usize = 2_000;
+/// What is left of them at their begin, and at their end, where it is said what is wrong.
+const WORDS_BYTES_LEFT: [usize; 2] = [1_000, 500];
+
 /// What this crate's functions return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -82,7 +87,7 @@ impl Error {
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
         Self {
             state,
-            message: message.into(),
+            message: cut(message.into()),
             position: None,
             detail: None,
             hint: None,
@@ -100,14 +105,14 @@ impl Error {
     }
 
     pub(crate) fn with_detail(mut self, detail: impl Into<String>) -> Self {
-        self.detail = Some(detail.into());
+        self.detail = Some(cut(detail.into()));
         self
     }
 
     /// Unless a place is told already.
     pub(crate) fn with_context(mut self, context: impl Into<String>) -> Self {
         self.context
-            .get_or_insert_with(|| context.into().into_boxed_str());
+            .get_or_insert_with(|| cut(context.into()).into_boxed_str());
         self
     }
 
@@ -136,7 +141,7 @@ impl Error {
     /// With a line about what can be done.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(cut(hint.into()));
         self
     }
 
@@ -171,6 +176,23 @@ impl Error {
     }
 }
 
+/// Words as they are, or their begin and their end.
+fn cut(words: String) -> String {
+    if words.len() <= WORDS_BYTES_MAX {
+        return words;
+    }
+    let [at_begin, at_end] = WORDS_BYTES_LEFT;
+    let begin = (0..=at_begin).rev().find(|at| words.is_char_boundary(*at));
+    let end = (words.len() - at_end..words.len()).find(|at| words.is_char_boundary(*at));
+    let (begin, end) = (begin.unwrap_or_default(), end.unwrap_or(words.len()));
+    let left_out = end - begin;
+    format!(
+        "{} [... {left_out} bytes ...] {}",
+        &words[..begin],
+        &words[end..]
+    )
+}
+
 fn of_root(error: &DataFusionError) -> Error {
     match error {
         DataFusionError::SQL(error, _) => of_parser(error),
@@ -184,13 +206,13 @@ fn of_root(error: &DataFusionError) -> Error {
         DataFusionError::Plan(words) => of_plan(words),
         DataFusionError::Execution(words) => of_plan(words),
         DataFusionError::External(error) => of_external(&**error),
+        DataFusionError::Internal(words) => of_internal(words, error),
         DataFusionError::IoError(_)
         | DataFusionError::ObjectStore(_)
         | DataFusionError::ParquetError(_) => {
             Error::new(SqlState::IoError, error.strip_backtrace())
         }
-        DataFusionError::Internal(_)
-        | DataFusionError::ExecutionJoin(_)
+        DataFusionError::ExecutionJoin(_)
         | DataFusionError::Substrait(_)
         | DataFusionError::Ffi(_)
         // Below these is the root that was asked for.
@@ -201,6 +223,30 @@ fn of_root(error: &DataFusionError) -> Error {
             Error::new(SqlState::InternalError, error.strip_backtrace())
         }
     }
+}
+
+/// What the engine takes for a fault of its own. Types that do not go together are none.
+fn of_internal(words: &str, error: &DataFusionError) -> Error {
+    let types = words
+        .strip_prefix("Failed to coerce types ")
+        .and_then(|rest| rest.split_once(" in BETWEEN expression"));
+    if let Some((types, _)) = types {
+        return Error::new(
+            SqlState::UndefinedFunction,
+            format!("BETWEEN does not compare {types}"),
+        )
+        .with_hint("Cast one of them: operators of comparison bind less tightly than BETWEEN.");
+    }
+    let function = words
+        .strip_prefix("Function '")
+        .and_then(|rest| rest.split_once("' failed to match any signature"));
+    if let Some((function, _)) = function {
+        return Error::new(
+            SqlState::UndefinedFunction,
+            format!("function {function} does not take arguments of these types"),
+        );
+    }
+    Error::new(SqlState::InternalError, error.strip_backtrace())
 }
 
 fn of_external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
@@ -573,6 +619,30 @@ mod tests {
         assert_eq!(text.chars().nth(14), Some('b'));
         assert_eq!(character(text, 0, 0), None);
         assert_eq!(character("", 1, 1), None);
+    }
+
+    #[test]
+    fn a_value_in_a_message_is_cut_and_what_is_wrong_stays() {
+        let words = |value: &str| format!("Cannot cast string '{value}' to value of Int32 type");
+        for value in ["1x".repeat(1 << 19), "\u{e9}\u{1f600}".repeat(200_000)] {
+            let error =
+                DataFusionError::ArrowError(Box::new(ArrowError::CastError(words(&value))), None);
+            let told = Error::of_run(&error);
+            assert_eq!(told.state.code(), "22P02");
+            assert!(
+                told.message.len() < WORDS_BYTES_MAX,
+                "{}",
+                told.message.len()
+            );
+            assert!(told.message.starts_with("Cannot cast string '"), "{told}");
+            assert!(told.message.ends_with("' to value of Int32 type"), "{told}");
+            let told = Error::new(SqlState::UniqueViolation, "a").with_detail(words(&value));
+            assert!(told.detail.unwrap().len() < WORDS_BYTES_MAX);
+        }
+        assert_eq!(
+            Error::new(SqlState::IoError, words("1x")).message,
+            words("1x")
+        );
     }
 
     #[test]

@@ -6,6 +6,9 @@
 /// So many repeated looks are taken: some 200 ms.
 pub(crate) const REPEATED_MAX: u64 = 20_000;
 
+/// So many repeated looks at one expression are those of every day: they are not counted.
+const REPEATED_OF_ONE: u64 = 64;
+
 /// Functions that become a CASE with an argument in two places.
 const TWICE: [&str; 5] = ["coalesce", "nullif", "nvl", "nvl2", "ifnull"];
 
@@ -34,6 +37,17 @@ impl Looks {
             once: self.once.max(other.once),
             field: self.field.max(other.field),
             one: self.one.max(other.one),
+        }
+    }
+
+    /// The same, as if nothing was asked twice where that is little.
+    pub(crate) fn without_few_repeated(self) -> Self {
+        match self.repeated() > REPEATED_OF_ONE {
+            true => self,
+            false => Self {
+                one: self.once,
+                ..self
+            },
         }
     }
 

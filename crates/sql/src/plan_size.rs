@@ -24,6 +24,7 @@ use datafusion::common::{DFSchema, DataFusionError, JoinType};
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 
 use crate::looks::{Looks, REPEATED_MAX};
+use crate::stopping::require_somebody_here;
 use crate::{Error, Result, SqlState};
 
 /// Nodes of a plan.
@@ -34,6 +35,12 @@ const DEPTH_MAX: u32 = 4_000;
 const VISITS_MAX: u64 = 200_000;
 /// Nodes of an expression, with those of the columns that it reads.
 const EXPRESSION_MAX: u64 = 100_000;
+/// The same of all expressions of a statement together.
+const EXPRESSIONS_MAX: u64 = 1_000_000;
+/// Looks beyond the first ones at all expressions of a statement together: each node of a plan looks again at what those below have computed.
+const ALL_REPEATED_MAX: u64 = 5 * REPEATED_MAX;
+/// Columns of all nodes together: each pass of a rule makes the columns of each join anew, and there are some hundred passes.
+const COLUMNS_MAX: u64 = 1_000_000;
 /// Types within a type.
 const TYPES_MAX: usize = 1_000;
 
@@ -57,6 +64,28 @@ pub(crate) fn refuse_large(plan: &LogicalPlan) -> Result<()> {
         return Err(Error::new(
             SqlState::StatementTooComplex,
             format!("a plan is more than {DEPTH_MAX} nodes deep"),
+        ));
+    }
+    if size.columns_of_nodes > COLUMNS_MAX {
+        return Err(Error::new(
+            SqlState::StatementTooComplex,
+            format!("the nodes of a plan have more than {COLUMNS_MAX} columns together"),
+        )
+        .with_detail("Each join has all columns of the tables that are joined before it.")
+        .with_hint("Join fewer tables, or subqueries of the columns that are needed."));
+    }
+    if size.looks.repeated() > ALL_REPEATED_MAX {
+        return Err(Error::new(
+            SqlState::StatementTooComplex,
+            "functions and CASE are nested in each other too deeply in too many expressions, with those of the columns that they read",
+        ));
+    }
+    if size.looks.once > EXPRESSIONS_MAX {
+        return Err(Error::new(
+            SqlState::StatementTooComplex,
+            format!(
+                "the expressions of a statement have more than {EXPRESSIONS_MAX} parts together, with those of the columns that they read"
+            ),
         ));
     }
     Ok(())
@@ -92,6 +121,9 @@ struct Size {
     nodes: u64,
     visits: u64,
     depth: u32,
+    columns_of_nodes: u64,
+    /// At all expressions; those of every day have none that are repeated.
+    looks: Looks,
     /// Of each column of the output, the looks at its expression.
     columns: Rc<[Looks]>,
 }
@@ -105,8 +137,13 @@ fn size(
     if let Some(size) = known.get(&std::ptr::from_ref(plan)) {
         return Ok(size.clone());
     }
+    require_somebody_here()?;
     let (mut nodes, mut visits, mut depth) = (1_u64, 1_u64, 0);
+    let mut columns_of_nodes = plan.schema().fields().len() as u64;
+    let mut looks = Looks::default();
     let mut add = |part: &Size, times: u64| {
+        columns_of_nodes = columns_of_nodes.saturating_add(part.columns_of_nodes);
+        looks.add(&part.looks);
         nodes = nodes.saturating_add(part.nodes);
         visits = visits.saturating_add(part.visits.saturating_mul(times));
         depth = depth.max(part.depth);
@@ -128,7 +165,9 @@ fn size(
         nodes,
         visits,
         depth: depth.saturating_add(1),
-        columns: columns(plan, &inputs)?,
+        columns_of_nodes,
+        columns: columns(plan, &inputs, &mut looks)?,
+        looks,
     };
     known.insert(std::ptr::from_ref(plan), size.clone());
     Ok(size)
@@ -137,8 +176,12 @@ fn size(
 /// The schema of an input with the sizes of its columns.
 type Input<'a> = (&'a DFSchema, Rc<[Looks]>);
 
-/// The sizes of a node's columns. Fails where one, a condition or a type is too large.
-fn columns(plan: &LogicalPlan, inputs: &[Input<'_>]) -> Result<Rc<[Looks]>, DataFusionError> {
+/// The sizes of a node's columns; `all` takes those of its expressions in. Fails where one, a condition or a type is too large.
+fn columns(
+    plan: &LogicalPlan,
+    inputs: &[Input<'_>],
+    all: &mut Looks,
+) -> Result<Rc<[Looks]>, DataFusionError> {
     for field in plan.schema().fields() {
         if types_within(field.data_type(), 0) > TYPES_MAX {
             return Err(too_large(format!(
@@ -162,6 +205,7 @@ fn columns(plan: &LogicalPlan, inputs: &[Input<'_>]) -> Result<Rc<[Looks]>, Data
                     "an expression has more than {EXPRESSION_MAX} parts, with those of the columns that it reads"
                 )));
             }
+            all.add(&size.without_few_repeated());
             sizes.push(size);
             Ok(TreeNodeRecursion::Continue)
         })?;

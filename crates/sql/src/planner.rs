@@ -44,6 +44,8 @@ use crate::graph::{
     TextSearchFunction, declare_columns, quads,
 };
 use crate::join_order::ordered;
+use crate::lone_selects::without_lone_selects;
+use crate::long_planning::{is_large_plan, is_large_statement};
 use crate::lookup::shown;
 use crate::mapped::is_mapped;
 use crate::names::{CATALOG, SCHEMA, WORK_SCHEMA};
@@ -56,7 +58,8 @@ use crate::rules::settled;
 use crate::scope::{Sight, seen_by};
 use crate::statement::{OldTable, parse_one};
 use crate::stopping::StopPlace;
-use crate::threads::on_own_thread;
+use crate::suggested::with_suggestion;
+use crate::threads::{on_own_thread, waiting_on_own_thread};
 use crate::times::with_precisions;
 use crate::using::name_used_columns;
 use crate::{Error, Result, SqlState};
@@ -76,6 +79,8 @@ pub(crate) struct Planner {
     reads_foreign: Arc<AtomicBool>,
     old_states: Option<OldStates>,
     sight: Option<Arc<Sight>>,
+    /// Whether nobody else waits for the thread that plans.
+    has_own_thread: bool,
 }
 
 /// Tables of one statement, by schema and name.
@@ -129,6 +134,7 @@ impl Planner {
             reads_foreign: Arc::default(),
             old_states: None,
             sight: None,
+            has_own_thread: false,
         }
     }
 
@@ -192,13 +198,24 @@ impl Planner {
         text: &'p str,
         depth: usize,
     ) -> futures::future::BoxFuture<'p, Result<LogicalPlan>> {
+        if !self.has_own_thread && is_large_statement(&statement) {
+            let mut planner = self.with_state(self.state.clone());
+            planner.has_own_thread = true;
+            let text = text.to_owned();
+            return Box::pin(waiting_on_own_thread(move || async move {
+                planner.logical_at(statement, &text, depth).await
+            }));
+        }
         if let Some(parsed) = parsed(&mut statement) {
             with_precisions(parsed);
         }
         Box::pin(async move {
-            let of_engine = |error: DataFusionError| Error::of_engine(&error, text);
+            let of_engine = |error: DataFusionError| {
+                with_suggestion(Error::of_engine(&error, text), &self.state)
+            };
             name_columns(&mut statement);
             if let Some(parsed) = parsed(&mut statement) {
+                without_lone_selects(parsed);
                 // Behind the names of columns, to which a number is one.
                 with_types_of_numbers(parsed);
                 keep_casts_apart(parsed);
@@ -380,6 +397,7 @@ impl Planner {
             reads_foreign: Arc::clone(&self.reads_foreign),
             old_states: self.old_states.clone(),
             sight: self.sight.clone(),
+            has_own_thread: self.has_own_thread,
         }
     }
 
@@ -406,18 +424,13 @@ impl Planner {
 
     /// The plan of a query as the optimizer leaves it, with its joins in order, of which physical plans for different numbers of partitions can be made. Names of what several expressions have
     /// in common are numbered from the start in the first plan that a planner optimizes: two that optimize the same have the same ones.
-    /// What functions of constants may take long is on a thread of its own, and ends when what is returned is dropped.
     pub(crate) async fn optimized(&self, plan: &LogicalPlan, text: &str) -> Result<LogicalPlan> {
-        let optimized = |plan: &LogicalPlan, state: &SessionState, text: &str| {
+        let optimized = changed(plan, &self.state, |plan, state| {
             let optimized = state.optimize(plan);
-            let ordered = optimized.and_then(|plan| ordered(plan, state));
-            ordered.map_err(|error| of_planning(&error, text))
-        };
-        if !may_plan_long(plan) {
-            return optimized(plan, &self.state, text);
-        }
-        let (state, plan, text) = (self.state.clone(), plan.clone(), text.to_owned());
-        on_own_thread(move || optimized(&plan, &state, &text)).await
+            optimized.and_then(|plan| ordered(plan, state))
+        });
+        let optimized = optimized.await?;
+        optimized.map_err(|error| of_planning(&error, text))
     }
 
     /// The physical plan of a query.
@@ -437,12 +450,17 @@ impl Planner {
         text: &str,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::default();
-        let physical = match may_take_long(optimized) {
-            true => {
-                let state = StopPlace::within(&self.state);
-                planner.create_physical_plan(optimized, &state).await
-            }
-            false => planner.create_physical_plan(optimized, &self.state).await,
+        let physical = if is_large_plan(optimized) {
+            let (state, plan) = (StopPlace::within(&self.state), optimized.clone());
+            let physical = waiting_on_own_thread(move || async move {
+                Ok(planner.create_physical_plan(&plan, &state).await)
+            });
+            physical.await?
+        } else if may_take_long(optimized) {
+            let state = StopPlace::within(&self.state);
+            planner.create_physical_plan(optimized, &state).await
+        } else {
+            planner.create_physical_plan(optimized, &self.state).await
         };
         physical.map_err(|error| of_planning(&error, text))
     }
@@ -480,6 +498,21 @@ impl Planner {
     }
 }
 
+/// What optimizers make of a plan. What is large, or has functions of constants that may take long, is on a thread of its own, and ends when what is returned is dropped.
+pub(crate) async fn changed(
+    plan: &LogicalPlan,
+    state: &SessionState,
+    change: impl FnOnce(&LogicalPlan, &SessionState) -> Result<LogicalPlan, DataFusionError>
+    + Send
+    + 'static,
+) -> Result<Result<LogicalPlan, DataFusionError>> {
+    if !(is_large_plan(plan) || may_plan_long(plan)) {
+        return Ok(change(plan, state));
+    }
+    let (state, plan) = (state.clone(), plan.clone());
+    on_own_thread(move || Ok(change(&plan, &state))).await
+}
+
 fn of_planning(error: &DataFusionError, text: &str) -> Error {
     match error.find_root() {
         // The text's names are known by now: it is one that the optimizer did not bring to where it is.
@@ -487,6 +520,14 @@ fn of_planning(error: &DataFusionError, text: &str) -> Error {
             if matches!(**of_schema, SchemaError::FieldNotFound { .. }) =>
         {
             Error::unsupported("LATERAL, or a subquery about the row at hand, in this place")
+        }
+        DataFusionError::NotImplemented(words) if words.contains("OuterReferenceColumn") => {
+            Error::unsupported("LATERAL, or a subquery about the row at hand, in this place")
+        }
+        DataFusionError::NotImplemented(words)
+            if words.starts_with("Physical plan does not support logical expression") =>
+        {
+            Error::unsupported("EXISTS, IN or another subquery in this place")
         }
         DataFusionError::Plan(words) if words.contains("__correlated_sq") => {
             Error::unsupported("LATERAL within a subquery, in this place")
@@ -518,7 +559,7 @@ pub(crate) fn expression(
         let expr = state.create_logical_expr_from_sql_expr(written, schema)?;
         state.create_physical_expr(settled(state, expr, schema)?, schema)
     };
-    compile().map_err(|error| Error::of_run(&error))
+    compile().map_err(|error| with_suggestion(Error::of_run(&error), state))
 }
 
 /// A plan whose columns have other names, as far as there are names.

@@ -36,6 +36,7 @@ use crate::floats::{beside_doubles, with_one_zero};
 use crate::no_row::null_without_row;
 use crate::offered::{Offered, refuse_parameters};
 use crate::outer_types::with_outer_types;
+use crate::stopping::{is_written_down, require_somebody_here};
 use crate::times::in_microseconds;
 use crate::truncated::truncated;
 use crate::unknown_in::with_unknown_in;
@@ -54,6 +55,10 @@ pub(crate) struct AfterTypes {
 impl AnalyzerRule for BeforeTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_up_with_subqueries(|plan| {
+            require_somebody_here()?;
+            if is_written_down(&plan) {
+                return Ok(Transformed::no(plan));
+            }
             let plan = map_expressions(plan, before_types)?
                 .transform_data(ordered_once)?
                 .transform_data(named_in_sets)?;
@@ -72,6 +77,10 @@ impl AnalyzerRule for BeforeTypes {
 impl AnalyzerRule for AfterTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_up_with_subqueries(|plan| {
+            require_somebody_here()?;
+            if is_written_down(&plan) {
+                return Ok(Transformed::no(plan));
+            }
             let offered = Offered::new(&self.functions);
             let after = |expr: Expr, schema: &DFSchema| after_types(expr, schema, offered);
             map_expressions(plan, after)?.transform_data(with_unknown_in)

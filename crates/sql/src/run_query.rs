@@ -15,6 +15,7 @@ use crate::column_names::shown_rows;
 use crate::counted::counted_stream;
 use crate::offered::{LARGE_BYTES, may_take_long};
 use crate::outcome::Outcome;
+use crate::planner::changed;
 use crate::prepared::{Prepared, Readiness};
 use crate::ready::{ReadyQuery, task_without_functions};
 use crate::session::Session;
@@ -59,7 +60,10 @@ impl Session {
             // What may take long is planned each time, so that it can be stopped.
             let ready = match may_take_long(&plan) {
                 true => None,
-                false => self.state.optimize(&plan).ok(),
+                false => {
+                    let optimized = changed(&plan, &self.state, |plan, state| state.optimize(plan));
+                    optimized.await?.ok()
+                }
             };
             let ready = ready.and_then(|plan| ReadyQuery::new(plan, tables));
             let ready = ready.map(Arc::new);

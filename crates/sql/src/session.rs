@@ -10,6 +10,7 @@ mod waiting;
 
 pub use held::HeldValues;
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -51,7 +52,7 @@ use crate::planner::Planner;
 use crate::prepared::{Prepared, parameters_of};
 use crate::scope::{Sight, seen_by};
 use crate::settings::Settings;
-use crate::statement::{Statement, parse, parse_one};
+use crate::statement::{Statement, parse, parse_apart, parse_one};
 use crate::tag::Tag;
 use crate::transaction::{Answer, AtWork, Block, IdleMax, TransactionStatus, watch};
 use crate::turns::Place;
@@ -265,14 +266,15 @@ impl Session {
     /// # Errors
     /// When it is not SQL.
     pub fn statements(&self, text: &str) -> Result<Vec<Statement>> {
-        let whole: Arc<str> = text.into();
-        let statements = parse(text)?.into_iter().enumerate();
-        let with_text = statements.map(|(place, parsed)| Statement {
-            parsed,
-            text: Arc::clone(&whole),
-            place,
-        });
-        Ok(with_text.collect())
+        Ok(statements_of(text, parse(text)?))
+    }
+
+    /// The same where others wait: a long text is read on a thread of its own.
+    ///
+    /// # Errors
+    /// When it is not SQL.
+    pub async fn statements_apart(&self, text: &str) -> Result<Vec<Statement>> {
+        Ok(statements_of(text, parse_apart(text).await?))
     }
 
     /// Whether a transaction is open.
@@ -660,6 +662,18 @@ impl Session {
         };
         Box::pin(Answer::new(&self.block, stream))
     }
+}
+
+/// What a text was taken apart into.
+fn statements_of(text: &str, parsed: VecDeque<Parsed>) -> Vec<Statement> {
+    let whole: Arc<str> = text.into();
+    let statements = parsed.into_iter().enumerate();
+    let with_text = statements.map(|(place, parsed)| Statement {
+        parsed,
+        text: Arc::clone(&whole),
+        place,
+    });
+    with_text.collect()
 }
 
 impl PlannedQuery {

@@ -30,12 +30,17 @@ use self::doubling::Doubling;
 use self::grouping::refuse_many_sets;
 use self::limits::{refuse_excess, tokens_at_most};
 use self::precedence::Precedence;
+use crate::threads::on_own_thread;
 use crate::{Error, Result, SqlState, copy, mapped};
 
 /// Longer texts are refused: a plan takes a hundred times the memory of its text.
 pub const SQL_BYTES_MAX: usize = 4 << 20;
+/// Texts as long are read within some 10 ms.
+const SHORT_TEXT_BYTES_MAX: usize = 32 << 10;
 /// More statements are refused.
 const STATEMENTS_MAX: usize = 100_000;
+/// No function has a longer name.
+const FUNCTION_NAME_BYTES_MAX: usize = 256;
 /// Brackets and subqueries may be nested so deep.
 const NESTING_MAX: usize = 100;
 /// Operators may stand below each other so deep.
@@ -77,6 +82,15 @@ pub(crate) fn prepared_in(statement: Parsed) -> Parsed {
         }),
         other => other,
     }
+}
+
+/// All statements of a text; of a long one on a thread of its own, until what is returned is dropped.
+pub(crate) async fn parse_apart(text: &str) -> Result<VecDeque<Parsed>> {
+    if text.len() <= SHORT_TEXT_BYTES_MAX {
+        return parse(text);
+    }
+    let text = text.to_owned();
+    on_own_thread(move || parse(&text)).await
 }
 
 /// All statements of a text.
@@ -156,7 +170,15 @@ fn parse_all(text: &str, steps: &Steps) -> Result<VecDeque<Parsed>> {
 
 /// The statement of a text that has one.
 pub(crate) fn parse_one(text: &str) -> Result<Parsed> {
-    let mut statements = parse(text)?;
+    only(parse(text)?)
+}
+
+/// The same, where others wait.
+pub(crate) async fn parse_one_apart(text: &str) -> Result<Parsed> {
+    only(parse_apart(text).await?)
+}
+
+fn only(mut statements: VecDeque<Parsed>) -> Result<Parsed> {
     match (statements.pop_front(), statements.len()) {
         (Some(statement), 0) => Ok(statement),
         (Some(_), _) => Err(Error::new(
@@ -227,7 +249,15 @@ struct Seen {
 impl Visitor for Seen {
     type Break = Error;
 
-    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<Error> {
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Error> {
+        if let Expr::Function(call) = expr
+            && let Some(long) = call.name.0.iter().find(|part| is_long_name(part))
+        {
+            return ControlFlow::Break(Error::new(
+                SqlState::UndefinedFunction,
+                format!("function {long} does not exist"),
+            ));
+        }
         self.depth += 1;
         if self.depth > EXPRESSION_DEPTH_MAX {
             return ControlFlow::Break(Error::new(
@@ -280,6 +310,12 @@ impl Visitor for Seen {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Whether no function is called so: the library looks how far it is from the name of each, which takes as long as all of these are together.
+fn is_long_name(part: &ast::ObjectNamePart) -> bool {
+    part.as_ident()
+        .is_some_and(|name| name.value.len() > FUNCTION_NAME_BYTES_MAX)
 }
 
 /// Whether a table of a WITH has too many relations when those before it stand in the place of their names: the planner looks at each again and again.

@@ -1,5 +1,11 @@
 //! Work that must not keep other tasks waiting.
 
+use std::convert::Infallible;
+use std::future::Future;
+
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
 use crate::stopping::{StopOnDrop, require_somebody_here};
 use crate::{Error, Result, SqlState};
 
@@ -24,4 +30,31 @@ pub(crate) async fn on_own_thread<R: Send + 'static>(
 /// When nobody waits for it any more.
 pub(crate) fn require_waited_for() -> Result<()> {
     require_somebody_here().map_err(|error| Error::of_run(&error))
+}
+
+/// The same for work that waits for others in between: it ends there, too, when what is returned is dropped.
+pub(crate) async fn waiting_on_own_thread<R, W>(
+    work: impl FnOnce() -> W + Send + 'static,
+) -> Result<R>
+where
+    R: Send + 'static,
+    W: Future<Output = Result<R>>,
+{
+    let (held, is_dropped) = oneshot::channel::<Infallible>();
+    let threads = Handle::current();
+    let done = on_own_thread(move || {
+        threads.block_on(async {
+            tokio::select! {
+                biased;
+                _ = is_dropped => Err(Error::new(
+                    SqlState::QueryCanceled,
+                    "nobody waits for this statement any more",
+                )),
+                done = work() => done,
+            }
+        })
+    });
+    let done = done.await;
+    drop(held);
+    done
 }

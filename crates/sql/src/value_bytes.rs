@@ -3,13 +3,19 @@
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
 
-/// The bytes of the values of a batch: of texts and bytes their own, of lists those of what is in them, of others those of their type; what arrays share with others does not count. Looks at
-/// each text.
+/// The bytes of the values of a batch: of texts and bytes their own, of lists those of what is in them, of others those of their type, and at least one for each value: NULL is sent, too. What
+/// arrays share with others does not count. Looks at each text.
 pub fn bytes_of_values(batch: &RecordBatch) -> u64 {
-    batch.columns().iter().map(bytes_of_array).sum()
+    let bytes: u64 = batch.columns().iter().map(bytes_of_array).sum();
+    // Rows without columns are sent, too.
+    bytes.max(batch.num_rows() as u64)
 }
 
 pub(crate) fn bytes_of_array(array: &ArrayRef) -> u64 {
+    bytes_of_own(array).max(array.len() as u64)
+}
+
+fn bytes_of_own(array: &ArrayRef) -> u64 {
     let between = |offsets: &[i32]| (offsets[array.len()] - offsets[0]) as usize;
     match array.data_type() {
         DataType::Utf8View => bytes_of_views(array, array.as_string_view().lengths()),
@@ -48,7 +54,7 @@ mod tests {
     use std::sync::Arc;
 
     use datafusion::arrow::array::{
-        BinaryViewArray, Int64Array, ListArray, StringArray, StringViewArray,
+        BinaryViewArray, Int64Array, ListArray, NullArray, StringArray, StringViewArray,
     };
     use datafusion::arrow::datatypes::Int64Type;
 
@@ -65,7 +71,11 @@ mod tests {
             Some(vec![Some(3)]),
         ];
         let lists = ListArray::from_iter_primitive::<Int64Type, _, _>(lists);
-        let columns: [(ArrayRef, u64, u64); 5] = [
+        let none: [Option<&str>; 4] = [None; 4];
+        let columns: [(ArrayRef, u64, u64); 8] = [
+            (Arc::new(NullArray::new(4)), 4, 1),
+            (Arc::new(StringViewArray::from_iter(none)), 4, 1),
+            (Arc::new(StringArray::from(vec!["", "", "", ""])), 4, 1),
             (Arc::new(Int64Array::from(vec![1, 2, 3, 4])), 32, 8),
             (Arc::new(StringViewArray::from_iter(texts)), 1_003, 2),
             (

@@ -68,6 +68,9 @@ impl Pieces {
                 self.take(&join.left);
                 if join.join_type == JoinType::Inner {
                     self.take(&join.right);
+                    if self.relations.len() + self.semis.len() > PARTS_MAX {
+                        return;
+                    }
                     self.equal.extend(join.on.iter().cloned());
                     let filter = join.filter.clone();
                     let conditions = filter.into_iter().flat_map(split_conjunction_owned);

@@ -40,6 +40,7 @@ use self::estimate::Estimates;
 use self::graph::Graph;
 use self::search::Tree;
 pub(crate) use self::sides::statistics;
+use crate::stopping::require_somebody_here;
 
 /// Orders joins, then plans as DataFusion does.
 #[derive(Debug)]
@@ -75,6 +76,7 @@ pub(crate) fn ordered(plan: LogicalPlan, state: &dyn Session) -> Result<LogicalP
 /// All trees of joins of a plan.
 fn reordered(plan: LogicalPlan, state: &dyn Session) -> Result<Transformed<LogicalPlan>> {
     plan.transform_down_with_subqueries(|node| {
+        require_somebody_here()?;
         if !graph::is_tree(&node) {
             return Ok(Transformed::no(node));
         }

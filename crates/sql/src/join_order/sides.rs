@@ -24,6 +24,7 @@ use datafusion::physical_plan::operator_statistics::{
 };
 
 use super::estimate::{ANTI_PART_MIN, left_of};
+use crate::stopping::require_somebody_here;
 
 /// What reckons for each node.
 pub(crate) fn statistics() -> StatisticsRegistry {
@@ -48,6 +49,8 @@ impl StatisticsProvider for Sides {
         plan: &dyn ExecutionPlan,
         below: &[ExtendedStatistics],
     ) -> Result<StatisticsResult> {
+        // For each node, and for all below it again with each join above.
+        require_somebody_here()?;
         let told = match below {
             [left, right] => plan
                 .downcast_ref::<HashJoinExec>()

@@ -26,6 +26,8 @@ use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::sql::sqlparser::ast::TableFactor;
 
+use crate::stopping::require_somebody_here;
+
 /// A rule that changes what is known of plans, and nothing else.
 #[derive(Debug)]
 pub(super) struct MendDependencies;
@@ -60,6 +62,8 @@ impl RelationPlanner for RelationsWithTrueDependencies {
         mut relation: TableFactor,
         context: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
+        // For each relation: what the library does with the tables before is more with each.
+        require_somebody_here()?;
         if IS_BEING_PLANNED.replace(false) {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         }

@@ -9,6 +9,8 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
+use crate::stopping::require_somebody_here;
+
 /// What comes in a node's place, if anything does.
 pub(crate) type Changed = Result<Transformed<Arc<dyn ExecutionPlan>>>;
 
@@ -26,7 +28,11 @@ impl PhysicalOptimizerRule for NodeRule {
         plan: Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(plan.transform_up(self.change)?.data)
+        let changed = plan.transform_up(|node| {
+            require_somebody_here()?;
+            (self.change)(node)
+        })?;
+        Ok(changed.data)
     }
 
     fn name(&self) -> &str {

@@ -12,7 +12,7 @@ use crate::column_names::shown_columns;
 use crate::planner::Planner;
 use crate::prepared::Prepared;
 use crate::settings::{columns_shown, setting_name};
-use crate::statement::{Statement, parse, parse_one};
+use crate::statement::{Statement, parse_apart, parse_one_apart};
 use crate::{Error, Result, SqlState, changes};
 
 impl Session {
@@ -21,7 +21,7 @@ impl Session {
     /// # Errors
     /// When it is not SQL, or is a query that cannot be planned.
     pub async fn prepare(&self, text: &str) -> Result<Prepared> {
-        let statement = Statement::alone(parse_one(text)?, text);
+        let statement = Statement::alone(parse_one_apart(text).await?, text);
         self.prepare_statement(statement, &[]).await
     }
 
@@ -34,7 +34,7 @@ impl Session {
         text: &str,
         told: &[Option<DataType>],
     ) -> Result<Option<Prepared>> {
-        let mut statements = parse(text)?;
+        let mut statements = parse_apart(text).await?;
         match (statements.pop_front(), statements.len()) {
             (None, _) => Ok(None),
             (Some(parsed), 0) => {

@@ -3,6 +3,7 @@
 //! The parser of the library tries a way, and where that fails goes back and tries another. Where one way is within the other, each level of a text doubles the work: forty calls within each
 //! other took years. Of that which is asked for most often, the argument of a function, there is one way here: a name before `=>` is a word. For the rest there are [`Steps`]: each
 //! expression, alias and list of columns that is begun is one, however often it is begun. Who has none left gets errors, whatever is tried next, so that the parser ends.
+//! So does who is not waited for any more.
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -11,6 +12,8 @@ use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+
+use crate::stopping::require_somebody_here;
 
 /// So many steps are there whatever the length of a text: some 200 ms.
 const STEPS_MIN: usize = 100_000;
@@ -68,7 +71,7 @@ macro_rules! as_library {
 
 impl Dialect for Steps {
     fn parse_prefix(&self, _: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
-        match self.take() {
+        match self.take() && require_somebody_here().is_ok() {
             true => None,
             false => Some(Err(ParserError::RecursionLimitExceeded)),
         }

@@ -4,9 +4,6 @@ use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr};
 
 use crate::looks::{Looks, REPEATED_MAX};
 
-/// So many repeated looks at one expression are those of every day: they are not counted.
-const REPEATED_OF_ONE: u64 = 64;
-
 /// Of expressions that are visited.
 #[derive(Debug, Default)]
 pub(super) struct Doubling {
@@ -27,10 +24,10 @@ impl Doubling {
         let looks = around(parts, expr);
         match self.open.last_mut() {
             Some(outer) => outer.add(&looks),
-            None if looks.repeated() > REPEATED_OF_ONE => {
-                self.repeated = self.repeated.saturating_add(looks.repeated());
+            None => {
+                let repeated = looks.without_few_repeated().repeated();
+                self.repeated = self.repeated.saturating_add(repeated);
             }
-            None => {}
         }
         self.repeated <= REPEATED_MAX
     }

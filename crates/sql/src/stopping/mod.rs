@@ -7,11 +7,13 @@
 //! stoppable     a Stop for the execution, which goes with its task (joins) and into the place that its plan has for it (functions)
 //! joins         nodes that pause, and conditions that look at the Stop
 //! functions     the place of a Stop in the settings that functions are given; plans that run on tasks of their own, so that whoever waits for them can go
+//! planning      rules of analyzers and optimizers that ask first
 //! stop          the Stop itself, and `Named`: that of what a thread is at, for what has no such place: joins, and what is planned or checked on a thread of its own (`crate::threads`)
 //! ```
 
 mod functions;
 mod joins;
+mod planning;
 mod stop;
 
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use functions::place_in;
 pub(crate) use functions::{OwnTaskRows, StopPlace, require_somebody};
 use joins::StoppableExec;
 pub(crate) use joins::joins_that_stop;
+pub(crate) use planning::{ThatAsk, is_written_down};
 use stop::Stop;
 pub(crate) use stop::{StopOnDrop, ToName, require_somebody_here};
 

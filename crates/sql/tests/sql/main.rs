@@ -11,6 +11,7 @@ mod forward;
 mod functions;
 mod joins;
 mod nested;
+mod planning;
 mod prepared;
 mod scan;
 mod scope;
