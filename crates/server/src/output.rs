@@ -6,7 +6,7 @@
 use crate::errors::ServerError;
 use crate::metering::{CostWatch, Exceeded};
 use crate::request_times::{RequestTimes, SERVER_TIMING};
-use crate::streamed::streamed;
+use crate::streamed::{BrokenOff, Failed, streamed};
 use crate::warnings::WARNING;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -119,7 +119,8 @@ pub(crate) enum Content {
     /// The client has it already.
     NotModified,
     Whole(Bytes),
-    Stream(mpsc::Receiver<Chunk>),
+    /// What comes, and where it will be said why no more does.
+    Stream(mpsc::Receiver<Chunk>, Failed),
 }
 
 pub(crate) enum Chunk {
@@ -129,12 +130,17 @@ pub(crate) enum Chunk {
 
 impl Head {
     fn into_response(self) -> Response {
-        let (status, body) = match self.content {
-            Content::NotModified => (StatusCode::NOT_MODIFIED, Body::empty()),
-            Content::Whole(bytes) => (StatusCode::OK, Body::from(bytes)),
-            Content::Stream(chunks) => (StatusCode::OK, streamed(pieces_of(chunks))),
+        let (status, body, failed) = match self.content {
+            Content::NotModified => (StatusCode::NOT_MODIFIED, Body::empty(), None),
+            Content::Whole(bytes) => (StatusCode::OK, Body::from(bytes), None),
+            Content::Stream(chunks, failed) => {
+                (StatusCode::OK, streamed(pieces_of(chunks)), Some(failed))
+            }
         };
         let mut response = Response::new(body);
+        if let Some(failed) = failed {
+            response.extensions_mut().insert(failed);
+        }
         *response.status_mut() = status;
         let headers = response.headers_mut();
         if status == StatusCode::OK {
@@ -163,25 +169,14 @@ impl Head {
     }
 }
 
-/// The answer did not come to its end; the reason is in the server's log.
-#[derive(Debug, thiserror::Error)]
-#[error("the answer was broken off")]
-struct BrokenOff;
-
 /// The chunks as pieces of a body.
-///
-/// Before it breaks off it gives way once: whoever writes the body to the connection drops what it has gathered when the body fails, and a client that had nothing
-/// yet would not be told that there was an answer; a proxy would ask again.
 fn pieces_of(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = Result<Bytes, BrokenOff>> {
     futures::stream::unfold(Some(chunks), |state| async move {
         let mut chunks = state?;
         match chunks.recv().await {
             Some(Chunk::Bytes(bytes)) => Some((Ok(bytes), Some(chunks))),
             Some(Chunk::End) => None,
-            None => {
-                tokio::task::yield_now().await;
-                Some((Err(BrokenOff), None))
-            }
+            None => Some((Err(BrokenOff), None)),
         }
     })
 }
@@ -231,7 +226,7 @@ enum Sink {
     /// Nothing was sent yet.
     Head(HeadSender),
     /// The head was sent, chunks follow.
-    Chunks(mpsc::Sender<Chunk>),
+    Chunks(mpsc::Sender<Chunk>, Failed),
     /// Everything was said.
     Closed,
 }
@@ -349,8 +344,9 @@ impl Output {
     fn begin_stream(&mut self) -> Result<(), Stop> {
         if let Sink::Head(_) = self.sink {
             let (sender, receiver) = mpsc::channel(CHUNKS_WAITING_MAX);
-            self.send_head(Content::Stream(receiver))?;
-            self.sink = Sink::Chunks(sender);
+            let failed = Failed::default();
+            self.send_head(Content::Stream(receiver, failed.clone()))?;
+            self.sink = Sink::Chunks(sender, failed);
         }
         Ok(())
     }
@@ -400,12 +396,17 @@ impl Output {
         }
     }
 
-    /// Answers with an error; after the first chunk, by breaking off.
+    /// Answers with an error; after the first chunk, by breaking off, unless nothing of it has left the server.
     pub(crate) fn fail(&mut self, error: ServerError) {
         match std::mem::replace(&mut self.sink, Sink::Closed) {
             // The client may have left meanwhile.
             Sink::Head(head) => drop(head.send(Err(error))),
-            Sink::Chunks(_) => tracing::warn!("answer broken off: {}", error.line()),
+            Sink::Chunks(chunks, failed) => {
+                tracing::warn!("an answer that had begun failed: {}", error.line());
+                failed.set(error);
+                // Only now: the body fails when this is gone.
+                drop(chunks);
+            }
             Sink::Closed => {}
         }
     }
@@ -427,7 +428,7 @@ impl Output {
             // What follows costs more.
             touches: match &content {
                 Content::Whole(_) => self.cost.as_mut().map(CostWatch::settle),
-                Content::NotModified | Content::Stream(_) => None,
+                Content::NotModified | Content::Stream(..) => None,
             },
             partial: self.partial.clone(),
             content,
@@ -436,7 +437,7 @@ impl Output {
     }
 
     async fn send(&mut self, chunk: Chunk) -> Result<(), Stop> {
-        let Sink::Chunks(chunks) = &self.sink else {
+        let Sink::Chunks(chunks, _) = &self.sink else {
             return Err(Stop::ClientGone);
         };
         let chunk = match chunks.try_send(chunk) {
@@ -465,28 +466,8 @@ impl Sink {
     async fn closed(&mut self) {
         match self {
             Self::Head(head) => head.closed().await,
-            Self::Chunks(chunks) => chunks.closed().await,
+            Self::Chunks(chunks, _) => chunks.closed().await,
             Self::Closed => {}
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use futures::FutureExt;
-
-    #[tokio::test]
-    async fn what_was_sent_can_go_out_before_an_answer_breaks_off() {
-        let (sender, receiver) = mpsc::channel(1);
-        let rows = Chunk::Bytes(Bytes::from_static(b"rows"));
-        sender.try_send(rows).ok().unwrap();
-        drop(sender);
-        let mut body = std::pin::pin!(pieces_of(receiver));
-        assert!(matches!(body.next().now_or_never(), Some(Some(Ok(_)))));
-        // Nothing is ready now: the connection is written to.
-        assert!(body.next().now_or_never().is_none());
-        assert!(matches!(body.next().await, Some(Err(BrokenOff))));
-        assert!(body.next().await.is_none());
     }
 }

@@ -13,7 +13,7 @@
 //! | `/metrics` | what the server counts, for Prometheus |
 //! | `/` | the console |
 //!
-//! From the outside in: access log, `edge` (host, who asks, OPTIONS, headers for browsers, `doorway`), gzip, the handler. Which methods a path has
+//! From the outside in: access log, `edge` (host, who asks, OPTIONS, headers for browsers, `doorway`), `streamed` (errors before the first bytes), gzip, the handler. Which methods a path has
 //! stands in `paths::methods_of`.
 
 use crate::access_log::{AccessRecord, Observers, log_access};
@@ -47,7 +47,8 @@ use crate::state::ServerState;
 use crate::stream_body::{self};
 use crate::traces::Tracer;
 use crate::{
-    changes, console, description, graphs, health, metrics_page, prefixes, sql, texts, updates,
+    changes, console, description, graphs, health, metrics_page, prefixes, sql, streamed, texts,
+    updates,
 };
 use axum::Router;
 use axum::body::Body;
@@ -312,6 +313,7 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
                     )),
                 ),
         )
+        .layer(middleware::from_fn(streamed::around))
         .layer(middleware::from_fn(move |request, next| {
             edge::around(edge.clone(), request, next)
         }))

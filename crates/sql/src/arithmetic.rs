@@ -15,7 +15,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use datafusion::arrow::compute::kernels::numeric;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::expr::{AggregateFunctionParams, ScalarFunction};
@@ -26,6 +26,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr_common::datum::apply;
 
 use crate::decimal_sum::sum_of;
+use crate::strict_field::strict_field;
 use crate::{Error, SqlState};
 
 /// Digits of the greatest integer of 64 bits.
@@ -193,9 +194,8 @@ impl ScalarUDFImpl for Arithmetic {
             .iter()
             .map(|field| field.data_type().clone());
         let types: Vec<DataType> = types.collect();
-        let is_nullable = args.arg_fields.iter().any(|field| field.is_nullable());
-        let field = Field::new(self.name(), self.return_type(&types)?, is_nullable);
-        Ok(Arc::new(field))
+        let of = self.return_type(&types)?;
+        Ok(strict_field(self.name(), of, &args))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

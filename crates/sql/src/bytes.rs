@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 
 use datafusion::sql::sqlparser::ast;
 
+use crate::strict_field::strict_field;
 use crate::types::bytes_of_text;
 use crate::values::ValueTexts;
 use crate::{Error, SqlState};
@@ -95,12 +96,7 @@ impl ScalarUDFImpl for Written {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let is_nullable = args.arg_fields.iter().any(|field| field.is_nullable());
-        Ok(Arc::new(Field::new(
-            self.name(),
-            self.to.clone(),
-            is_nullable,
-        )))
+        Ok(strict_field(self.name(), self.to.clone(), &args))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -28,7 +28,7 @@ use datafusion::logical_expr::{LogicalPlan, Volatility};
 use datafusion::sql::parser::Statement as Parsed;
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, try_join_all};
-use orrery_workers::{AsTheyAre, OwnPart, Query, Workers, WorkersExec, partitions_for};
+use orrery_workers::{AsTheyAre, OfParts, OwnPart, Query, Workers, WorkersExec, partitions_for};
 
 use self::description::{Part, Stated, part_bytes, statement_bytes};
 use self::rules::{Plan, RULES, gives_other_rows, is_large, is_large_itself};
@@ -37,6 +37,7 @@ use crate::counted::{counted_stream, touches_beside, touches_known};
 use crate::planner::Planner;
 use crate::session::Session;
 use crate::statement::{parse, prepared_in};
+use crate::stopping::ending_with;
 use crate::{Error, Result};
 
 /// The name of the language between processes.
@@ -199,17 +200,20 @@ impl Division<'_> {
     fn query(&self, plan: &Plan, description: bytes::Bytes) -> Query {
         let spending = self.session.spending();
         let known = touches_known(plan);
+        let task = self.in_shares.task();
+        let touches: OfParts = Arc::new(move |parts| {
+            let parts = parts.iter().map(|part| touches_beside(part, &known));
+            parts.fold(0, u64::saturating_add)
+        });
         Query {
             workers: Arc::clone(self.workers),
             members: self.members.clone(),
             streams: self.streams,
-            own: Some(OwnPart {
-                task: self.in_shares.task(),
-                touches: Arc::new(move |parts| {
-                    let parts = parts.iter().map(|part| touches_beside(part, &known));
-                    parts.fold(0, u64::saturating_add)
-                }),
-            }),
+            own: Some(Box::new(move |execution| OwnPart {
+                task: ending_with(&task, execution),
+                touches: Arc::clone(&touches),
+                ends: None,
+            })),
             language: SQL,
             description,
             rules: RULES,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit, TimestampMicrosecondType};
+use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit, TimestampMicrosecondType};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::strict_field::strict_field;
 use crate::{Error, SqlState};
 
 const MILLISECOND: i64 = 1_000;
@@ -161,9 +162,7 @@ impl ScalarUDFImpl for Truncated {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let of = args.arg_fields.last().ok_or_else(wants_two)?;
-        let is_nullable = args.arg_fields.iter().any(|field| field.is_nullable());
-        let of = of.data_type().clone();
-        Ok(Arc::new(Field::new(self.name(), of, is_nullable)))
+        Ok(strict_field(self.name(), of.data_type().clone(), &args))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

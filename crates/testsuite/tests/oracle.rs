@@ -13,6 +13,7 @@ fn random_queries_answer_as_the_reference_in_every_variant() {
         seed: 1,
         threads: 2,
         under_rules: false,
+        only_set: None,
         differences_max: SHOWN,
     };
     let report = run(options, &|_| {}).unwrap();
@@ -35,6 +36,7 @@ fn queries_under_rules_answer_as_over_what_the_rules_let_their_asker_read() {
         seed: 1,
         threads: 2,
         under_rules: true,
+        only_set: None,
         differences_max: SHOWN,
     };
     let report = run(options, &|_| {}).unwrap();

@@ -79,16 +79,25 @@ pub struct WorkerPlan {
     pub translation: Arc<dyn Translation>,
     /// What these parts of it have cost here so far, in touches.
     pub touches: OfParts,
+    /// What ends with the query here.
+    pub ends: Option<Ends>,
 }
 
-/// The part of the process that was asked, which runs it of the plan that it has.
-#[derive(Clone)]
+/// What is dropped when a query is closed: by it the language ends what goes on without a pause.
+pub type Ends = Box<dyn std::any::Any + Send + Sync>;
+
+/// How a process runs its part of a plan.
 pub struct OwnPart {
     /// What it runs with.
     pub task: Arc<TaskContext>,
     /// What parts of the plan have cost so far, in touches, beside what the nodes of the plan itself count: these are known where it was asked.
     pub touches: OfParts,
+    /// What ends with the query here.
+    pub ends: Option<Ends>,
 }
+
+/// How the process that was asked runs its part of the plan that it has, as part of the execution of a task.
+pub type OwnParts = Box<dyn Fn(&TaskContext) -> OwnPart + Send + Sync>;
 
 /// Makes plans of their descriptions.
 pub trait Language: Send + Sync {

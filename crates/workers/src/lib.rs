@@ -46,7 +46,7 @@ pub use cut::gives_unmatched_left;
 pub use error::Error;
 pub use in_process::InProcess;
 pub use language::{
-    Incoming, Language, OfParts, Outgoing, OwnPart, Rules, Translation, WorkerPlan,
+    Ends, Incoming, Language, OfParts, Outgoing, OwnPart, OwnParts, Rules, Translation, WorkerPlan,
 };
 pub use messages::AsTheyAre;
 pub use network::{Answer, Network, NetworkError};

@@ -30,7 +30,7 @@ use tokio::task::AbortHandle;
 use crate::counts::Counts;
 use crate::cut::{Among, cut};
 use crate::error::{Error, of_network};
-use crate::language::{OwnPart, Rules, Translation};
+use crate::language::{OwnPart, OwnParts, Rules, Translation};
 use crate::links::Links;
 use crate::messages::Request;
 use crate::network::{Answer, NetworkError};
@@ -61,7 +61,7 @@ pub struct Query {
     /// Partitions that each of them runs at once: its threads.
     pub streams: usize,
     /// How this process runs its part of the plan that it has; if nothing is said, it makes the plan of the description, as the others do.
-    pub own: Option<OwnPart>,
+    pub own: Option<OwnParts>,
     /// The description of the plan.
     pub description: Bytes,
     /// What the nodes are.
@@ -194,7 +194,10 @@ async fn begun(
         }
         // What has run gives its rows no more.
         let (plan, own) = match attempt {
-            0 => (Arc::clone(&plan), query.own.clone()),
+            0 => (
+                Arc::clone(&plan),
+                query.own.as_ref().map(|own| own(&context)),
+            ),
             _ => (reset_plan_states(Arc::clone(&plan))?, None),
         };
         let stages = match ready.take() {

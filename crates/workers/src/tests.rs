@@ -242,11 +242,14 @@ impl ExecutionPlan for Tells {
 struct Made {
     make: fn() -> Plan,
     rules: Rules,
+    /// How many of its plans are open.
+    open: Arc<()>,
 }
 
 impl Language for Made {
     fn plan(&self, _: Bytes, _: u32) -> BoxFuture<'static, Result<WorkerPlan>> {
         let (plan, rules) = ((self.make)(), self.rules);
+        let open = Arc::clone(&self.open);
         async move {
             Ok(WorkerPlan {
                 plan,
@@ -254,6 +257,7 @@ impl Language for Made {
                 rules,
                 translation: Arc::new(AsTheyAre),
                 touches: Arc::new(|_| 5),
+                ends: Some(Box::new(open)),
             })
         }
         .boxed()
@@ -273,14 +277,17 @@ struct Trial {
     streams: usize,
     has_own_part: bool,
     touches: Arc<AtomicUsize>,
+    open: Arc<()>,
 }
 
 impl Trial {
     fn of(make: fn() -> Plan, may_divide_by_hash: bool) -> Self {
         let (network, workers) = InProcess::members(3, 0.0);
         let rules = rules(may_divide_by_hash);
+        let open = Arc::new(());
         for worker in &workers {
-            worker.learn("made", Arc::new(Made { make, rules }));
+            let open = Arc::clone(&open);
+            worker.learn("made", Arc::new(Made { make, rules, open }));
         }
         Self {
             network,
@@ -290,7 +297,13 @@ impl Trial {
             streams: 2,
             has_own_part: true,
             touches: Arc::default(),
+            open,
         }
+    }
+
+    /// Parts of plans that are held.
+    fn parts_open(&self) -> usize {
+        Arc::strong_count(&self.open) - 1 - self.workers.len()
     }
 
     fn divided(&self) -> Plan {
@@ -299,9 +312,13 @@ impl Trial {
             workers: Arc::clone(&self.workers[0]),
             members: self.workers[0].members(),
             streams: self.streams,
-            own: self.has_own_part.then(|| OwnPart {
-                task: Arc::default(),
-                touches: Arc::new(|_| 5),
+            own: self.has_own_part.then(|| {
+                let open = Arc::clone(&self.open);
+                Box::new(move |_: &TaskContext| OwnPart {
+                    task: Arc::default(),
+                    touches: Arc::new(|_| 5),
+                    ends: Some(Box::new(Arc::clone(&open))),
+                }) as OwnParts
             }),
             language: "made",
             description: Bytes::new(),
@@ -680,7 +697,14 @@ async fn a_worker_with_another_plan_is_not_believed() {
     }
     let trial = Trial::of(grouped, true);
     let rules = trial.rules;
-    trial.workers[1].learn("made", Arc::new(Made { make: other, rules }));
+    trial.workers[1].learn(
+        "made",
+        Arc::new(Made {
+            make: other,
+            rules,
+            open: Arc::clone(&trial.open),
+        }),
+    );
     trial.check().await;
     assert_eq!(trial.workers[0].members().len(), 3, "it is well");
     assert_eq!(trial.workers[0].figures().alone, 1);
@@ -703,10 +727,13 @@ async fn a_query_that_is_given_up_is_closed_everywhere() {
         }
     }
     assert_eq!(trial.touches.load(Ordering::Relaxed), 15);
+    assert_eq!(trial.parts_open(), 3);
     drop(rows);
     for _ in 0..100 {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        if trial.workers.iter().all(|it| it.figures().open == 0) {
+        let is_closed = trial.workers.iter().all(|it| it.figures().open == 0);
+        // What ends with the query is gone, too, though the plan is held where it was asked.
+        if is_closed && trial.parts_open() == 0 {
             return;
         }
     }

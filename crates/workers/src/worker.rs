@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use crate::counts::{Counts, Figures};
 use crate::cut::{Among, cut};
 use crate::error::Error;
-use crate::language::{Incoming, Language, OfParts, OwnPart, Rules, Translation};
+use crate::language::{Ends, Incoming, Language, OfParts, OwnPart, Rules, Translation};
 use crate::links::{Links, RowsHere};
 use crate::messages::Request;
 use crate::network::{Network, NetworkError};
@@ -214,6 +214,7 @@ impl Workers {
         let part = OwnPart {
             task: made.task,
             touches: made.touches,
+            ends: made.ends,
         };
         let meaning = (made.rules, made.translation);
         let threads = language.threads();
@@ -344,6 +345,7 @@ struct OpenQuery {
     translation: Arc<dyn Translation>,
     task: Arc<TaskContext>,
     touches: OfParts,
+    _ends: Option<Ends>,
     threads: Handle,
     /// What this process runs of a stage, made when it is first read.
     local: Mutex<HashMap<usize, LocalStage>>,
@@ -387,6 +389,7 @@ impl OpenQuery {
             translation,
             task: part.task,
             touches: part.touches,
+            _ends: part.ends,
             threads,
             local: Mutex::default(),
             kept: Mutex::default(),

@@ -85,6 +85,8 @@ pub(crate) struct Edges {
     predicates: Vec<u64>,
     /// Look-ups, and rows that they found.
     touches: LocalTouches,
+    /// Rows that count only if all of a level is looked up.
+    held: Option<u64>,
 }
 
 impl Edges {
@@ -93,6 +95,7 @@ impl Edges {
             view,
             graph,
             touches: touches.local(),
+            held: None,
             cursors: PerPermutation::default(),
             graphs: Vec::new(),
             predicates: Vec::new(),
@@ -112,8 +115,23 @@ impl Edges {
         })
     }
 
+    /// Begins a level of so many look-ups, which may end before the last of them: they count at once, and what they find when the level [is whole](Self::end_level). So what a search costs does not go by
+    /// which of its nodes comes first: by ids, in whose order terms have a part that an asker does not see.
+    pub(super) fn begin_level(&mut self, look_ups: usize) {
+        self.touches.add(look_ups as u64);
+        self.held = Some(0);
+    }
+
+    /// Ends a level. What was found of one that is not whole counts nothing.
+    pub(super) fn end_level(&mut self, is_whole: bool) {
+        let found = self.held.take().unwrap_or(0);
+        self.touches.add(if is_whole { found } else { 0 });
+    }
+
     fn seek(&mut self, permutation: Permutation, prefix: &[TermId]) -> Result<RowRange> {
-        self.touches.add(1);
+        if self.held.is_none() {
+            self.touches.add(1);
+        }
         let cursors = self.cursors(permutation)?;
         cursors.seeker.seek(prefix).map_err(storage_error)
     }
@@ -125,7 +143,10 @@ impl Edges {
         column: usize,
         out: &mut Vec<u64>,
     ) -> Result<()> {
-        self.touches.add(range.len());
+        match &mut self.held {
+            None => self.touches.add(range.len()),
+            Some(held) => *held += range.len(),
+        }
         let cursors = self.cursors(permutation)?;
         cursors
             .reader

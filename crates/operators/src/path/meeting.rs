@@ -1,7 +1,7 @@
 //! Whether a repeated path leads from one node to another: searched from both ends at once.
 //!
 //! Each step goes on from the side whose frontier is smaller, so that a node with few ways in is found
-//! to be out of reach although many ways lead out of the other.
+//! to be out of reach although many ways lead out of the other. The level in which they meet ends there; it costs its look-ups, made or not.
 
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::MemoryReservation;
@@ -39,17 +39,20 @@ impl<'p> MeetingSide<'p> {
         let mut frontier = std::mem::take(&mut self.frontier);
         frontier.sort_unstable();
         if let Some(links) = self.inner.links() {
+            evaluator.edges.begin_level(links.len() * frontier.len());
             for link in links {
                 for &node in &frontier {
                     let neighbours = evaluator.neighbours(link, TermId::from_bits(node))?;
                     let meets = self.reach(other, neighbours.iter().copied());
                     evaluator.give_back(neighbours);
                     if meets {
+                        evaluator.edges.end_level(false);
                         return Ok(true);
                     }
                     evaluator.look_up_done().await;
                 }
             }
+            evaluator.edges.end_level(true);
         } else {
             let starts = Reached::of_one_seed(frontier, evaluator.reservation())?;
             let reached = evaluator.evaluate_set(self.inner, starts).await?;

@@ -3,7 +3,7 @@
 //! What a path would cost in all is known from below: what it has cost so far, and what the way that is left costs at least (by a search from
 //! the target). The path with the smallest such sum goes on; one that has come to the target is the next answer. With the exact remaining
 //! cost as bound little is looked at that is no beginning of an answer, unless many ways are barred because they would not be
-//! simple. Beginnings are kept as links to what they go on from, 40 bytes each, counted against the query's memory.
+//! simple. All that cost no more than the last answer are looked at, so that what is looked at does not depend on the order of ids. Beginnings are kept as links to what they go on from, 40 bytes each, counted against the query's memory.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -111,7 +111,7 @@ impl Searching {
             bound,
             beginning: 0,
         }]);
-        let (mut found, mut cost_max) = (0, f64::INFINITY);
+        let (mut found, mut has_enough, mut cost_max) = (0, false, f64::INFINITY);
         while let Some(Waiting { beginning, bound }) = heap.pop() {
             if bound > cost_max {
                 break;
@@ -124,17 +124,21 @@ impl Searching {
                 if let Wanted::Cheapest { .. } = wanted {
                     cost_max = cost;
                 }
-                if length < length_min {
+                if length < length_min || has_enough {
                     continue;
                 }
                 let path = edges_of(&beginnings, beginning);
                 self.give(ends, target, &path, false).await?;
                 found += 1;
-                let has_enough = match wanted {
+                has_enough = match wanted {
                     Wanted::First(count) => found >= count,
                     Wanted::Cheapest { is_all } => !is_all,
                 };
-                if has_enough || self.emitter.is_done() {
+                if has_enough {
+                    // What costs the same is looked at as well: which of them is first goes by ids.
+                    cost_max = cost;
+                }
+                if self.emitter.is_done() {
                     break;
                 }
                 continue;

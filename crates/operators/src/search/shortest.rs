@@ -1,8 +1,11 @@
 //! Shortest and cheapest paths.
 //!
-//! A search leaves the cost of reaching each node from its root; the paths are then walked back from where they lead, over the edges
-//! whose weight is just the difference, so that all of them come, and none that is longer. Where both ends are known and edges have no
+//! A search leaves the cost of reaching each node from its root, and the edge by which it was reached first. Where all paths are wanted they are walked back from where they lead, over the edges
+//! whose weight is just the difference, so that all of them come, and none that is longer; where any one is, over the edges that were first. Where both ends are known and edges have no
 //! weights, it goes from both, each time from the side whose frontier is smaller.
+//!
+//! In which order edges come, and which of equal nodes is first, goes by ids, which terms have a part in that an asker does not see. So what a search looks at must not: levels are looked at whole, of
+//! paths that cost the same those of fewer edges are first, and any one of them costs its edges.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -17,15 +20,23 @@ use super::graph::{Direction, NONE};
 use super::searching::{Ends, Searching};
 
 /// What a node's cost takes of memory.
-const COST_BYTES: usize = 32;
+const COST_BYTES: usize = 40;
 
 /// What it costs to come from a node to others, counted against the query's memory.
 pub(super) struct Costs {
-    pub(super) of: HashMap<u32, f64, FixedState>,
+    of: HashMap<u32, Way, FixedState>,
     /// The nodes in the order in which they were reached.
     pub(super) order: Vec<u32>,
     reservation: MemoryReservation,
     room: usize,
+}
+
+/// How a node was reached.
+#[derive(Clone, Copy)]
+struct Way {
+    cost: f64,
+    /// The last edge; none for the root.
+    edge: u32,
 }
 
 impl Costs {
@@ -38,8 +49,8 @@ impl Costs {
         }
     }
 
-    /// Notes the cost of a node that has none yet; whether that is so.
-    pub(super) fn reach(&mut self, node: u32, cost: f64) -> Result<bool> {
+    /// Notes the cost of a node that has none yet, and the edge to it; whether that is so.
+    pub(super) fn reach(&mut self, node: u32, cost: f64, edge: u32) -> Result<bool> {
         if self.of.contains_key(&node) {
             return Ok(false);
         }
@@ -48,13 +59,29 @@ impl Costs {
             self.reservation.try_grow(more * COST_BYTES)?;
             self.room += more;
         }
-        self.of.insert(node, cost);
+        self.of.insert(node, Way { cost, edge });
         self.order.push(node);
         Ok(true)
     }
 
     pub(super) fn get(&self, node: u32) -> Option<f64> {
-        self.of.get(&node).copied()
+        self.of.get(&node).map(|way| way.cost)
+    }
+
+    /// Adds the edges by which a node was reached first, the last one first.
+    pub(super) async fn add_edges_back(
+        &self,
+        edges: &mut EdgeSource,
+        direction: Direction,
+        node: u32,
+        path: &mut Vec<u32>,
+    ) {
+        let mut at = node;
+        while let Some(way) = self.of.get(&at).filter(|way| way.edge != NONE) {
+            path.push(way.edge);
+            at = edges.graph.far(direction.opposite(), way.edge);
+            edges.looked_at().await;
+        }
     }
 }
 
@@ -66,7 +93,7 @@ pub(super) async fn breadth_first(
     length_max: u32,
 ) -> Result<Costs> {
     let mut costs = Costs::new(edges);
-    costs.reach(root, 0.0)?;
+    costs.reach(root, 0.0, NONE)?;
     let mut level = 0..1;
     let mut depth = 0;
     while !level.is_empty() && depth < length_max {
@@ -77,7 +104,8 @@ pub(super) async fn breadth_first(
             let node = costs.order[at];
             let mut edge = edges.first(direction, node);
             while edge != NONE {
-                costs.reach(edges.graph.far(direction, edge), f64::from(depth))?;
+                let next = edges.graph.far(direction, edge);
+                costs.reach(next, f64::from(depth), edge)?;
                 edge = edges.graph.next(direction, edge);
                 edges.looked_at().await;
             }
@@ -100,10 +128,13 @@ pub(super) async fn explore(
     Ok(())
 }
 
-/// A node to go on from, the cheapest first.
+/// A node to go on from, the cheapest first, of these the one that is fewer edges away.
 struct Reached {
     cost: f64,
+    length: u32,
     node: u32,
+    /// The edge to it.
+    edge: u32,
 }
 
 impl PartialEq for Reached {
@@ -123,7 +154,8 @@ impl PartialOrd for Reached {
 impl Ord for Reached {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_cost = other.cost.total_cmp(&self.cost);
-        by_cost.then(other.node.cmp(&self.node))
+        let nearer = other.length.cmp(&self.length);
+        by_cost.then(nearer).then(other.node.cmp(&self.node))
     }
 }
 
@@ -137,11 +169,14 @@ pub(super) async fn by_weight(
     let heap_memory = edges.graph.scratch();
     let mut heap = BinaryHeap::from([Reached {
         cost: 0.0,
+        length: 0,
         node: root,
+        edge: NONE,
     }]);
     let mut room = 0;
-    while let Some(Reached { cost, node }) = heap.pop() {
-        if !costs.reach(node, cost)? {
+    while let Some(reached) = heap.pop() {
+        let Reached { cost, node, .. } = reached;
+        if !costs.reach(node, cost, reached.edge)? {
             continue;
         }
         let mut edge = edges.first(direction, node);
@@ -155,7 +190,9 @@ pub(super) async fn by_weight(
                 }
                 heap.push(Reached {
                     cost: cost + edges.graph.weight(edge),
+                    length: reached.length + 1,
                     node: next,
+                    edge,
                 });
             }
             edge = edges.graph.next(direction, edge);
@@ -165,15 +202,24 @@ pub(super) async fn by_weight(
     Ok(costs)
 }
 
-/// Searches from both ends at once; gives costs by which the paths can be walked back to the source, if there are any.
+/// What two searches have found that met.
+struct Met {
+    /// From the source, and from the destination.
+    sides: [Costs; 2],
+    /// Where.
+    nodes: Vec<u32>,
+    length: f64,
+}
+
+/// Searches from both ends at once, whole levels.
 async fn meet(
     edges: &mut EdgeSource,
     [source, destination]: [u32; 2],
     length_max: u32,
-) -> Result<Option<Costs>> {
+) -> Result<Option<Met>> {
     let mut sides = [Costs::new(edges), Costs::new(edges)];
-    sides[0].reach(source, 0.0)?;
-    sides[1].reach(destination, 0.0)?;
+    sides[0].reach(source, 0.0, NONE)?;
+    sides[1].reach(destination, 0.0, NONE)?;
     let mut levels = [0..1, 0..1];
     let mut depths = [0_u32; 2];
     while depths[0] + depths[1] < length_max {
@@ -193,7 +239,7 @@ async fn meet(
             let mut edge = edges.first(direction, sides[side].order[at]);
             while edge != NONE {
                 let next = edges.graph.far(direction, edge);
-                if sides[side].reach(next, f64::from(depths[side]))?
+                if sides[side].reach(next, f64::from(depths[side]), edge)?
                     && sides[1 - side].get(next).is_some()
                 {
                     met.push(next);
@@ -204,24 +250,23 @@ async fn meet(
         }
         levels[side] = end..sides[side].order.len();
         if !met.is_empty() {
-            let length = f64::from(depths[0] + depths[1]);
-            let [mut costs, behind] = sides;
-            sweep(edges, &mut costs, &behind, met, length).await?;
-            return Ok(Some(costs));
+            return Ok(Some(Met {
+                sides,
+                nodes: met,
+                length: f64::from(depths[0] + depths[1]),
+            }));
         }
     }
     Ok(None)
 }
 
-/// Adds the costs of the nodes between those that both sides have met at and the destination.
-async fn sweep(
-    edges: &mut EdgeSource,
-    costs: &mut Costs,
-    behind: &Costs,
-    met: Vec<u32>,
-    length: f64,
-) -> Result<()> {
-    let mut waiting = met;
+/// The costs from the source, those of the nodes between where both sides have met and the destination too.
+async fn sweep(edges: &mut EdgeSource, met: Met) -> Result<Costs> {
+    let Met {
+        sides: [mut costs, behind],
+        nodes: mut waiting,
+        length,
+    } = met;
     while let Some(node) = waiting.pop() {
         let Some(left) = behind.get(node) else {
             continue;
@@ -229,14 +274,16 @@ async fn sweep(
         let mut edge = edges.first(Direction::Out, node);
         while edge != NONE {
             let next = edges.graph.far(Direction::Out, edge);
-            if behind.get(next) == Some(left - 1.0) && costs.reach(next, length - left + 1.0)? {
+            if behind.get(next) == Some(left - 1.0)
+                && costs.reach(next, length - left + 1.0, edge)?
+            {
                 waiting.push(next);
             }
             edge = edges.graph.next(Direction::Out, edge);
             edges.looked_at().await;
         }
     }
-    Ok(())
+    Ok(costs)
 }
 
 impl Searching {
@@ -258,19 +305,40 @@ impl Searching {
                 Direction::In => (target, ends.root),
             };
             let met = meet(&mut self.edges, [source, destination], length_max).await?;
-            if let Some(costs) = met {
-                let ends = Ends {
-                    root: source,
-                    target: Some(destination),
-                    direction: Direction::Out,
-                    ..*ends
-                };
-                self.walk_back(&ends, destination, &costs, is_all).await?;
+            let Some(met) = met else {
+                return Ok(());
+            };
+            let ends = Ends {
+                root: source,
+                target: Some(destination),
+                direction: Direction::Out,
+                ..*ends
+            };
+            if !is_all {
+                return self.give_over(&ends, destination, &met).await;
             }
-            return Ok(());
+            let costs = sweep(&mut self.edges, met).await?;
+            return self.walk_back(&ends, destination, &costs, is_all).await;
         }
         let costs = breadth_first(&mut self.edges, ends.root, ends.direction, length_max).await?;
         self.walk_back_to_all(ends, &costs, is_all).await
+    }
+
+    /// One path over a node where both sides have met.
+    async fn give_over(&mut self, ends: &Ends, destination: u32, met: &Met) -> Result<()> {
+        let Some(&node) = met.nodes.first() else {
+            return Ok(());
+        };
+        let [before, behind] = &met.sides;
+        let (mut path, edges) = (Vec::new(), &mut self.edges);
+        behind
+            .add_edges_back(edges, Direction::In, node, &mut path)
+            .await;
+        path.reverse();
+        before
+            .add_edges_back(edges, Direction::Out, node, &mut path)
+            .await;
+        self.give(ends, destination, &path, true).await
     }
 
     /// The paths to the target, or to all nodes that were reached, the near ones first.
@@ -304,6 +372,17 @@ impl Searching {
         if !specification.is_weighted && cost < f64::from(length_min) {
             return Ok(());
         }
+        if !is_all {
+            let mut path = Vec::new();
+            costs
+                .add_edges_back(&mut self.edges, ends.direction, node, &mut path)
+                .await;
+            if path.len() >= length_min as usize {
+                return self.give(ends, node, &path, true).await;
+            }
+            // One that costs the same may be long enough.
+        }
+        let mut has_enough = false;
         let back = ends.direction.opposite();
         // Each node with the next of its edges, and what it costs.
         let mut stack = vec![(node, self.edges.first(back, node), cost)];
@@ -333,10 +412,13 @@ impl Searching {
                 stack.push((before, self.edges.first(back, before), cost_before));
                 continue;
             }
-            self.give(ends, node, &path, true).await?;
-            let is_long_enough = path.len() >= length_min as usize;
+            if !has_enough {
+                self.give(ends, node, &path, true).await?;
+            }
+            // All are looked at, whichever is first.
+            has_enough |= !is_all && path.len() >= length_min as usize;
             path.pop();
-            if (is_long_enough && !is_all) || self.emitter.is_done() {
+            if self.emitter.is_done() {
                 return Ok(());
             }
         }

@@ -49,14 +49,14 @@ impl Wanted {
 /// Costs in edges over the edges that are known.
 async fn known_distances(edges: &mut EdgeSource, root: u32, direction: Direction) -> Result<Costs> {
     let mut costs = Costs::new(edges);
-    costs.reach(root, 0.0)?;
+    costs.reach(root, 0.0, NONE)?;
     let mut at = 0;
     while let Some(&node) = costs.order.get(at) {
         at += 1;
         let cost = costs.get(node).unwrap_or_default() + 1.0;
         let mut edge = edges.first(direction, node);
         while edge != NONE {
-            costs.reach(edges.graph.far(direction, edge), cost)?;
+            costs.reach(edges.graph.far(direction, edge), cost, edge)?;
             edge = edges.graph.next(direction, edge);
             edges.looked_at().await;
         }
@@ -93,6 +93,9 @@ impl Searching {
         if wanted.bound(0, ends.root).is_none() {
             return Ok(());
         }
+        if is_shortest_only && count == 1 && self.shortest_cycle(ends, &wanted).await? {
+            return Ok(());
+        }
         let memory = self.edges.graph.scratch();
         let room = self.plan.beginnings_max;
         let mut beginnings = Beginnings::at(ends.root, memory, room);
@@ -121,6 +124,39 @@ impl Searching {
             }
         }
         Ok(())
+    }
+
+    /// Gives one of the shortest cycles through the root, if these are long enough; whether there is nothing left to be looked for. Each edge of the root is looked at, and the way back from one of those that
+    /// are nearest to it: as many edges whichever it is.
+    async fn shortest_cycle(&mut self, ends: &Ends, wanted: &Wanted) -> Result<bool> {
+        let Some(remaining) = &wanted.remaining else {
+            return Ok(false);
+        };
+        let direction = ends.direction;
+        let mut shortest: Option<(u32, u32)> = None;
+        let mut edge = self.edges.first(direction, ends.root);
+        while edge != NONE {
+            let bound = wanted.bound(1, self.edges.graph.far(direction, edge));
+            if let Some(bound) = bound
+                && shortest.is_none_or(|(length, _)| bound < length)
+            {
+                shortest = Some((bound, edge));
+            }
+            edge = self.edges.graph.next(direction, edge);
+            self.edges.looked_at().await;
+        }
+        let Some((length, edge)) = shortest else {
+            return Ok(true);
+        };
+        if length < wanted.length_min {
+            return Ok(false);
+        }
+        let (mut path, node) = (vec![edge], self.edges.graph.far(direction, edge));
+        remaining
+            .add_edges_back(&mut self.edges, direction.opposite(), node, &mut path)
+            .await;
+        self.give(ends, ends.root, &path, false).await?;
+        Ok(true)
     }
 
     /// Lets a beginning go on by each of its edges; gives it out if it is a path. How many were given.

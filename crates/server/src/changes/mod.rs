@@ -39,7 +39,7 @@ use crate::parameters::{unknown, url_parameters};
 use crate::query_log::Peer;
 use crate::standing::Standing;
 use crate::state::ServerState;
-use crate::streamed::streamed;
+use crate::streamed::{BrokenOff, Failed, streamed};
 use axum::http::{HeaderValue, header, request::Parts};
 use axum::response::Response;
 use bytes::Bytes;
@@ -165,6 +165,7 @@ pub(crate) async fn answer(
     let deadline = time_max.map(|time_max| (Instant::now() + time_max, time_max));
     let (chunks, receiver) = mpsc::channel(CHUNKS_WAITING_MAX);
     let (head, begins) = oneshot::channel();
+    let failed = Failed::default();
     let feed = Feed {
         database: Arc::clone(state.engine.database()),
         scope: edge::scope(parts),
@@ -181,6 +182,7 @@ pub(crate) async fn answer(
         next_after: since,
         patch: Vec::new(),
         chunks,
+        failed: failed.clone(),
         is_given_up: false,
         head: Some(head),
         record,
@@ -200,14 +202,14 @@ pub(crate) async fn answer(
     });
     begins.await.unwrap_or(Err(ServerError::Stopping))?;
     let body = futures::stream::unfold(receiver, |mut receiver| async move {
-        let chunk: Option<Result<Bytes, StorageError>> = receiver.recv().await;
-        if matches!(chunk, Some(Err(_))) {
-            // What came before it is sent before the connection is closed because of it.
-            tokio::task::yield_now().await;
-        }
+        let chunk: Option<Result<Bytes, BrokenOff>> = receiver.recv().await;
         chunk.map(|chunk| (chunk, receiver))
     });
     let mut response = Response::new(streamed(body));
+    if !follows {
+        // Who follows hears that the feed is there, though nothing may come for long.
+        response.extensions_mut().insert(failed);
+    }
     let media_type = match form {
         Form::Patch => RDF_PATCH,
         Form::Lines => LINES,
@@ -281,7 +283,8 @@ struct Feed {
     /// The last commit that was sent.
     next_after: u64,
     patch: Vec<u8>,
-    chunks: mpsc::Sender<Result<Bytes, StorageError>>,
+    chunks: mpsc::Sender<Result<Bytes, BrokenOff>>,
+    failed: Failed,
     /// The client has left, or takes nothing.
     is_given_up: bool,
     /// Until the first bytes are sent, or there is nothing to send.
@@ -329,10 +332,8 @@ impl Feed {
             (Err(error), None) => {
                 tracing::warn!("a feed of changes is broken off: {error}");
                 self.record.set_failure(error.failure());
-                let what = error.line();
-                let sent = self
-                    .chunks
-                    .send_timeout(Err(StorageError::Refused { what }), CLIENT_STALL_MAX);
+                self.failed.set(error);
+                let sent = self.chunks.send_timeout(Err(BrokenOff), CLIENT_STALL_MAX);
                 // A client that takes nothing does not hear of it either.
                 let _ = Handle::current().block_on(sent);
                 return false;

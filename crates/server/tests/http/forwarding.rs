@@ -283,3 +283,73 @@ async fn forms_of_files_and_of_updates_are_sent_on_as_they_come() {
     let refused = post(follower.address, "/sparql", &page, &update(3)).await;
     assert_eq!(refused.status, 403, "{}", refused.text());
 }
+
+/// The commit that a change names which was sent on, again until it is known who writes.
+async fn commit_of(follower: &TestServer, path: &str, headers: &[&str], change: &str) -> u64 {
+    let sent = async {
+        loop {
+            let answer = post(follower.address, path, headers, change.as_bytes()).await;
+            if answer.status == 503 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+            let number = commit(&answer);
+            let told: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+            assert_eq!(told["commit"], number, "{change}");
+            return number;
+        }
+    };
+    let sent = tokio::time::timeout(Duration::from_secs(30), sent).await;
+    sent.expect("nothing was sent on")
+}
+
+/// Others commit all the time beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_was_sent_on_names_its_own_commit() {
+    let home = tempfile::tempdir().unwrap();
+    let (writing, follower) = writer_and_follower(home.path()).await;
+    let update = ["Content-Type: application/sparql-update"];
+    let sql = ["Content-Type: application/sql"];
+    commit_of(
+        &follower,
+        "/sql",
+        &sql,
+        "create table t (a int primary key)",
+    )
+    .await;
+    let (writer, done) = (writing.address, Arc::new(Mutex::new(false)));
+    let is_done = Arc::clone(&done);
+    let others = tokio::spawn(async move {
+        let mut number = 0;
+        while !*is_done.lock().unwrap() {
+            number += 1;
+            let text = format!("INSERT DATA {{ <http://e/other> <http://e/p> {number} }}");
+            let answer = post(writer, "/sparql", &update, text.as_bytes()).await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+        }
+    });
+    for number in 0..10 {
+        let quad = format!("<http://e/own{number}> <http://e/p> 1");
+        let by_update = format!("INSERT DATA {{ {quad} }}");
+        let updated = commit_of(&follower, "/sparql", &update, &by_update).await;
+        let by_sql = format!("insert into t values ({number})");
+        let inserted = commit_of(&follower, "/sql", &sql, &by_sql).await;
+        // In the feed just that commit has the change, and it is here already.
+        let row = format!("\"row\":{{\"a\":{number}}}");
+        for (commit, change) in [(updated, format!("own{number}")), (inserted, row)] {
+            let path = format!("/changes?since={}&format=json", commit - 1);
+            let feed = get(follower.address, &path, &[]).await;
+            let lines = feed.text().lines().map(|line| {
+                let line: serde_json::Value = serde_json::from_str(line).unwrap();
+                (line["commit"].as_u64(), line.to_string())
+            });
+            let of_commit: Vec<_> = lines.filter(|(of, _)| *of == Some(commit)).collect();
+            assert!(
+                of_commit.iter().any(|(_, line)| line.contains(&change)),
+                "{change} is not in commit {commit}: {of_commit:?}"
+            );
+        }
+    }
+    *done.lock().unwrap() = true;
+    others.await.unwrap();
+}

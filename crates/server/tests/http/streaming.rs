@@ -2,7 +2,9 @@
 
 use super::client::{Answer, ask, get, parse, post, query_path, request};
 use super::fixture::{ENDLESS_ROWS, ENDLESS_WORK, SUBJECTS, TestServer};
+use super::metering::{ann, server as limited};
 use flate2::read::GzDecoder;
+use serde_json::json;
 use std::io::Read;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -194,4 +196,68 @@ async fn a_slow_client_holds_the_query_back() {
     let mut more = vec![0; 4 << 20];
     stream.read_exact(&mut more).await.unwrap();
     server.wait_until_running(1).await;
+}
+
+const SOLUTIONS: [&str; 6] = [
+    "application/sparql-results+json",
+    "application/sparql-results+xml",
+    "text/csv",
+    "text/tab-separated-values",
+    "application/vnd.apache.arrow.stream",
+    "application/vnd.apache.parquet",
+];
+const GRAPHS: [&str; 6] = [
+    "text/turtle",
+    "application/n-triples",
+    "application/n-quads",
+    "application/trig",
+    "application/rdf+xml",
+    "application/ld+json",
+];
+
+/// What an answer that a limit ends looks like: refused as a whole, or begun and broken off; never without a head, or like a whole one.
+fn assert_ended_by_a_limit(answer: &Answer, what: &str) {
+    match answer.status {
+        429 => {
+            assert!(answer.is_complete, "{what}");
+            assert!(answer.text().contains("you may have"), "{what}");
+            assert_eq!(answer.header("Content-Encoding"), None, "{what}");
+        }
+        status => assert_eq!((status, answer.is_complete), (200, false), "{what}"),
+    }
+}
+
+/// Rows before the limit fill chunks, of which a compressor gives nothing out for long.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_over_a_limit_is_refused_or_broken_off_in_every_format_and_coding() {
+    let construct = "CONSTRUCT WHERE { ?s ?p ?o }";
+    let sql = "select * from quads";
+    for limits in [json!({"rows": 2_900}), json!({"bytes": 140_000})] {
+        let server = limited(limits.clone()).await;
+        let mut begun = 0;
+        for coding in ["identity", "gzip", "zstd", "br"] {
+            let coding = format!("Accept-Encoding: {coding}");
+            let formats = SOLUTIONS.map(|format| (ALL, format));
+            let graphs = GRAPHS.map(|format| (construct, format));
+            for (query, format) in formats.into_iter().chain(graphs) {
+                let accept = format!("Accept: {format}");
+                let answer = ask(server.address, query, &[&ann(), &accept, &coding]).await;
+                let what = format!("{limits}, {accept}, {coding}");
+                assert_ended_by_a_limit(&answer, &what);
+                begun += usize::from(answer.status == 200);
+            }
+            for format in SOLUTIONS {
+                let headers = [
+                    &ann(),
+                    &format!("Accept: {format}"),
+                    &coding,
+                    "Content-Type: application/sql",
+                ];
+                let answer = post(server.address, "/sql", &headers, sql.as_bytes()).await;
+                assert_ended_by_a_limit(&answer, &format!("{limits}, {headers:?}"));
+            }
+        }
+        assert!(begun > 0, "no answer was longer than a chunk");
+        server.wait_until_running(0).await;
+    }
 }

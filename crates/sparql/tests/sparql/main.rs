@@ -21,6 +21,7 @@ mod many_graphs;
 mod memory;
 mod oracle;
 mod parallel;
+mod path_costs;
 mod paths;
 mod places_index;
 mod places_related;

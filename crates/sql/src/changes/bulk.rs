@@ -26,7 +26,7 @@ use crate::load::load;
 use crate::own_bytes::without_others;
 use crate::planner::Planner;
 use crate::references;
-use crate::stopping::{StopPlace, ToName};
+use crate::stopping::{ToName, follow};
 use crate::{Error, Result};
 
 /// From so many rows on.
@@ -167,7 +167,7 @@ impl PartitionStream for MadeRows {
 
     fn execute(&self, task: Arc<TaskContext>) -> SendableRecordBatchStream {
         let schema = Arc::clone(&self.schema);
-        StopPlace::follow(&self.query, &task);
+        follow(&self.query, &task);
         let batches = match self.query.execute(self.partition, Arc::clone(&task)) {
             Ok(batches) => {
                 let making = self.making.clone();

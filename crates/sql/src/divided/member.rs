@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use orrery_storage::table::TableNames;
 use orrery_storage::{Asker, At, GraphNames, ReadScope, Snapshot};
-use orrery_workers::{AsTheyAre, Language, WorkerPlan, Workers};
+use orrery_workers::{AsTheyAre, Ends, Language, WorkerPlan, Workers};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
@@ -24,6 +24,7 @@ use crate::prepared::with_types;
 use crate::scope::SqlScope;
 use crate::session::Session;
 use crate::settings::Scope;
+use crate::stopping::{Stoppable, stoppable};
 use crate::{Error, Result};
 
 /// Plans that a process keeps.
@@ -131,12 +132,16 @@ async fn made(
     let planner = planner.in_shares(description.part.partitions);
     let plan = planner.physical_of(&part, &description.stated.text).await;
     let plan = plan.map_err(of_sql)?;
+    let plan = subqueries::with_values(plan, &description.values)?;
+    // Parts run on tasks of their own.
+    let Stoppable { task, stop, .. } = stoppable(&plan, planner.task());
     Ok(WorkerPlan {
-        plan: subqueries::with_values(plan, &description.values)?,
-        task: planner.task(),
+        plan,
+        task,
         rules: RULES,
         translation: Arc::new(AsTheyAre),
         touches: Arc::new(|parts| parts.iter().map(touches).sum()),
+        ends: stop.map(|stop| Box::new(stop) as Ends),
     })
 }
 

@@ -13,7 +13,7 @@
 //! counted_windows   physical plans:  rows that windows hold are counted (`crate::counted_windows`)
 //! grouping_rows     physical plans:  aggregations with many grouping sets read a few rows at a time (`crate::grouping_rows`)
 //! second_run        physical plans:  the left side of a nested loop join that does not fit is read anew (`crate::second_run`)
-//! stopping          physical plans:  joins end when nobody waits for their rows any more (`crate::stopping`)
+//! stopping          physical plans:  joins, and patterns over long texts, end when nobody waits for their rows any more (`crate::stopping`)
 //! ```
 //!
 //! Each says what would go wrong, so that it can go when the engine below no longer needs it; `crates/sql/tests` has a case for each.
@@ -48,7 +48,7 @@ use crate::files::short_batches;
 use crate::grouping_rows::few_rows_for_many_sets;
 use crate::second_run::joins_that_run_again;
 use crate::sort_keys::counted_sorts;
-use crate::stopping::joins_that_stop;
+use crate::stopping::{joins_that_stop, patterns_that_stop};
 
 /// DataFusion's rules that ask which columns tell which others.
 const ASKS_DEPENDENCIES: [&str; 4] = [
@@ -81,7 +81,7 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 }
 
 /// The rules that come after all others: these look for joins and sorts as they are.
-pub(crate) const LAST: [NodeRule; 6] = [
+pub(crate) const LAST: [NodeRule; 7] = [
     NodeRule {
         name: "ShortBatches",
         change: short_batches,
@@ -101,6 +101,10 @@ pub(crate) const LAST: [NodeRule; 6] = [
     NodeRule {
         name: "JoinsThatRunAgain",
         change: joins_that_run_again,
+    },
+    NodeRule {
+        name: "PatternsThatStop",
+        change: patterns_that_stop,
     },
     NodeRule {
         name: "JoinsThatStop",

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use datafusion::arrow::compute::kernels::concat_elements::concat_elements_dyn;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+
+use crate::strict_field::strict_field;
 
 /// The operator as a function of two texts of one type; `None` for other types.
 pub(super) fn joined(left: &DataType, right: &DataType) -> Option<Arc<ScalarUDF>> {
@@ -54,12 +56,7 @@ impl ScalarUDFImpl for Joined {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let is_nullable = args.arg_fields.iter().any(|field| field.is_nullable());
-        Ok(Arc::new(Field::new(
-            self.name(),
-            self.of.clone(),
-            is_nullable,
-        )))
+        Ok(strict_field(self.name(), self.of.clone(), &args))
     }
 
     fn is_strict(&self) -> bool {

@@ -10,8 +10,8 @@ use datafusion::arrow::compute::{concat, take};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
-use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::blocking::while_others_run;
 use crate::stopping::require_somebody;
 
 /// Functions of two arrays that forget NULL where no array of a batch has an element: an answer depended on the rows beside it.
@@ -23,14 +23,7 @@ pub(super) fn in_slices(
     args: &ScalarFunctionArgs,
     end: impl Fn(usize) -> Result<usize>,
 ) -> Result<ColumnarValue> {
-    let threads = Handle::try_current();
-    match threads.map(|threads| threads.runtime_flavor()) {
-        // Where all threads of a runtime compute, none is left that sees that time is up.
-        Ok(RuntimeFlavor::MultiThread) => {
-            tokio::task::block_in_place(|| computed(function, args, end))
-        }
-        _ => computed(function, args, end),
-    }
+    while_others_run(|| computed(function, args, end))
 }
 
 fn computed(

@@ -6,7 +6,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
@@ -20,6 +20,7 @@ use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRul
 
 use super::growth::scalar_bytes;
 use super::memory::asked_for;
+use crate::strict_field::strict_field;
 
 /// Constants up to this are spread as they are: 32 MB in a batch.
 pub(crate) const LARGE_BYTES: u64 = 4 << 10;
@@ -143,12 +144,7 @@ impl ScalarUDFImpl for Spread {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let is_nullable = args.arg_fields.iter().any(|field| field.is_nullable());
-        Ok(Arc::new(Field::new(
-            self.name(),
-            self.of.clone(),
-            is_nullable,
-        )))
+        Ok(strict_field(self.name(), self.of.clone(), &args))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

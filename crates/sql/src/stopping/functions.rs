@@ -5,123 +5,63 @@
 //!
 //! Without a pause nobody who waits on the same task sees that time is up. So plans with such functions are executed on a task of their own ([`OwnTaskRows`]).
 
-use std::any::Any;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, config_err};
-use datafusion::execution::{
-    RecordBatchStream, SendableRecordBatchStream, SessionState, TaskContext,
-};
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use futures::{Stream, StreamExt};
-use parking_lot::Mutex;
 
-use super::stop::{Stop, require_somebody_here};
+use super::patterns::Sliced;
+use super::place::StopPlace;
+use super::stop::Stop;
 
 /// Batches that a task of its own makes before they are asked for.
 const BATCHES_WAITING: usize = 1;
 
-/// Where the functions of one plan find the Stop of its execution. A copy is the same place.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct StopPlace(Arc<Mutex<Option<Arc<Stop>>>>);
-
-impl StopPlace {
-    fn of(options: &ConfigOptions) -> Option<&Self> {
-        options.extensions.get()
-    }
-
-    /// Settings and functions as they are, with a place of their own, to make one physical plan with.
-    pub(crate) fn within(state: &SessionState) -> SessionState {
-        let mut state = state.clone();
-        let config = state.config_mut();
-        config.options_mut().extensions.insert(Self::default());
-        let options = Arc::clone(config.options());
-        // Physical plans are made with these.
-        state.execution_props_mut().config_options = Some(options);
-        state
-    }
-
-    /// That of the functions of a plan, which are to end with the execution of this task, too.
-    pub(crate) fn follow(plan: &Arc<dyn ExecutionPlan>, task: &TaskContext) {
-        if let Some(stop) = task.session_config().get_extension::<Stop>()
-            && let Some(place) = place_in(plan)
-        {
+/// Lets what looks at a Stop in a plan end with the execution of this task, too.
+pub(crate) fn follow(plan: &Arc<dyn ExecutionPlan>, task: &TaskContext) {
+    if let Some(stop) = task.session_config().get_extension::<Stop>() {
+        for place in places_in(plan) {
             place.put(&stop);
         }
     }
-
-    pub(super) fn put(&self, stop: &Arc<Stop>) {
-        *self.0.lock() = Some(Arc::clone(stop));
-    }
 }
 
-/// Whether somebody waits for what a function with these settings gives.
-///
-/// # Errors
-/// When nobody does any more.
-pub(crate) fn require_somebody(options: &ConfigOptions) -> Result<()> {
-    let stop = StopPlace::of(options).and_then(|place| place.0.lock().clone());
-    match stop {
-        Some(stop) => stop.require_not_set(),
-        None => require_somebody_here(),
-    }
+/// The places of a plan: all its functions have one together, each of its patterns has one.
+pub(super) fn places_in(plan: &Arc<dyn ExecutionPlan>) -> Vec<StopPlace> {
+    let mut places = Vec::new();
+    add_places_of_node(plan, &mut places);
+    places
 }
 
-impl ConfigExtension for StopPlace {
-    const PREFIX: &'static str = "stop";
-}
-
-/// It is no setting that anybody sees.
-impl ExtensionOptions for StopPlace {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-
-    fn cloned(&self) -> Box<dyn ExtensionOptions> {
-        Box::new(self.clone())
-    }
-
-    fn set(&mut self, key: &str, _: &str) -> Result<()> {
-        config_err!("there is no setting stop.{key}")
-    }
-
-    fn entries(&self) -> Vec<ConfigEntry> {
-        Vec::new()
-    }
-}
-
-/// The place that the functions of a plan have. All of a plan have the same.
-pub(super) fn place_in(plan: &Arc<dyn ExecutionPlan>) -> Option<StopPlace> {
-    let mut found = None;
+fn add_places_of_node(plan: &Arc<dyn ExecutionPlan>, places: &mut Vec<StopPlace>) {
     let looked = plan.apply_expressions(&mut |expr| {
-        if found.is_none() {
-            found = place_of(expr);
-        }
-        Ok(match found {
-            Some(_) => TreeNodeRecursion::Stop,
-            None => TreeNodeRecursion::Continue,
-        })
+        add_places(expr, places);
+        Ok(TreeNodeRecursion::Continue)
     });
     debug_assert!(looked.is_ok());
-    found.or_else(|| plan.children().into_iter().find_map(place_in))
+    for input in plan.children() {
+        add_places_of_node(input, places);
+    }
 }
 
-fn place_of(expr: &Arc<dyn PhysicalExpr>) -> Option<StopPlace> {
-    let function = expr.downcast_ref::<ScalarFunctionExpr>();
-    let place = function.and_then(|it| StopPlace::of(it.config_options()).cloned());
-    place.or_else(|| expr.children().into_iter().find_map(place_of))
+fn add_places(expr: &Arc<dyn PhysicalExpr>, places: &mut Vec<StopPlace>) {
+    if let Some(pattern) = expr.downcast_ref::<Sliced>() {
+        places.push(pattern.place.clone());
+    } else if let Some(function) = expr.downcast_ref::<ScalarFunctionExpr>() {
+        places.extend(StopPlace::of(function.config_options()).cloned());
+    }
+    for part in expr.children() {
+        add_places(part, places);
+    }
 }
 
 /// The rows of a plan that runs on a task of its own from when they are first asked for. It ends where it pauses next when they are dropped.

@@ -38,6 +38,7 @@ use datafusion::physical_plan::joins::{
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{Stream, StreamExt};
 
+use super::patterns::sliced;
 use super::stop::{Named, Stop, require_somebody_here};
 
 use crate::passing::{Passing, passing_methods};
@@ -49,7 +50,7 @@ pub(crate) fn joins_that_stop(
     let join: Arc<dyn ExecutionPlan> = if let Some(join) = node.downcast_ref::<HashJoinExec>() {
         match join.filter() {
             Some(filter) => {
-                let filter = checked(filter);
+                let filter = checked(filter)?;
                 Arc::new(join.builder().with_filter(Some(filter)).build()?)
             }
             None if gives_rows_of_one_side(join.join_type()) => {
@@ -66,7 +67,7 @@ pub(crate) fn joins_that_stop(
         match join.filter() {
             Some(filter) => {
                 let builder = NestedLoopJoinExecBuilder::from(join);
-                Arc::new(builder.with_filter(Some(checked(filter))).build()?)
+                Arc::new(builder.with_filter(Some(checked(filter)?)).build()?)
             }
             None => node,
         }
@@ -91,13 +92,13 @@ fn gives_rows_of_one_side(join: &JoinType) -> bool {
     }
 }
 
-fn checked(filter: &JoinFilter) -> JoinFilter {
-    let condition = Arc::clone(filter.expression());
-    JoinFilter::new(
+fn checked(filter: &JoinFilter) -> Result<JoinFilter> {
+    let condition = sliced(Arc::clone(filter.expression()))?.data;
+    Ok(JoinFilter::new(
         Arc::new(Checked { condition }),
         filter.column_indices().to_vec(),
         Arc::clone(filter.schema()),
-    )
+    ))
 }
 
 /// A join's condition, which fails when the execution is over.

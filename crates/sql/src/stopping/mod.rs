@@ -6,13 +6,17 @@
 //! ```text
 //! stoppable     a Stop for the execution, which goes with its task (joins) and into the place that its plan has for it (functions)
 //! joins         nodes that pause, and conditions that look at the Stop
-//! functions     the place of a Stop in the settings that functions are given; plans that run on tasks of their own, so that whoever waits for them can go
+//! patterns      operators that look at long texts in slices
+//! place         where functions, which find it in the settings that they are given, and patterns find the Stop of their execution
+//! functions     all such places of a plan; plans that run on tasks of their own, so that whoever waits for them can go
 //! planning      rules of analyzers and optimizers that ask first
 //! stop          the Stop itself, and `Named`: that of what a thread is at, for what has no such place: joins, and what is planned or checked on a thread of its own (`crate::threads`)
 //! ```
 
 mod functions;
 mod joins;
+mod patterns;
+mod place;
 mod planning;
 mod stop;
 
@@ -22,10 +26,12 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::streaming::StreamingTableExec;
 
-use functions::place_in;
-pub(crate) use functions::{OwnTaskRows, StopPlace, require_somebody};
+use functions::places_in;
+pub(crate) use functions::{OwnTaskRows, follow};
 use joins::StoppableExec;
 pub(crate) use joins::joins_that_stop;
+pub(crate) use patterns::patterns_that_stop;
+pub(crate) use place::{StopPlace, require_somebody};
 pub(crate) use planning::{ThatAsk, is_written_down};
 use stop::Stop;
 pub(crate) use stop::{StopOnDrop, ToName, require_somebody_here};
@@ -44,18 +50,17 @@ pub(crate) struct Stoppable {
 
 /// Makes an execution of this plan one that ends when its [`StopOnDrop`] is dropped.
 pub(crate) fn stoppable(plan: &Arc<dyn ExecutionPlan>, task: Arc<TaskContext>) -> Stoppable {
-    let place = place_in(plan);
+    let places = places_in(plan);
+    let put = |stop: &Arc<Stop>| places.iter().for_each(|place| place.put(stop));
     if let Some(known) = task.session_config().get_extension::<Stop>() {
-        if let Some(place) = &place {
-            place.put(&known);
-        }
+        put(&known);
         return Stoppable {
             task,
             stop: None,
             wants_own_task: false,
         };
     }
-    let wants_own_task = place.is_some() || makes_rows(plan);
+    let wants_own_task = !places.is_empty() || makes_rows(plan);
     if !wants_own_task && !may_join(plan) {
         return Stoppable {
             task,
@@ -64,9 +69,7 @@ pub(crate) fn stoppable(plan: &Arc<dyn ExecutionPlan>, task: Arc<TaskContext>) -
         };
     }
     let stop = StopOnDrop::default();
-    if let Some(place) = &place {
-        place.put(stop.stop());
-    }
+    put(stop.stop());
     let config = task.session_config().clone();
     let config = config.with_extension(Arc::clone(stop.stop()));
     Stoppable {
@@ -76,16 +79,13 @@ pub(crate) fn stoppable(plan: &Arc<dyn ExecutionPlan>, task: Arc<TaskContext>) -
     }
 }
 
-/// A task with its own memory that is to end with the execution which another belongs to.
+/// A task that ends with the execution of another one, too.
 pub(crate) fn ending_with(task: &Arc<TaskContext>, other: &TaskContext) -> Arc<TaskContext> {
-    let task = Arc::clone(task);
-    match other.session_config().get_extension::<Stop>() {
-        Some(stop) => {
-            let config = task.session_config().clone().with_extension(stop);
-            with_config(task, config)
-        }
-        None => task,
-    }
+    let Some(stop) = other.session_config().get_extension::<Stop>() else {
+        return Arc::clone(task);
+    };
+    let config = task.session_config().clone().with_extension(stop);
+    with_config(Arc::clone(task), config)
 }
 
 /// Whether there are joins in a plan.

@@ -13,7 +13,7 @@ use orrery_sql::{
     ScramAttempt, Session, SqlScope, Tag, TransactionStatus, Turn, Turns, Users, WriterPlace,
     WriterSource,
 };
-use orrery_storage::Writer;
+use orrery_storage::{Asker, ReadScope, TableEvent, Writer};
 
 use crate::common::House;
 use crate::scope::scope;
@@ -39,6 +39,8 @@ struct Way {
     here: Mutex<Option<Writer>>,
     /// What was asked last.
     asked: Mutex<Bytes>,
+    /// The commits that were waited for here.
+    awaited: Mutex<Vec<u64>>,
 }
 
 /// As a session asks it.
@@ -72,7 +74,8 @@ impl ForwardCalls for Way {
         async { answer }.boxed()
     }
 
-    fn wait_for(&self, _: u64) -> BoxFuture<'_, ()> {
+    fn wait_for(&self, commit: u64) -> BoxFuture<'_, ()> {
+        self.awaited.lock().unwrap().push(commit);
         async {}.boxed()
     }
 }
@@ -106,6 +109,7 @@ fn way_with(house: &House, users: Option<Arc<dyn Users>>) -> Arc<Way> {
         calls: AtomicU64::default(),
         here: Mutex::default(),
         asked: Mutex::default(),
+        awaited: Mutex::default(),
     })
 }
 
@@ -634,4 +638,64 @@ fn who_asks_there_is_who_came_in_here() {
         "28000"
     );
     assert_eq!(house.rows(&nobody, "select a from rows"), ["1"]);
+}
+
+/// The newest commit was told, so that a node waited for those of others that came in between, too.
+#[test]
+fn a_commit_there_is_told_by_its_own_number() {
+    let house = House::new();
+    let (session, way) = follower(&house);
+    house.done(&session, "create table t (a int primary key)");
+    let writer = house.writer.clone().unwrap();
+    let is_done = Arc::new(AtomicBool::new(false));
+    // Somebody else, who commits all the time.
+    let others = {
+        let (other, is_done) = (house.session(), Arc::clone(&is_done));
+        house.done(&other, "create table other (a int primary key)");
+        house.threads.spawn(async move {
+            let mut count = 0_u64;
+            while !is_done.load(Ordering::Relaxed) {
+                let insert = format!("insert into other values ({count})");
+                let statement = other.statements(&insert).unwrap().remove(0);
+                other.execute(&statement).await.unwrap();
+                count += 1;
+            }
+            count
+        })
+    };
+    way.awaited.lock().unwrap().clear();
+    // Changes by themselves, and blocks.
+    for a in 0..40 {
+        let insert = format!("insert into t values ({a})");
+        match a % 2 {
+            0 => house.done(&session, &insert),
+            _ => house.done(&session, &format!("begin; {insert}; commit")),
+        };
+    }
+    is_done.store(true, Ordering::Relaxed);
+    assert!(house.threads.block_on(others).unwrap() > 0);
+    let awaited = way.awaited.lock().unwrap().clone();
+    assert_eq!(awaited.len(), 40);
+    let own = |number: u64| {
+        let mut has_rows = false;
+        let scope = ReadScope::all_graphs(Asker::Process);
+        let database = writer.database();
+        let read = database.changes_with_tables(&scope, number - 1, |changes| {
+            let is_this = changes.entry.number == number;
+            changes.tables(|event| {
+                let is_own = matches!(event, TableEvent::Inserted(table, ..) if table.name == "t");
+                has_rows |= is_this && is_own;
+                Ok(())
+            })
+        });
+        read.unwrap();
+        has_rows
+    };
+    for number in awaited {
+        assert!(own(number), "commit {number} is somebody else's");
+    }
+    // One that has changed nothing has seen no more than is there.
+    house.done(&session, "begin; delete from t where a < 0; commit");
+    let last = way.awaited.lock().unwrap().last().copied();
+    assert_eq!(last, Some(house.commit()));
 }

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::io::Clock;
+use crate::io::testing::FailingFileSystem;
+use crate::io::{Clock, LocalFileSystem};
 use crate::text::TextRules;
 
 fn commit(writer: &Writer, name: &str) {
@@ -169,4 +170,33 @@ fn a_panic_in_the_writers_thread_stops_writing_and_says_why() {
     drop((writer, database));
     let (database, _writer) = updates::open(directory.path());
     assert_eq!(ReadView::of_process(database.snapshot()).quad_count(), 1);
+}
+
+/// The lock was given back while it was held, so that a commit that had changed nothing waited until a slow store had taken it.
+#[test]
+fn nobody_waits_for_a_store_that_takes_the_lock_back() {
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+    let directory = tempfile::tempdir().unwrap();
+    build_small(directory.path(), &some_quads(false)).unwrap();
+    let files = FailingFileSystem::new(Arc::new(LocalFileSystem));
+    let database = Database::open_with(Arc::new(files.clone()), directory.path()).unwrap();
+    let writer = Arc::new(database)
+        .open_writer(WriterOptions::default())
+        .unwrap();
+    commit(&writer, "a");
+    // It asks the lock whether nobody else has written.
+    let unchanged = writer.begin().unwrap().commit(CommitOptions::default());
+    let unchanged = unchanged.unwrap();
+    let held = files.hold_releases();
+    let ended = writer.clone();
+    let ending = std::thread::spawn(move || ended.end_turn("another leads"));
+    held.until_one_waits();
+    let (told, answer) = std::sync::mpsc::channel();
+    let asking = std::thread::spawn(move || told.send(unchanged.wait()).unwrap());
+    let answer = answer.recv_timeout(PATIENCE);
+    drop(held);
+    ending.join().unwrap();
+    asking.join().unwrap();
+    let answer = answer.expect("it waited for the store");
+    assert!(matches!(answer, Err(Error::TurnEnded { .. })), "{answer:?}");
 }

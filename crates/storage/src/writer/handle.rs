@@ -68,7 +68,7 @@ impl Drop for Handle {
         if let Err(error) = self.shared.close() {
             tracing::error!("the log could not be closed: {error}");
         }
-        drop(self.shared.lock.lock().take());
+        self.shared.give_lock_back();
         self.shared.database.end_writing();
     }
 }

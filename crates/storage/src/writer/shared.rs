@@ -110,10 +110,14 @@ impl Shared {
         self.end.settle();
         // It may have become another one meanwhile.
         self.state.lock().log.end_turn(&reason);
-        // A store is asked to take it back, which may take its time: nobody who looks at it waits for that.
+        self.give_lock_back();
+        self.database.end_writing();
+    }
+
+    /// Lets others write. A store is asked to take the lock back, which may take its time: nobody who looks at it waits for that.
+    pub(super) fn give_lock_back(&self) {
         let lock = self.lock.lock().take();
         drop(lock);
-        self.database.end_writing();
     }
 
     /// Puts on the disk what was acknowledged before it was there, if that can be done soon: another may write already, or nobody be there who takes it.

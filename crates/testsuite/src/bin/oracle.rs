@@ -7,6 +7,8 @@
 //! `make oracle-policies`, or `oracle --policies N [--seed N]`, asks N queries under random rules about graphs: the engine has all quads, the reference those
 //! alone that the rules let their asker read.
 //!
+//! Of both, `--set N` asks data set N alone, as a difference names it.
+//!
 //! `make oracle-sql`, or `oracle --sql N [--seed N] [--threads N]`, compares N queries in SQL with DuckDB; `oracle --sql-set N [--seed N]` prints
 //! what makes the tables of data set N, and its queries.
 
@@ -174,6 +176,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArgument
         seed: 1,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         under_rules: false,
+        only_set: None,
         differences_max: 20,
     };
     while let Some(name) = arguments.next() {
@@ -189,6 +192,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArgument
             "--sql" => sql = value,
             "--sql-set" => sql_set = Some(value),
             "--seed" => options.seed = value,
+            "--set" => options.only_set = Some(value),
             "--threads" => options.threads = small,
             "--differences" => options.differences_max = small,
             other => return Err(format!("{other} is not known")),

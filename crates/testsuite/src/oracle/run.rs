@@ -40,6 +40,8 @@ pub struct Options {
     pub threads: usize,
     /// Whether all is asked under rules about graphs.
     pub under_rules: bool,
+    /// The only data set that is asked, of those that so many queries have; all of them without one.
+    pub only_set: Option<u64>,
     /// Differences after which the run ends.
     pub differences_max: usize,
 }
@@ -127,28 +129,31 @@ impl std::fmt::Display for FoundDifference {
 
 /// Runs the oracle; `progress` is called after each data set with the number of queries done.
 pub fn run(options: Options, progress: &(dyn Fn(u64) + Sync)) -> Result<Report, Error> {
-    let next = AtomicU64::new(0);
     let done = AtomicU64::new(0);
     let report = Mutex::new(Report::default());
     let per_set = match options.under_rules {
         true => QUERIES_UNDER_RULES,
         false => QUERIES_PER_DATA_SET,
     };
-    let sets = options.queries.div_ceil(per_set);
+    let sets = match options.only_set {
+        Some(set) => set..set + 1,
+        None => 0..options.queries.div_ceil(per_set),
+    };
+    let next = AtomicU64::new(sets.start);
     let work = || -> Result<(), Error> {
         loop {
             let set = next.fetch_add(1, Ordering::Relaxed);
-            if set >= sets {
+            if set >= sets.end {
                 return Ok(());
             }
-            let queries = per_set.min(options.queries - set * per_set);
+            let queries = per_set.min(options.queries.saturating_sub(set * per_set));
             let of_set = run_data_set(options, set, queries)?;
             let Ok(mut report) = report.lock() else {
                 return Ok(());
             };
             report.add(of_set);
             if report.differences.len() >= options.differences_max {
-                next.store(sets, Ordering::Relaxed);
+                next.store(sets.end, Ordering::Relaxed);
             }
             progress(done.fetch_add(queries, Ordering::Relaxed) + queries);
         }

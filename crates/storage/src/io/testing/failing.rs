@@ -44,25 +44,58 @@ pub struct FailingFileSystem {
     /// The same as `inner`, where it is one: it is told of failed syncs.
     recording: Option<RecordingFileSystem>,
     plan: Arc<Mutex<Plan>>,
-    syncs: Arc<Syncs>,
+    /// Where syncs of files have to wait, and locks that are given back.
+    syncs: Arc<Gate>,
+    releases: Arc<Gate>,
 }
 
-/// Whether syncs of files have to wait.
+/// Where calls of a kind wait while it is held.
 #[derive(Debug, Default)]
-struct Syncs {
-    are_held: Mutex<bool>,
-    released: Condvar,
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
 }
 
-/// As long as it lives, syncs of files do not return; see [`FailingFileSystem::hold_syncs`].
-#[derive(Debug)]
-#[must_use = "syncs go on when it is dropped"]
-pub struct HeldSyncs(Arc<Syncs>);
+#[derive(Debug, Default)]
+struct GateState {
+    is_held: bool,
+    waiting: usize,
+}
 
-impl Drop for HeldSyncs {
+impl Gate {
+    fn hold(self: &Arc<Self>) -> Held {
+        self.state.lock().is_held = true;
+        Held(Arc::clone(self))
+    }
+
+    fn pass(&self) {
+        let mut state = self.state.lock();
+        state.waiting += 1;
+        self.changed.notify_all();
+        self.changed.wait_while(&mut state, |state| state.is_held);
+        state.waiting -= 1;
+    }
+}
+
+/// As long as it lives, calls of a kind do not return; see [`FailingFileSystem::hold_syncs`].
+#[derive(Debug)]
+#[must_use = "what waits goes on when it is dropped"]
+pub struct Held(Arc<Gate>);
+
+impl Held {
+    /// Returns once a call waits.
+    pub fn until_one_waits(&self) {
+        let mut state = self.0.state.lock();
+        self.0
+            .changed
+            .wait_while(&mut state, |state| state.waiting == 0);
+    }
+}
+
+impl Drop for Held {
     fn drop(&mut self) {
-        *self.0.are_held.lock() = false;
-        self.0.released.notify_all();
+        self.0.state.lock().is_held = false;
+        self.0.changed.notify_all();
     }
 }
 
@@ -86,6 +119,7 @@ impl FailingFileSystem {
             recording: None,
             plan: Arc::default(),
             syncs: Arc::default(),
+            releases: Arc::default(),
         }
     }
 
@@ -114,9 +148,13 @@ impl FailingFileSystem {
     }
 
     /// A disk that is slow: lets all syncs of files wait, until what is returned is dropped.
-    pub fn hold_syncs(&self) -> HeldSyncs {
-        *self.syncs.are_held.lock() = true;
-        HeldSyncs(Arc::clone(&self.syncs))
+    pub fn hold_syncs(&self) -> Held {
+        self.syncs.hold()
+    }
+
+    /// A store that is slow to take a lock back: lets all locks that are given back wait, until what is returned is dropped.
+    pub fn hold_releases(&self) -> Held {
+        self.releases.hold()
     }
 
     /// From now on everything works.
@@ -147,11 +185,7 @@ impl FailingFileSystem {
 
     /// A sync of a file.
     fn sync(&self, path: &Path, sync: impl FnOnce() -> Result<()>) -> Result<()> {
-        let mut are_held = self.syncs.are_held.lock();
-        self.syncs
-            .released
-            .wait_while(&mut are_held, |are_held| *are_held);
-        drop(are_held);
+        self.syncs.pass();
         let called = self.call(Effect::Changes, path, "sync");
         match (&called, &self.recording) {
             (Ok(()), _) => return sync(),
@@ -292,6 +326,16 @@ impl FileLock for FailingLock {
 
     fn sync(&self) -> Result<()> {
         self.file_system.sync(&self.path, || self.inner.sync())
+    }
+
+    fn confirm(&self) -> Result<()> {
+        self.inner.confirm()
+    }
+}
+
+impl Drop for FailingLock {
+    fn drop(&mut self) {
+        self.file_system.releases.pass();
     }
 }
 

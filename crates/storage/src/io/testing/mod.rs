@@ -25,7 +25,7 @@ mod tree;
 #[cfg(test)]
 pub(crate) use passing::all_else_of_this_machine;
 
-pub use failing::{FailingFileSystem, Fault, HeldSyncs};
+pub use failing::{FailingFileSystem, Fault, Held};
 pub use power_cuts::{PowerCuts, Unsynced};
 pub use recording::RecordingFileSystem;
 
