@@ -111,9 +111,29 @@ impl Searching {
             bound,
             beginning: 0,
         }]);
-        let (mut found, mut has_enough, mut cost_max) = (0, false, f64::INFINITY);
+        let count = match wanted {
+            Wanted::First(count) => count,
+            Wanted::Cheapest { is_all } => match is_all {
+                true => usize::MAX,
+                false => 1,
+            },
+        };
+        let (mut found, mut cost_max) = (0, f64::INFINITY);
+        // Paths that cost the same, of which those of fewest edges are wanted first: which comes first goes by ids.
+        let mut alike: Vec<u32> = Vec::new();
         while let Some(Waiting { beginning, bound }) = heap.pop() {
-            if bound > cost_max {
+            if alike
+                .first()
+                .is_some_and(|&path| bound > beginnings[path as usize].cost)
+            {
+                found += self
+                    .give_shortest(ends, &beginnings, &mut alike, count - found)
+                    .await?;
+                if found >= count {
+                    break;
+                }
+            }
+            if bound > cost_max || self.emitter.is_done() {
                 break;
             }
             let Beginning {
@@ -124,22 +144,14 @@ impl Searching {
                 if let Wanted::Cheapest { .. } = wanted {
                     cost_max = cost;
                 }
-                if length < length_min || has_enough {
+                if length < length_min {
                     continue;
                 }
-                let path = edges_of(&beginnings, beginning);
-                self.give(ends, target, &path, false).await?;
-                found += 1;
-                has_enough = match wanted {
-                    Wanted::First(count) => found >= count,
-                    Wanted::Cheapest { is_all } => !is_all,
-                };
-                if has_enough {
-                    // What costs the same is looked at as well: which of them is first goes by ids.
-                    cost_max = cost;
-                }
-                if self.emitter.is_done() {
-                    break;
+                if count == usize::MAX {
+                    let path = edges_of(&beginnings, beginning);
+                    self.give(ends, target, &path, false).await?;
+                } else {
+                    alike.push(beginning);
                 }
                 continue;
             }
@@ -177,7 +189,32 @@ impl Searching {
                 });
             }
         }
+        self.give_shortest(ends, &beginnings, &mut alike, count - found)
+            .await?;
         Ok(())
+    }
+
+    /// Gives so many of some paths, those of fewest edges first, and drops the others; how many it gave.
+    async fn give_shortest(
+        &mut self,
+        ends: &Ends,
+        beginnings: &[Beginning],
+        paths: &mut Vec<u32>,
+        count: usize,
+    ) -> Result<usize> {
+        paths.sort_by_key(|&path| beginnings[path as usize].length);
+        paths.truncate(count);
+        for &path in paths.iter() {
+            let end = beginnings[path as usize].node;
+            let edges = edges_of(beginnings, path);
+            self.give(ends, end, &edges, false).await?;
+            if self.emitter.is_done() {
+                break;
+            }
+        }
+        let given = paths.len();
+        paths.clear();
+        Ok(given)
     }
 }
 

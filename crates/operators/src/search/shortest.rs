@@ -382,7 +382,8 @@ impl Searching {
             }
             // One that costs the same may be long enough.
         }
-        let mut has_enough = false;
+        // Of those that are long enough, all are looked at: which comes first goes by ids.
+        let mut shortest: Option<Vec<u32>> = None;
         let back = ends.direction.opposite();
         // Each node with the next of its edges, and what it costs.
         let mut stack = vec![(node, self.edges.first(back, node), cost)];
@@ -412,16 +413,21 @@ impl Searching {
                 stack.push((before, self.edges.first(back, before), cost_before));
                 continue;
             }
-            if !has_enough {
+            let is_shorter = |known: &Vec<u32>| path.len() < known.len();
+            if is_all {
                 self.give(ends, node, &path, true).await?;
+            } else if path.len() >= length_min as usize && shortest.as_ref().is_none_or(is_shorter)
+            {
+                shortest = Some(path.clone());
             }
-            // All are looked at, whichever is first.
-            has_enough |= !is_all && path.len() >= length_min as usize;
             path.pop();
             if self.emitter.is_done() {
                 return Ok(());
             }
         }
-        Ok(())
+        match shortest {
+            Some(path) => self.give(ends, node, &path, true).await,
+            None => Ok(()),
+        }
     }
 }

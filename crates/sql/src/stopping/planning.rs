@@ -152,7 +152,15 @@ mod tests {
     /// A rule that is added to the engine without asking would go on for nobody.
     #[test]
     fn each_rule_of_the_engine_ends_when_nobody_waits() {
-        let runtime = Runtime::new(&RuntimeOptions::default()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = Runtime::new(&RuntimeOptions {
+            memory_bytes: 64 << 20,
+            is_process_bound: false,
+            temp_dir: directory.path().to_owned(),
+            batch_rows: 1_024,
+            threads: 1,
+        });
+        let runtime = runtime.unwrap();
         let access = (FileAccess::refused(), ForeignAccess::refused());
         let state = engine_state(&runtime, &access.0, &access.1);
         let plan = LogicalPlanBuilder::empty(true).build().unwrap();
