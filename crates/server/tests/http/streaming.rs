@@ -258,6 +258,5 @@ async fn an_answer_over_a_limit_is_refused_or_broken_off_in_every_format_and_cod
             }
         }
         assert!(begun > 0, "no answer was longer than a chunk");
-        server.wait_until_running(0).await;
     }
 }
