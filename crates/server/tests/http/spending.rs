@@ -332,7 +332,8 @@ async fn definitions_are_paid_for_and_end_with_the_budget() {
     }
     // Nothing of them is there.
     let columns = "select column_name, data_type, is_nullable from information_schema.columns where table_name = 'item' and column_name <> 'id' order by 1";
-    let columns = sql(&server, &root, "format=csv", columns).await.text();
+    let answer = sql(&server, &root, "format=csv", columns).await;
+    let columns = answer.text();
     let columns: Vec<&str> = columns.lines().skip(1).collect();
     assert_eq!(columns, ["name,text,YES", "price,integer,YES"]);
     for statement in statements {
