@@ -547,6 +547,35 @@ async fn a_body_on_its_way_is_in_the_servers_own_directory_which_goes_with_it() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn many_small_files_are_a_change_like_any_other() {
+    // What reading one of them takes fits many times, but not as many times as there are files.
+    let server = TestServer::start_with(|options| options.memory_bytes = 64 << 20).await;
+    let address = server.address;
+    for is_chunked in [false, true] {
+        let names: Vec<_> = (0..300).map(|n| format!("{is_chunked}{n}.nt")).collect();
+        let text = |name| format!("<http://e/{name}> <http://e/p> \"1\" .\n");
+        let texts: Vec<String> = names.iter().map(text).collect();
+        let files = names.iter().zip(&texts);
+        let files: Vec<_> = files
+            .map(|(name, text)| Part::File(name, "", text.as_bytes()))
+            .collect();
+        let body = form(&files);
+        let answer = match is_chunked {
+            true => chunked(address, "/graphs?default", &[FORM], &body).await,
+            false => post(address, "/graphs?default", &[FORM], &body).await,
+        };
+        let number = commit(&answer);
+        // Of a load in bulk it would not be told what came.
+        let changes = get(address, &format!("/changes?since={}", number - 1), &[]).await;
+        assert_eq!(changes.status, 200, "{}", changes.text());
+        assert_eq!(changes.text().matches("\nA ").count(), names.len());
+    }
+    let health = get(address, "/health", &[]).await;
+    let health: serde_json::Value = serde_json::from_slice(&health.body).unwrap();
+    assert_eq!(health["query_memory_bytes"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_form_that_memory_does_not_hold_is_loaded_in_bulk() {
     // Room for a load, none for statements of this kind.
     let server = TestServer::start_with(|options| options.memory_bytes = 256 << 20).await;
