@@ -66,6 +66,9 @@ pub fn decompressed_text(input: impl Read + Send + 'static) -> io::Result<Box<dy
 /// Bytes of brotli data that are read at a time.
 const BROTLI_BUFFER_BYTES: usize = 64 << 10;
 
+/// What is wrong where more follows.
+const BEHIND_BROTLI: &str = "something stands behind its end";
+
 /// How far back brotli data that begin with this byte may refer, which is what their decoder takes: 16 MiB at most. None if no brotli data (RFC 7932, 9.1) begin so:
 /// those with a large window, a later invention, do not.
 pub fn brotli_window_bytes(first: u8) -> Option<usize> {
@@ -79,10 +82,10 @@ pub fn brotli_window_bytes(first: u8) -> Option<usize> {
     Some(1 << bits)
 }
 
-/// The plain text of brotli data.
+/// The plain text of brotli data, which are one stream: unlike gzip and zstd data they have no members.
 ///
 /// # Errors
-/// When it does not begin as brotli data do; what comes later is told while it is read.
+/// When it does not begin as brotli data do; what comes later, behind the end of the stream too, is told while it is read.
 pub fn brotli_text(
     mut input: impl Read + Send + 'static,
 ) -> io::Result<impl Read + Send + 'static> {
@@ -97,11 +100,41 @@ pub fn brotli_text(
         ));
     }
     let input = Cursor::new(first).chain(input);
-    let decoder = brotli::Decompressor::new(input, BROTLI_BUFFER_BYTES);
+    let decoder = BrotliStream {
+        decoder: brotli::Decompressor::new(input, BROTLI_BUFFER_BYTES),
+        is_over: false,
+    };
     Ok(Checked {
         decoder,
         compression,
     })
+}
+
+/// One stream of brotli data, and an error where anything stands behind it: its decoder stops at the end of the stream, whatever follows.
+struct BrotliStream<R: Read> {
+    decoder: brotli::Decompressor<R>,
+    /// Nothing is behind it.
+    is_over: bool,
+}
+
+impl<R: Read> Read for BrotliStream<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_over || buffer.is_empty() {
+            return Ok(0);
+        }
+        let length = self.decoder.read(buffer)?;
+        if length > 0 {
+            return Ok(length);
+        }
+        // The second time, the decoder tells whether it has read more than it has used; then there is what it has not read.
+        let used = self.decoder.read(buffer);
+        let is_all = used.is_ok() && self.decoder.get_mut().read(&mut [0])? == 0;
+        if !is_all {
+            return Err(io::Error::other(BEHIND_BROTLI));
+        }
+        self.is_over = true;
+        Ok(0)
+    }
 }
 
 /// The plain text of what was uploaded.
@@ -328,6 +361,14 @@ mod tests {
         let whole = brotli(&text);
         for end in [0, 1, 5, whole.len() / 2, whole.len() - 1] {
             assert!(read_brotli(whole[..end].to_vec()).is_err(), "{end}");
+        }
+        // Whether its decoder has read what is behind the end, or not.
+        for text in [&text[..], b"", b"x"] {
+            let whole = brotli(text);
+            for behind in [&whole[..], b"\n", &[0; 3 * BROTLI_BUFFER_BYTES]] {
+                let error = read_brotli([&whole[..], behind].concat()).unwrap_err();
+                assert!(error.to_string().contains(BEHIND_BROTLI), "{error}");
+            }
         }
         // Damage may leave a text, but never stops the process.
         for at in 0..whole.len().min(4000) {

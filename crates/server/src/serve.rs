@@ -26,8 +26,10 @@ use crate::router::{Writing, routes, shared};
 use crate::seat::Seat;
 use crate::stalls::Unstalled;
 use crate::standby::StandBy;
+use crate::temporary::TemporaryFiles;
 use crate::tls::{self, SecureClient};
 use crate::traces::Tracer;
+use crate::unread_body;
 use crate::warming::Warming;
 use axum::Router;
 use axum::extract::Request;
@@ -170,6 +172,8 @@ pub struct Server {
     has_users: bool,
     seat: Arc<Seat>,
     warming: Warming,
+    /// None where there can be none.
+    temporary: Option<TemporaryFiles>,
     /// None where nothing is logged.
     query_log: Option<Arc<QueryLog>>,
     metrics: Arc<Metrics>,
@@ -209,6 +213,7 @@ impl Server {
         }
         let mut writer = writer(&database, &options);
         let background = compaction_options(&options);
+        let temporary = temporary_files(&mut options);
         let defaults = EngineOptions::default();
         let engine_options = EngineOptions {
             memory_bytes: options.memory_bytes,
@@ -341,6 +346,7 @@ impl Server {
             over,
             has_users,
             warming,
+            temporary,
             tls,
             grace: options.grace,
             connections_max: options.connections_max,
@@ -480,6 +486,8 @@ impl Server {
         if let Err(error) = tokio::task::spawn_blocking(ending).await {
             tracing::error!("ending the work in the background failed: {error}");
         }
+        // They go when all has ended that makes them.
+        drop(self.temporary);
         tracing::info!("stopped");
         ended
     }
@@ -595,6 +603,23 @@ fn bind_process(options: &mut ServerOptions) -> Result<(), ServeError> {
     Ok(())
 }
 
+/// A directory for temporary files that is this server's alone. Without one it works for as long as it needs none.
+fn temporary_files(options: &mut ServerOptions) -> Option<TemporaryFiles> {
+    match TemporaryFiles::below(&options.temp_dir) {
+        Ok(temporary) => {
+            options.temp_dir = temporary.path().to_owned();
+            Some(temporary)
+        }
+        Err(error) => {
+            tracing::warn!(
+                "no temporary files can be put into {}, so large queries and loads will fail: {error}; set TMPDIR to another directory",
+                options.temp_dir.display()
+            );
+            None
+        }
+    }
+}
+
 /// Where other servers reach this one, as far as that is known.
 fn own_address(options: &ServerOptions) -> Option<String> {
     let listens = options.listen;
@@ -708,7 +733,17 @@ async fn converse(
                 if let Some(client) = &client {
                     client.mark(request.extensions_mut());
                 }
-                service.call(request)
+                let (head, body) = request.into_parts();
+                let (body, unread) = unread_body::watch(&head.headers, body);
+                let answered = service.call(Request::from_parts(head, body));
+                async move {
+                    let mut response = answered.await?;
+                    if let Some(unread) = unread {
+                        // Mostly it is all read, and ready.
+                        unread.settle(&mut response).await;
+                    }
+                    Ok::<_, std::convert::Infallible>(response)
+                }
             }),
         );
     let mut connection = pin!(connection);

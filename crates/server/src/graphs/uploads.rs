@@ -119,7 +119,7 @@ pub(super) fn read_all(
     mut memory: BodyMemory,
 ) -> Result<(Statements, Vec<String>, BodyMemory), ServerError> {
     let (mut statements, mut warnings) = (Statements::new(), Vec::new());
-    // The bodies, and what was made of some of them.
+    // The bodies, and the statements that were made of some of them.
     let in_memory = |file: &UploadedFile| match &file.content {
         Content::Memory(bytes) => bytes.len() + file.coding.window_bytes(bytes),
         Content::Disk(..) => 0,
@@ -163,7 +163,8 @@ pub(super) fn read_all(
         if !is_whole {
             return Err(has_other_graphs(&head.name));
         }
-        held_bytes += document.memory_bytes();
+        // Reading any document takes a buffer of each kind, which goes with it: what stays is what it says.
+        held_bytes = bodies_bytes + statements.memory_bytes();
     }
     memory.resize(held_bytes)?;
     Ok((statements, warnings, memory))

@@ -2,6 +2,7 @@
 
 use super::client::{Answer, ask, encode, get, post, query_path, send};
 use super::fixture::TestServer;
+use super::form_loads::chunked;
 use std::io::Write;
 
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
@@ -123,6 +124,32 @@ async fn all_bodies_may_come_in_brotli_which_is_not_told_by_its_first_bytes() {
             let refused = post(address, path, &turtle, wrong).await;
             assert_eq!(refused.status, 400, "{}", refused.text());
         }
+        // They are one stream, whoever reads it.
+        let json = r#"{"@id": "http://e/u", "http://e/p": 3}"#;
+        let xml = r#"<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"><r:Description r:about="http://e/u" e:p="3"/></r:RDF>"#;
+        for (media_type, text) in [
+            ("application/n-triples", "<http://e/u> <http://e/p> \"3\" ."),
+            ("text/turtle", "<http://e/u> <http://e/p> 3 ."),
+            ("application/trig", "<http://e/u> <http://e/p> 3 ."),
+            ("application/ld+json", json),
+            ("application/rdf+xml", xml),
+        ] {
+            let headers = [BROTLI, &*format!("Content-Type: {media_type}")];
+            let one = brotli(text.as_bytes());
+            for behind in [&one[..], b"\n", &[0; 200_000]] {
+                let two = [&one[..], behind].concat();
+                for answer in [
+                    post(address, path, &headers, &two).await,
+                    chunked(address, path, &headers, &two).await,
+                ] {
+                    assert_eq!(answer.status, 400, "{media_type} {}", answer.text());
+                    let says = answer.text();
+                    assert!(says.contains("stands behind its end"), "{says}");
+                }
+            }
+        }
+        let is_there = ask(address, "ASK { <http://e/u> ?p ?o }", &[]).await;
+        assert!(is_there.text().contains("false"), "{}", is_there.text());
     }
     let server = TestServer::start().await;
     let address = server.address;
@@ -141,6 +168,13 @@ async fn all_bodies_may_come_in_brotli_which_is_not_told_by_its_first_bytes() {
         assert!(is_right, "{path} {}", answer.text());
         let plain = post(address, path, &[content_type, BROTLI], text).await;
         assert_eq!(plain.status, 400, "{path} {}", plain.text());
+        let two = [brotli(text), brotli(text)].concat();
+        for answer in [
+            post(address, path, &[content_type, BROTLI], &two).await,
+            chunked(address, path, &[content_type, BROTLI], &two).await,
+        ] {
+            assert_eq!(answer.status, 400, "{path} {}", answer.text());
+        }
     }
 }
 

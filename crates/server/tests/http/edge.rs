@@ -1,7 +1,12 @@
 //! The edge of HTTP: hosts, methods, codings, addresses, and what is refused before a handler sees it.
 
+use super::access::{add_user, start_with};
 use super::client::{encode, exchange, get, post, query_path, request};
 use super::fixture::{ENDLESS_WORK, TestServer};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
 
@@ -293,5 +298,69 @@ async fn messages_do_not_tell_of_the_servers_directories() {
             "{}",
             answer.text()
         );
+    }
+}
+
+/// What comes of a request whose head comes first, and its body a moment later; then whether another one on the same connection is answered.
+async fn head_then_body(address: SocketAddr, head: &str, body: &[u8]) -> (String, bool) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    let _ = stream.write_all(body).await;
+    let mut said = Vec::new();
+    let ends = |said: &[u8]| said.windows(4).any(|bytes| bytes == b"\r\n\r\n");
+    while !ends(&said) {
+        if stream.read_buf(&mut said).await.unwrap() == 0 {
+            break;
+        }
+    }
+    let head = String::from_utf8_lossy(&said).into_owned();
+    let next = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let _ = stream.write_all(next).await;
+    let _ = stream.read_to_end(&mut said).await;
+    let answers = String::from_utf8_lossy(&said).matches("HTTP/1.1 ").count();
+    (head, answers > 1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_ends_behind_a_body_that_nobody_read_only_where_that_is_said() {
+    let server = start_with(&[add_user("root", true)], |_| {}).await;
+    let address = server.address;
+    let head = |method: &str, path: &str, more: &str| {
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n\r\n")
+    };
+    let triple = b"<http://e/s> <http://e/p> 1 .";
+    let length = format!("Content-Length: {}", triple.len());
+    let chunks = b"1d\r\n<http://e/s> <http://e/p> 1 .\r\n0\r\n\r\n";
+    for (method, path) in [
+        ("POST", "/graphs?default"),
+        ("PATCH", "/graphs?default"),
+        ("POST", "/sparql"),
+        ("POST", "/nowhere"),
+        ("GET", "/graphs"),
+    ] {
+        for (more, body) in [
+            (&*length, &triple[..]),
+            ("Transfer-Encoding: chunked", &chunks[..]),
+        ] {
+            // A small rest is passed over.
+            let (said, is_answered) =
+                head_then_body(address, &head(method, path, more), body).await;
+            assert!(said.starts_with("HTTP/1.1 4"), "{said}");
+            assert!(!said.contains("connection: close"), "{said}");
+            assert!(is_answered, "{method} {path} {more}: {said}");
+        }
+        // A large one is not waited for, nor one that does not come.
+        for more in [
+            "Content-Length: 100000000",
+            "Content-Length: 1000",
+            "Content-Length: 10\r\nExpect: 100-continue",
+        ] {
+            let (said, is_answered) = head_then_body(address, &head(method, path, more), b"").await;
+            assert!(said.starts_with("HTTP/1.1 4"), "{said}");
+            assert!(said.contains("connection: close"), "{more}: {said}");
+            assert!(!is_answered, "{method} {path} {more}");
+        }
     }
 }

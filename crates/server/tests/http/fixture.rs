@@ -6,7 +6,7 @@ use orrery_server::{ServeError, Server, ServerOptions};
 use orrery_storage::{SmallQuad, build_small};
 use orrery_term::Term;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -47,6 +47,7 @@ impl TestServer {
         build_small(&db, &example_quads()).unwrap();
         let mut options = ServerOptions::new(db);
         options.listen.set_port(0);
+        options.temp_dir = directory.path().to_owned();
         change(&mut options);
         let server = Server::bind(options).await.unwrap().around(layer);
         let address = server.local_addr().unwrap();
@@ -72,6 +73,19 @@ impl TestServer {
     /// Where its database and its temporary files are.
     pub fn directory(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// The names of its temporary files.
+    pub fn temporary_files(&self) -> Vec<String> {
+        let below = |directory: &Path| -> Vec<_> {
+            let entries = std::fs::read_dir(directory).unwrap();
+            entries.map(|entry| entry.unwrap().path()).collect()
+        };
+        let is_own = |path: &PathBuf| path.to_string_lossy().contains("orrery-temporary-");
+        let directories = below(self.directory()).into_iter().filter(is_own);
+        let files = directories.flat_map(|directory| below(&directory));
+        let names = files.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+        names.collect()
     }
 
     /// Asks the server to stop, as a signal would.

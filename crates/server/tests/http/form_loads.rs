@@ -4,9 +4,13 @@ use super::access::{PASSWORD, add_user, basic, grant, some_users, start_with};
 use super::client::{Answer, ask, exchange, get, post, request, send};
 use super::fixture::TestServer;
 use super::metering::limit;
+use orrery_server::{Server, ServerOptions};
 use serde_json::json;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 pub const FORM: &str = "Content-Type: multipart/form-data; boundary=xyz";
 /// Bodies beyond are large, and so are statements that take more memory.
@@ -496,10 +500,79 @@ async fn a_large_form_of_few_statements_is_a_change_like_any_other() {
     assert_eq!(changes.status, 200, "{}", changes.text());
     assert_eq!(changes.text().matches("\nA ").count(), 1);
     // Nothing of it is left on the disk.
-    let left = std::fs::read_dir(server.directory()).unwrap();
-    let left = left.filter_map(|entry| entry.unwrap().file_name().into_string().ok());
-    let left: Vec<String> = left.filter(|name| name.contains("load-body")).collect();
-    assert_eq!(left, Vec::<String>::new());
+    let left = server.temporary_files();
+    let is_body = |name: &String| name.contains("load-body");
+    assert!(!left.iter().any(is_body), "{left:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_on_its_way_is_in_the_servers_own_directory_which_goes_with_it() {
+    let mut server = TestServer::start().await;
+    let left = server.directory().join("orrery-temporary-left");
+    let head = request(
+        "POST",
+        "/graphs?default",
+        &[
+            "Content-Type: application/n-triples",
+            "Transfer-Encoding: chunked",
+        ],
+    );
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(&head).await.unwrap();
+    let is_there = |name: &String| name.starts_with("load-body-");
+    let comes = async {
+        while !server.temporary_files().iter().any(is_there) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), comes)
+        .await
+        .unwrap();
+    drop(stream);
+    server.ask_to_stop();
+    // As one that was killed has left it, which the next one at the place removes.
+    let directory = server.stopped_but_for_its_directory().await;
+    let names = std::fs::read_dir(directory.path()).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["db"]);
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("LOCK"), "").unwrap();
+    std::fs::write(left.join("load-body-1"), "text").unwrap();
+    let mut options = ServerOptions::new(directory.path().join("db"));
+    options.listen.set_port(0);
+    options.temp_dir = directory.path().to_owned();
+    let next = Server::bind(options).await.unwrap();
+    assert!(!left.exists());
+    drop(next);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_small_files_are_a_change_like_any_other() {
+    // What reading one of them takes fits many times, but not as many times as there are files.
+    let server = TestServer::start_with(|options| options.memory_bytes = 64 << 20).await;
+    let address = server.address;
+    for is_chunked in [false, true] {
+        let names: Vec<_> = (0..300).map(|n| format!("{is_chunked}{n}.nt")).collect();
+        let text = |name| format!("<http://e/{name}> <http://e/p> \"1\" .\n");
+        let texts: Vec<String> = names.iter().map(text).collect();
+        let files = names.iter().zip(&texts);
+        let files: Vec<_> = files
+            .map(|(name, text)| Part::File(name, "", text.as_bytes()))
+            .collect();
+        let body = form(&files);
+        let answer = match is_chunked {
+            true => chunked(address, "/graphs?default", &[FORM], &body).await,
+            false => post(address, "/graphs?default", &[FORM], &body).await,
+        };
+        let number = commit(&answer);
+        // Of a load in bulk it would not be told what came.
+        let changes = get(address, &format!("/changes?since={}", number - 1), &[]).await;
+        assert_eq!(changes.status, 200, "{}", changes.text());
+        assert_eq!(changes.text().matches("\nA ").count(), names.len());
+    }
+    let health = get(address, "/health", &[]).await;
+    let health: serde_json::Value = serde_json::from_slice(&health.body).unwrap();
+    assert_eq!(health["query_memory_bytes"], 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -46,6 +46,7 @@ pub struct Statements {
     by_key: HashTable<TermNumber>,
     by_id: HashMap<TermId, TermNumber, FixedState>,
     by_label: HashMap<Box<str>, TermNumber, FixedState>,
+    labels_bytes: usize,
     by_parts: HashMap<[TermNumber; 3], TermNumber, FixedState>,
     quads: Vec<NumberedQuad>,
     hasher: FixedState,
@@ -83,6 +84,7 @@ impl Statements {
             by_key: HashTable::new(),
             by_id: HashMap::default(),
             by_label: HashMap::default(),
+            labels_bytes: 0,
             by_parts: HashMap::default(),
             quads: Vec::new(),
             hasher: FixedState::default(),
@@ -167,6 +169,7 @@ impl Statements {
         }
         let number = self.entries.len() as TermNumber;
         self.entries.push(Entry::BlankNode);
+        self.labels_bytes += label.len();
         self.by_label.insert(label.into(), number);
         number
     }
@@ -200,6 +203,26 @@ impl Statements {
     /// Whether there are no quads.
     pub fn is_empty(&self) -> bool {
         self.quads.is_empty()
+    }
+
+    /// About the memory that they take.
+    pub fn memory_bytes(&self) -> usize {
+        // Beside each place of a hash table is a byte of its hash.
+        let table = |places: usize, entry_bytes: usize| places * (entry_bytes + 1);
+        self.keys.capacity()
+            + self.labels_bytes
+            + self.entries.capacity() * size_of::<Entry>()
+            + self.quads.capacity() * size_of::<NumberedQuad>()
+            + table(self.by_key.capacity(), size_of::<TermNumber>())
+            + table(self.by_id.capacity(), size_of::<(TermId, TermNumber)>())
+            + table(
+                self.by_label.capacity(),
+                size_of::<(Box<str>, TermNumber)>(),
+            )
+            + table(
+                self.by_parts.capacity(),
+                size_of::<([TermNumber; 3], TermNumber)>(),
+            )
     }
 
     /// Puts all quads of the default graph into a named graph. False if there were others.
@@ -349,6 +372,23 @@ mod tests {
         for (n, &number) in numbers.iter().enumerate() {
             assert_eq!(statements.term(&term(n as u32)).unwrap(), number);
         }
+    }
+
+    #[test]
+    fn their_memory_grows_with_them() {
+        let mut statements = Statements::new();
+        assert!(statements.memory_bytes() < 1000);
+        for number in 0..1000_u32 {
+            let name = format!("http://example.org/{number}");
+            let iri = statements.term(&Term::iri(&*name)).unwrap();
+            let node = statements.blank_node(&name);
+            let triple = statements.triple([node, iri, iri]);
+            statements.quad([node, iri, triple, Statements::DEFAULT_GRAPH]);
+        }
+        let texts = 2 * "http://example.org/".len() + 4;
+        let least = 1000 * (texts + 3 * size_of::<Entry>() + size_of::<NumberedQuad>());
+        let taken = statements.memory_bytes();
+        assert!((least..5 * least).contains(&taken), "{taken}");
     }
 
     #[test]
