@@ -313,11 +313,11 @@ impl Trial {
             members: self.workers[0].members(),
             streams: self.streams,
             own: self.has_own_part.then(|| {
-                let open = Arc::clone(&self.open);
+                let open = Arc::downgrade(&self.open);
                 Box::new(move |_: &TaskContext| OwnPart {
                     task: Arc::default(),
                     touches: Arc::new(|_| 5),
-                    ends: Some(Box::new(Arc::clone(&open))),
+                    ends: open.upgrade().map(|open| Box::new(open) as Ends),
                 }) as OwnParts
             }),
             language: "made",
