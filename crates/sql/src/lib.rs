@@ -21,6 +21,7 @@ mod arguments;
 mod arithmetic;
 mod asked;
 mod blocking;
+mod branches;
 mod bytes;
 mod bytes_length;
 mod casts;

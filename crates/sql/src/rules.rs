@@ -1,7 +1,7 @@
 //! What the analyzer does to expressions beside DataFusion's own: SQL's meaning where theirs is another.
 //!
 //! ```text
-//! BeforeTypes   before types are settled:   sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`, `truncated`);
+//! BeforeTypes   before types are settled:   one type for branches of CASE, queries of UNION (`branches`); sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`, `truncated`);
 //!                                           decimals beside doubles as doubles (`floats`); arguments in the types that functions have
 //!                                           (`arguments`); windows in the order of bytes; subqueries without a row (`no_row`)
 //! AfterTypes    after they are settled:     integers and sums that fail where they run over (`arithmetic`);
@@ -30,6 +30,7 @@ use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContex
 
 use crate::arguments::as_taken;
 use crate::arithmetic::{checked, wide_sum};
+use crate::branches::{of_one_type, rows_of_one_type};
 use crate::bytes::written_as_bytes;
 use crate::bytes_length::length_of_bytes;
 use crate::floats::{beside_doubles, with_one_zero};
@@ -61,7 +62,8 @@ impl AnalyzerRule for BeforeTypes {
             }
             let plan = map_expressions(plan, before_types)?
                 .transform_data(ordered_once)?
-                .transform_data(named_in_sets)?;
+                .transform_data(named_in_sets)?
+                .transform_data(rows_of_one_type)?;
             // The types of what is below may be others now.
             plan.map_data(LogicalPlan::recompute_schema)?
                 .transform_data(with_outer_types)
@@ -142,6 +144,7 @@ fn named_in_sets(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 fn before_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| {
         let expr = null_without_row(expr)?;
+        let expr = expr.transform_data(|expr| of_one_type(expr, schema))?;
         let expr = expr.transform_data(|expr| wide_sum(expr, schema))?;
         let expr = expr.transform_data(|expr| in_microseconds(expr, schema))?;
         let expr = expr.transform_data(|expr| truncated(expr, schema))?;
