@@ -56,6 +56,7 @@ mod graph;
 mod grouping_rows;
 mod host;
 mod identifiers;
+mod in_lists;
 mod iri;
 mod join_order;
 mod kept;

@@ -7,7 +7,8 @@
 //! AfterTypes    after they are settled:     integers and sums that fail where they run over (`arithmetic`);
 //!                                           bytes as texts and back (`bytes`); one zero and one NaN in comparisons (`floats`);
 //!                                           functions with their bounds, parameters of aggregates (`offered`);
-//!                                           IN that is unknown, within conditions (`unknown_in`)
+//!                                           IN that is unknown, within conditions (`unknown_in`); lists of IN that the engine would put together (`in_lists`);
+//!                                           aggregates and windows that the engine gets wrong (`mended`)
 //! ```
 //!
 //! Each visits every expression of a plan once. The conditions and defaults of tables go the same way, without a plan ([`settled`]).
@@ -34,6 +35,8 @@ use crate::branches::{of_one_type, rows_of_one_type};
 use crate::bytes::written_as_bytes;
 use crate::bytes_length::length_of_bytes;
 use crate::floats::{beside_doubles, with_one_zero};
+use crate::in_lists::with_lists_apart;
+use crate::mended::{over_whole_partitions, sorted_by_itself};
 use crate::no_row::null_without_row;
 use crate::offered::{Offered, refuse_parameters};
 use crate::outer_types::with_outer_types;
@@ -84,7 +87,11 @@ impl AnalyzerRule for AfterTypes {
                 return Ok(Transformed::no(plan));
             }
             let offered = Offered::new(&self.functions);
-            let after = |expr: Expr, schema: &DFSchema| after_types(expr, schema, offered);
+            let is_condition = matches!(plan, LogicalPlan::Filter(_));
+            let after = |expr: Expr, schema: &DFSchema| {
+                after_types(expr, schema, offered)?
+                    .transform_data(|expr| with_lists_apart(expr, is_condition, schema))
+            };
             map_expressions(plan, after)?.transform_data(with_unknown_in)
         })?;
         Ok(plan.data)
@@ -106,7 +113,8 @@ pub(crate) fn settled(state: &SessionState, expr: Expr, schema: &DFSchema) -> Re
     let expr = before_types(expr, schema)?.data;
     let expr = simplifier.coerce(expr, schema)?;
     let offered = Offered::new(state.scalar_functions());
-    simplifier.simplify(after_types(expr, schema, offered)?.data)
+    let expr = after_types(expr, schema, offered)?.data;
+    simplifier.simplify(with_lists_apart(expr, false, schema)?.data)
 }
 
 /// `DISTINCT ON` that orders by each expression once: the engine takes the first row of each group by an order without further mention of what is equal already.
@@ -186,7 +194,9 @@ fn after_types(expr: Expr, schema: &DFSchema, offered: Offered<'_>) -> Result<Tr
         let expr = checked(expr, schema)?;
         let expr = expr.transform_data(|expr| written_as_bytes(expr, schema))?;
         let expr = expr.transform_data(|expr| offered.bounded(expr, schema))?;
-        expr.transform_data(|expr| with_one_zero(expr, schema))
+        let expr = expr.transform_data(|expr| with_one_zero(expr, schema))?;
+        let expr = expr.transform_data(|expr| Ok(sorted_by_itself(expr)))?;
+        expr.transform_data(|expr| Ok(over_whole_partitions(expr)))
     })
 }
 
