@@ -22,7 +22,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::utils::{grouping_set_to_exprlist, merge_schema};
 use datafusion::logical_expr::{
     Distinct, Expr, ExprSchemable, LogicalPlan, ScalarUDF, WindowFrameBound, WindowFrameUnits,
 };
@@ -143,9 +143,45 @@ fn named_in_sets(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             }
         })
     };
-    plan.map_expressions(|expr| match expr {
+    let plan = plan.map_expressions(|expr| match expr {
         Expr::GroupingSet(_) => expr.map_children(named),
         expr => Ok(Transformed::no(expr)),
+    })?;
+    plan.transform_data(asked_by_name)
+}
+
+/// `grouping` of keys as they are named among the keys: the engine looks for them there.
+fn asked_by_name(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Aggregate(aggregate) = &plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let mut named = HashMap::new();
+    for key in grouping_set_to_exprlist(&aggregate.group_expr)? {
+        if let Expr::Alias(alias) = key {
+            named.insert(alias.expr.as_ref().clone(), key.clone());
+        }
+    }
+    if named.is_empty() {
+        return Ok(Transformed::no(plan));
+    }
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let asked = expr.transform_up(|part| match part {
+            Expr::AggregateFunction(mut call) if call.func.name() == "grouping" => {
+                for key in &mut call.params.args {
+                    if let Some(as_named) = named.get(key) {
+                        *key = as_named.clone();
+                    }
+                }
+                Ok(Transformed::yes(Expr::AggregateFunction(call)))
+            }
+            part => Ok(Transformed::no(part)),
+        })?;
+        Ok(match asked.transformed {
+            true => asked.update_data(|expr| name.restore(expr)),
+            false => asked,
+        })
     })
 }
 
