@@ -1,13 +1,14 @@
 //! What the analyzer does to expressions beside DataFusion's own: SQL's meaning where theirs is another.
 //!
 //! ```text
-//! BeforeTypes   before types are settled:   sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`, `truncated`);
+//! BeforeTypes   before types are settled:   one type for branches of CASE, queries of UNION (`branches`); sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`, `truncated`);
 //!                                           decimals beside doubles as doubles (`floats`); arguments in the types that functions have
 //!                                           (`arguments`); windows in the order of bytes; subqueries without a row (`no_row`)
 //! AfterTypes    after they are settled:     integers and sums that fail where they run over (`arithmetic`);
 //!                                           bytes as texts and back (`bytes`); one zero and one NaN in comparisons (`floats`);
 //!                                           functions with their bounds, parameters of aggregates (`offered`);
-//!                                           IN that is unknown, within conditions (`unknown_in`)
+//!                                           IN that is unknown, within conditions (`unknown_in`); lists of IN that the engine would put together (`in_lists`);
+//!                                           aggregates and windows that the engine gets wrong (`mended`)
 //! ```
 //!
 //! Each visits every expression of a plan once. The conditions and defaults of tables go the same way, without a plan ([`settled`]).
@@ -21,7 +22,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::utils::{grouping_set_to_exprlist, merge_schema};
 use datafusion::logical_expr::{
     Distinct, Expr, ExprSchemable, LogicalPlan, ScalarUDF, WindowFrameBound, WindowFrameUnits,
 };
@@ -30,9 +31,12 @@ use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContex
 
 use crate::arguments::as_taken;
 use crate::arithmetic::{checked, wide_sum};
+use crate::branches::{of_one_type, rows_of_one_type};
 use crate::bytes::written_as_bytes;
 use crate::bytes_length::length_of_bytes;
 use crate::floats::{beside_doubles, with_one_zero};
+use crate::in_lists::with_lists_apart;
+use crate::mended::{over_whole_partitions, sorted_by_itself};
 use crate::no_row::null_without_row;
 use crate::offered::{Offered, refuse_parameters};
 use crate::outer_types::with_outer_types;
@@ -61,7 +65,8 @@ impl AnalyzerRule for BeforeTypes {
             }
             let plan = map_expressions(plan, before_types)?
                 .transform_data(ordered_once)?
-                .transform_data(named_in_sets)?;
+                .transform_data(named_in_sets)?
+                .transform_data(rows_of_one_type)?;
             // The types of what is below may be others now.
             plan.map_data(LogicalPlan::recompute_schema)?
                 .transform_data(with_outer_types)
@@ -82,7 +87,11 @@ impl AnalyzerRule for AfterTypes {
                 return Ok(Transformed::no(plan));
             }
             let offered = Offered::new(&self.functions);
-            let after = |expr: Expr, schema: &DFSchema| after_types(expr, schema, offered);
+            let is_condition = matches!(plan, LogicalPlan::Filter(_));
+            let after = |expr: Expr, schema: &DFSchema| {
+                after_types(expr, schema, offered)?
+                    .transform_data(|expr| with_lists_apart(expr, is_condition, schema))
+            };
             map_expressions(plan, after)?.transform_data(with_unknown_in)
         })?;
         Ok(plan.data)
@@ -104,7 +113,8 @@ pub(crate) fn settled(state: &SessionState, expr: Expr, schema: &DFSchema) -> Re
     let expr = before_types(expr, schema)?.data;
     let expr = simplifier.coerce(expr, schema)?;
     let offered = Offered::new(state.scalar_functions());
-    simplifier.simplify(after_types(expr, schema, offered)?.data)
+    let expr = after_types(expr, schema, offered)?.data;
+    simplifier.simplify(with_lists_apart(expr, false, schema)?.data)
 }
 
 /// `DISTINCT ON` that orders by each expression once: the engine takes the first row of each group by an order without further mention of what is equal already.
@@ -133,15 +143,52 @@ fn named_in_sets(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             }
         })
     };
-    plan.map_expressions(|expr| match expr {
+    let plan = plan.map_expressions(|expr| match expr {
         Expr::GroupingSet(_) => expr.map_children(named),
         expr => Ok(Transformed::no(expr)),
+    })?;
+    plan.transform_data(asked_by_name)
+}
+
+/// `grouping` of keys as they are named among the keys: the engine looks for them there.
+fn asked_by_name(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Aggregate(aggregate) = &plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let mut named = HashMap::new();
+    for key in grouping_set_to_exprlist(&aggregate.group_expr)? {
+        if let Expr::Alias(alias) = key {
+            named.insert(alias.expr.as_ref().clone(), key.clone());
+        }
+    }
+    if named.is_empty() {
+        return Ok(Transformed::no(plan));
+    }
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let asked = expr.transform_up(|part| match part {
+            Expr::AggregateFunction(mut call) if call.func.name() == "grouping" => {
+                for key in &mut call.params.args {
+                    if let Some(as_named) = named.get(key) {
+                        *key = as_named.clone();
+                    }
+                }
+                Ok(Transformed::yes(Expr::AggregateFunction(call)))
+            }
+            part => Ok(Transformed::no(part)),
+        })?;
+        Ok(match asked.transformed {
+            true => asked.update_data(|expr| name.restore(expr)),
+            false => asked,
+        })
     })
 }
 
 fn before_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| {
         let expr = null_without_row(expr)?;
+        let expr = expr.transform_data(|expr| of_one_type(expr, schema))?;
         let expr = expr.transform_data(|expr| wide_sum(expr, schema))?;
         let expr = expr.transform_data(|expr| in_microseconds(expr, schema))?;
         let expr = expr.transform_data(|expr| truncated(expr, schema))?;
@@ -183,7 +230,9 @@ fn after_types(expr: Expr, schema: &DFSchema, offered: Offered<'_>) -> Result<Tr
         let expr = checked(expr, schema)?;
         let expr = expr.transform_data(|expr| written_as_bytes(expr, schema))?;
         let expr = expr.transform_data(|expr| offered.bounded(expr, schema))?;
-        expr.transform_data(|expr| with_one_zero(expr, schema))
+        let expr = expr.transform_data(|expr| with_one_zero(expr, schema))?;
+        let expr = expr.transform_data(|expr| Ok(sorted_by_itself(expr)))?;
+        expr.transform_data(|expr| Ok(over_whole_partitions(expr)))
     })
 }
 

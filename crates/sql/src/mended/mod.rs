@@ -4,6 +4,8 @@
 //! dependencies      logical plans:   which columns tell which others, above groups over joins
 //! whole_groups      logical plans:   a condition that is true or false for all rows stays above an aggregate without groups
 //! unless            logical plans:   rules that are kept from some plans
+//! distinct_orders   expressions:     aggregates of different values sort them, each in its own order
+//! shifts            expressions:     `lead` and `lag` that ignore NULLs
 //! orders            physical plans:  which columns are constant, above ROLLUP and its like, outer joins and UNION ALL
 //! build_orders      physical plans:  the order of the hashed side of a join
 //! range_frames      physical plans:  windows over ranges about the row at hand, where there are NULLs
@@ -20,10 +22,12 @@
 
 mod build_orders;
 mod dependencies;
+mod distinct_orders;
 mod filter_pushdown;
 mod nodes;
 mod orders;
 mod range_frames;
+mod shifts;
 mod unless;
 mod whole_groups;
 
@@ -42,6 +46,9 @@ use orders::FORGET_ORDERS;
 use range_frames::{SORTS, WAIT_FOR_PEERS};
 use unless::kept;
 use whole_groups::{KeepConditionsAbove, MOVES_CONDITIONS};
+
+pub(crate) use distinct_orders::sorted_by_itself;
+pub(crate) use shifts::over_whole_partitions;
 
 use crate::counted_windows::counted_windows;
 use crate::files::short_batches;

@@ -10,6 +10,7 @@ mod files;
 mod forward;
 mod functions;
 mod joins;
+mod naive;
 mod nested;
 mod planning;
 mod prepared;

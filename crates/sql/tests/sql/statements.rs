@@ -91,7 +91,8 @@ fn column_types(answer: &Answer) -> Vec<DefaultColumnType> {
     types.collect()
 }
 
-fn texts_of_rows(answer: &Answer) -> Vec<Vec<String>> {
+/// Values as a file of statements has them.
+pub(crate) fn texts_of_rows(answer: &Answer) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for batch in &answer.batches {
         let columns = batch.columns().iter();
