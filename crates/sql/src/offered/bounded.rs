@@ -23,6 +23,7 @@ use super::growth::Growth;
 use super::joined::joined;
 use super::lists::bounds_of;
 use super::memory::{SMALL_BYTES, asked_for};
+use super::kept_rows::counted_aggregate;
 use super::over_windows::counted_over_window;
 use super::patterns::{is_little_work, looked_at};
 use super::refused::{refuse, refuse_patterns};
@@ -130,6 +131,7 @@ impl<'a> Offered<'a> {
             Expr::Like(like) => Ok(of_like(like, Expr::Like)),
             Expr::SimilarTo(like) => Ok(of_like(like, Expr::SimilarTo)),
             expr @ Expr::WindowFunction(_) => counted_over_window(expr, self.pool()),
+            expr @ Expr::AggregateFunction(_) => Ok(counted_aggregate(expr)),
             expr => Ok(Transformed::no(expr)),
         }
     }

@@ -9,6 +9,7 @@
 //! analyzer --bounded--> calls that the engine's planner and optimizer make for operators    the same
 //!                       text || text                                                        `Joined`
 //!                       aggregates over windows that give all that they were given        `OverWindow`
+//!                       aggregates of groups with DISTINCT or ORDER BY that keep rows     `KeptRows`
 //! optimizer --spread--> large constants that become columns                                 `Spread`
 //! ```
 //!
@@ -18,6 +19,7 @@ mod aggregates;
 mod bounded;
 mod growth;
 mod joined;
+mod kept_rows;
 mod lists;
 mod long;
 mod memory;

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot ask has failed.
 #![cfg(target_os = "linux")]
 
+mod aggregates;
 mod answers;
 #[path = "../sql/common/mod.rs"]
 mod common;
