@@ -12,9 +12,11 @@ use datafusion::datasource::provider_as_source;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
+use orrery_storage::table::COLUMNS_MAX;
+
 use super::location::FoundFile;
 use super::parquet::CountedParquet;
-use crate::{Error, Result};
+use crate::{Error, Result, SqlState};
 
 /// What reads the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +52,12 @@ pub(crate) async fn listed(
     };
     let table = config.and_then(ListingTable::try_new);
     let table = table.map_err(|error| of_files(&error, files))?;
+    let count = table.schema().fields().len();
+    if count > COLUMNS_MAX {
+        // Planning takes longer than in proportion to them.
+        let words = format!("tables can have at most {COLUMNS_MAX} columns, and these are {count}");
+        return Err(named(Error::new(SqlState::TooManyColumns, words), files));
+    }
     Ok(Arc::new(table))
 }
 
@@ -63,9 +71,12 @@ pub(crate) async fn parquet_plan(state: &SessionState, files: &[FoundFile]) -> R
 
 /// An error that names the file, if there is but one.
 fn of_files(error: &DataFusionError, files: &[FoundFile]) -> Error {
-    let found = Error::of_run(error);
+    named(Error::of_run(error), files)
+}
+
+fn named(error: Error, files: &[FoundFile]) -> Error {
     match files {
-        [file] => found.with_context(format!("file {}", file.name)),
-        _ => found,
+        [file] => error.with_context(format!("file {}", file.name)),
+        _ => error,
     }
 }

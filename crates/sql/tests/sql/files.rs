@@ -374,3 +374,34 @@ fn many_rows_of_files_are_loaded_in_bulk() {
         );
     }
 }
+
+#[test]
+fn files_have_no_more_columns_than_tables() {
+    use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use datafusion::parquet::arrow::ArrowWriter;
+    use std::sync::Arc;
+    let files = Files::new();
+    for count in [1_600, 1_601] {
+        let names: Vec<String> = (0..count).map(|number| format!("c{number}")).collect();
+        let pairs: Vec<String> = names.iter().map(|name| format!("\"{name}\": 1")).collect();
+        let json = files.write("x.jsonl", &format!("{{{}}}\n", pairs.join(", ")));
+        let ones: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+        let columns = names.iter().map(|name| (name, Arc::clone(&ones)));
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let parquet = files.path("x.parquet");
+        let file = fs::File::create(&parquet).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        for path in [json, parquet] {
+            let text = format!("select c0, c{} from '{path}'", count - 1);
+            if count == 1_600 {
+                assert_eq!(files.rows(&text), ["1 1"]);
+                continue;
+            }
+            let (state, words) = files.refused(&text);
+            assert_eq!(state, "54011", "{words}");
+            assert!(words.contains("1601") && words.contains("1600"), "{words}");
+        }
+    }
+}
