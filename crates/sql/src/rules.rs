@@ -36,7 +36,7 @@ use crate::bytes::written_as_bytes;
 use crate::bytes_length::length_of_bytes;
 use crate::floats::{beside_doubles, with_one_zero};
 use crate::in_lists::with_lists_apart;
-use crate::mended::{over_whole_partitions, sorted_by_itself};
+use crate::mended::over_whole_partitions;
 use crate::no_row::null_without_row;
 use crate::offered::{Offered, refuse_parameters};
 use crate::outer_types::with_outer_types;
@@ -231,7 +231,6 @@ fn after_types(expr: Expr, schema: &DFSchema, offered: Offered<'_>) -> Result<Tr
         let expr = expr.transform_data(|expr| written_as_bytes(expr, schema))?;
         let expr = expr.transform_data(|expr| offered.bounded(expr, schema))?;
         let expr = expr.transform_data(|expr| with_one_zero(expr, schema))?;
-        let expr = expr.transform_data(|expr| Ok(sorted_by_itself(expr)))?;
         expr.transform_data(|expr| Ok(over_whole_partitions(expr)))
     })
 }

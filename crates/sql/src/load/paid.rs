@@ -63,11 +63,12 @@ impl Paid {
         let Some(spending) = &self.spending else {
             return Ok(());
         };
-        Ok(match self.by {
+        match self.by {
             PaidBy::All => spending.spend_on_change(2 * rows)?,
             PaidBy::New { before } => {
                 spending.spend_on_change_up_to(self.rows.saturating_sub(before))?;
             }
-        })
+        }
+        Ok(())
     }
 }

@@ -4,7 +4,6 @@
 //! dependencies      logical plans:   which columns tell which others, above groups over joins
 //! whole_groups      logical plans:   a condition that is true or false for all rows stays above an aggregate without groups
 //! unless            logical plans:   rules that are kept from some plans
-//! distinct_orders   expressions:     aggregates of different values sort them, each in its own order
 //! shifts            expressions:     `lead` and `lag` that ignore NULLs
 //! orders            physical plans:  which columns are constant, above ROLLUP and its like, outer joins and UNION ALL
 //! build_orders      physical plans:  the order of the hashed side of a join
@@ -22,7 +21,6 @@
 
 mod build_orders;
 mod dependencies;
-mod distinct_orders;
 mod filter_pushdown;
 mod nodes;
 mod orders;
@@ -47,7 +45,6 @@ use range_frames::{SORTS, WAIT_FOR_PEERS};
 use unless::kept;
 use whole_groups::{KeepConditionsAbove, MOVES_CONDITIONS};
 
-pub(crate) use distinct_orders::sorted_by_itself;
 pub(crate) use shifts::over_whole_partitions;
 
 use crate::counted_windows::counted_windows;

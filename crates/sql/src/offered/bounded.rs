@@ -21,9 +21,9 @@ use datafusion::logical_expr::{
 
 use super::growth::Growth;
 use super::joined::joined;
+use super::kept_rows::counted_aggregate;
 use super::lists::bounds_of;
 use super::memory::{SMALL_BYTES, asked_for};
-use super::kept_rows::counted_aggregate;
 use super::over_windows::counted_over_window;
 use super::patterns::{is_little_work, looked_at};
 use super::refused::{refuse, refuse_patterns};

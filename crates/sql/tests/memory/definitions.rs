@@ -12,9 +12,9 @@ fn an_index_of_long_texts_is_made_within_the_memory_or_not_at_all() {
     let house = House::with_memory(MEMORY_BYTES as u64);
     let session = house.session();
     house.done(&session, "create table long (id int primary key, t text)");
-    for first in (0..9_000).step_by(250) {
+    for first in (0..9_000).step_by(100) {
         let text = format!(
-            "insert into long select i, i || repeat(chr(65 + (i % 26)::int), 16000) from generate_series({first}, {first} + 249) t(i)"
+            "insert into long select i, i || repeat(chr(65 + (i % 26)::int), 16000) from generate_series({first}, {first} + 99) t(i)"
         );
         house.done(&session, &text);
     }

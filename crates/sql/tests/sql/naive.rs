@@ -5,6 +5,9 @@ use crate::common::House;
 /// What SQL knows of a condition.
 type Truth = Option<bool>;
 
+/// `and` or `or`.
+type Connective = fn(Truth, Truth) -> Truth;
+
 fn and(left: Truth, right: Truth) -> Truth {
     match (left, right) {
         (Some(false), _) | (_, Some(false)) => Some(false),
@@ -83,7 +86,7 @@ fn lists_of_in_are_what_each_value_alone_says() {
         let each = each.collect::<Vec<_>>().join(" or ");
         form.replace('@', &texts(list)).replace('#', &each)
     };
-    let ops: [(&str, fn(Truth, Truth) -> Truth); 2] = [("and", and), ("or", or)];
+    let ops: [(&str, Connective); 2] = [("and", and), ("or", or)];
     for (of_first, first) in lists.into_iter().enumerate() {
         for (of_second, second) in lists.into_iter().enumerate() {
             let (mut conditions, mut said) = (Vec::new(), Vec::new());
@@ -110,7 +113,7 @@ fn lists_of_in_are_what_each_value_alone_says() {
             assert_eq!(found, expected.collect::<Vec<_>>(), "{select}");
             for table in ["n", "m"] {
                 // Some for each pair, others for the next.
-                let is_chosen = |at: usize| (at + of_first + of_second) % 8 == 0;
+                let is_chosen = |at: usize| (at + of_first + of_second).is_multiple_of(8);
                 let chosen = conditions
                     .iter()
                     .enumerate()
