@@ -16,6 +16,7 @@ mod flushed;
 mod key;
 mod lanes;
 mod names;
+mod new_rows;
 mod opened;
 mod projection;
 mod rewrite;
@@ -41,13 +42,13 @@ pub(crate) use flushed::{
 pub use flushed::{TableEntry, TablesEntry};
 pub use key::{KeyEncoder, KeyRows, behind_prefix};
 pub use names::TableNames;
+pub(crate) use new_rows::new_rows_bytes;
 pub(crate) use opened::TABLE_PREFIX;
 pub use projection::{Pieces, Projection, RowPlace};
 pub(crate) use rewrite::NewDirectory;
 pub use rewrite::{RewrittenRows, TableRewrite};
 pub use rows::{RowBytes, RowCodec, RowError};
 pub use state::TableState;
-pub(crate) use state::new_rows_bytes;
 pub use tables::{DEFAULT_SCHEMA, DefinitionChange, TableChange, Tables};
 pub use types::{ColumnType, DECIMAL_DIGITS_MAX, LANE_DIGITS_MAX, Physical};
 

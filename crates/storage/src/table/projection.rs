@@ -20,8 +20,8 @@ use super::changes::{Change, Entry, NewRow, ProjectionChanges, RowBatch};
 use super::definition::{ColumnId, ProjectionLayout};
 use super::file::ProjectionFile;
 use super::key::{KeyEncoder, KeyRows};
+use super::new_rows::{Look, ROWS_AT_ONCE, new_rows_bytes};
 use super::rows::RowCodec;
-use super::state::{Look, ROWS_AT_ONCE, new_rows_bytes};
 use crate::{Error, Result};
 
 /// A projection of a snapshot. Cheap to clone.

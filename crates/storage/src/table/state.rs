@@ -15,23 +15,11 @@ use super::definition::{
     ColumnId, IndexDefinition, ProjectionLayout, ROW_NUMBER, RelationId, TableDefinition,
 };
 use super::key::KeyRows;
+use super::new_rows::{Look, ROWS_AT_ONCE, new_rows_bytes};
 use super::projection::{Projection, RowPlace};
 use super::written::WrittenChanges;
 use crate::components::DirectoryComponents;
 use crate::{Error, Result, TableName};
-
-/// Rows that a definition goes through at a time.
-pub(super) const ROWS_AT_ONCE: usize = 8 * 1024;
-/// What an entry takes among the changes of a projection, and what is put together to make it.
-const ENTRY_BYTES: u64 = 64;
-
-/// Asked before rows are made anew for a definition, with the bytes that they will take; where it fails, nothing has changed.
-pub(crate) type Look<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
-
-/// What so many new rows of so many bytes together take in a projection: the row, its key, which is no longer than twice of it, and its entry.
-pub(crate) fn new_rows_bytes(rows: u64, bytes: u64) -> u64 {
-    3 * bytes + rows * ENTRY_BYTES
-}
 
 /// A table of a snapshot. Cheap to clone.
 #[derive(Debug, Clone)]

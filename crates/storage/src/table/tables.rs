@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::definition::{ForeignKey, RelationId, TableDefinition, ViewDefinition};
 use super::key::KeyRows;
+use super::new_rows::Look;
 use super::rewrite::open_rewritten;
 use super::rows::RowBytes;
-use super::state::{Look, TableState};
+use super::state::TableState;
 use crate::components::DirectoryComponents;
 use crate::io::FileSystem;
 use crate::{Error, Result};

@@ -7,7 +7,7 @@ use datafusion::arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
-use super::Plain;
+use super::plain::Plain;
 use super::store::Store;
 
 /// Different values that are counted are there once more in a state.

@@ -13,6 +13,7 @@
 //! What functions keep that need one value or a few numbers for a group stays with the engine, as do different integers, for which it has a table of its own.
 
 mod groups;
+mod plain;
 mod store;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
 use groups::{KeptGroups, KeptOne};
+use plain::Plain;
 use store::{Store, are_kept, state_type};
 
 /// Aggregates that keep all different values.
@@ -136,82 +138,6 @@ fn copied<'a>(args: &AccumulatorArgs<'a>) -> AccumulatorArgs<'a> {
     AccumulatorArgs {
         return_field: Arc::clone(&args.return_field),
         ..*args
-    }
-}
-
-/// The engine's function of rows that are different, and in order, already.
-#[derive(Debug)]
-struct Plain {
-    of_engine: Arc<AggregateUDF>,
-    return_field: FieldRef,
-    schema: Schema,
-    ignore_nulls: bool,
-    order_bys: Vec<PhysicalSortExpr>,
-    is_reversed: bool,
-    name: String,
-    exprs: Vec<Arc<dyn PhysicalExpr>>,
-    expr_fields: Vec<FieldRef>,
-}
-
-impl Plain {
-    fn args(&self) -> AccumulatorArgs<'_> {
-        AccumulatorArgs {
-            return_field: Arc::clone(&self.return_field),
-            schema: &self.schema,
-            ignore_nulls: self.ignore_nulls,
-            order_bys: &self.order_bys,
-            is_reversed: self.is_reversed,
-            name: &self.name,
-            is_distinct: false,
-            exprs: &self.exprs,
-            expr_fields: &self.expr_fields,
-        }
-    }
-
-    /// The results of so many groups. The rows come sorted by their group.
-    fn results(
-        &self,
-        groups_count: usize,
-        rows: impl Iterator<Item = Result<(Vec<ArrayRef>, Vec<usize>)>>,
-    ) -> Result<ArrayRef> {
-        if self.of_engine.groups_accumulator_supported(self.args()) {
-            let mut all = self.of_engine.create_groups_accumulator(self.args())?;
-            let fields = self.expr_fields.iter();
-            let none: Vec<_> = fields.map(|it| new_empty_array(it.data_type())).collect();
-            // It hears of groups without rows, too.
-            all.update_batch(&none, &[], None, groups_count)?;
-            for batch in rows {
-                let (values, groups) = batch?;
-                all.update_batch(&values, &groups, None, groups_count)?;
-            }
-            return all.evaluate(EmitTo::All);
-        }
-        // One after the other: what each begins with is there once.
-        let mut results = Vec::with_capacity(groups_count);
-        let mut current = self.of_engine.accumulator(self.args())?;
-        for batch in rows {
-            let (values, groups) = batch?;
-            let mut begin = 0;
-            for run in groups.chunk_by(|left, right| left == right) {
-                while results.len() < run[0] {
-                    results.push(current.evaluate()?);
-                    current = self.of_engine.accumulator(self.args())?;
-                }
-                let places = UInt32Array::from_iter_values(begin..begin + run.len() as u32);
-                begin += run.len() as u32;
-                // A slice would hold all of the batch.
-                let own = values.iter().map(|values| Ok(take(values, &places, None)?));
-                current.update_batch(&own.collect::<Result<Vec<_>>>()?)?;
-            }
-        }
-        while results.len() < groups_count {
-            results.push(current.evaluate()?);
-            current = self.of_engine.accumulator(self.args())?;
-        }
-        match results.is_empty() {
-            true => Ok(new_empty_array(self.return_field.data_type())),
-            false => ScalarValue::iter_to_array(results),
-        }
     }
 }
 
