@@ -18,9 +18,7 @@ mod store;
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, UInt32Array, new_empty_array};
-use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::expr::{AggregateFunctionParams, WindowFunctionParams};
@@ -29,10 +27,9 @@ use datafusion::logical_expr::function::{
 };
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, EmitTo, Expr, GroupsAccumulator,
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Expr, GroupsAccumulator,
     ReversedUDAF, SetMonotonicity, Signature, StatisticsArgs,
 };
-use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
 use groups::{KeptGroups, KeptOne};
 use plain::Plain;
