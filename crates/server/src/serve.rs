@@ -213,7 +213,7 @@ impl Server {
         }
         let mut writer = writer(&database, &options);
         let background = compaction_options(&options);
-        let temporary = temporary_files(&mut options);
+        let temporary = TemporaryFiles::of_server(&mut options.temp_dir);
         let defaults = EngineOptions::default();
         let engine_options = EngineOptions {
             memory_bytes: options.memory_bytes,
@@ -601,23 +601,6 @@ fn bind_process(options: &mut ServerOptions) -> Result<(), ServeError> {
     let fitting = usize::try_from(memory_bytes / MEMORY_BYTES_PER_QUERY).unwrap_or(usize::MAX);
     options.http.queries_running_max = options.http.queries_running_max.min(fitting);
     Ok(())
-}
-
-/// A directory for temporary files that is this server's alone. Without one it works for as long as it needs none.
-fn temporary_files(options: &mut ServerOptions) -> Option<TemporaryFiles> {
-    match TemporaryFiles::below(&options.temp_dir) {
-        Ok(temporary) => {
-            options.temp_dir = temporary.path().to_owned();
-            Some(temporary)
-        }
-        Err(error) => {
-            tracing::warn!(
-                "no temporary files can be put into {}, so large queries and loads will fail: {error}; set TMPDIR to another directory",
-                options.temp_dir.display()
-            );
-            None
-        }
-    }
 }
 
 /// Where other servers reach this one, as far as that is known.

@@ -9,7 +9,12 @@
 //! A compressor takes in much before it gives anything out, and forgets what it has when its input fails: so it is what comes out of it that
 //! decides, and not that rows were written.
 
-use crate::errors::ServerError;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
 use axum::BoxError;
 use axum::body::Body;
 use axum::extract::Request;
@@ -19,12 +24,10 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use parking_lot::Mutex;
 use tokio::time::{Sleep, sleep};
+
+use crate::errors::ServerError;
 
 /// How long the connection has, before it hears of an error, to send what came before it: when a body fails, it drops what it has gathered, the head too. A client that
 /// had nothing yet would not be told that there was an answer; a proxy would ask again.
@@ -52,11 +55,11 @@ pub(crate) struct Failed(Arc<Mutex<Option<ServerError>>>);
 impl Failed {
     /// To be said before the body fails.
     pub(crate) fn set(&self, error: ServerError) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        *self.0.lock() = Some(error);
     }
 
     fn take(&self) -> ServerError {
-        let mut error = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut error = self.0.lock();
         error.take().unwrap_or_else(|| ServerError::Internal {
             message: "the request ended without an answer".to_owned(),
         })

@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
 use tempfile::{NamedTempFile, TempDir};
 
 /// How the names of such directories begin.
@@ -26,8 +27,25 @@ pub(crate) struct TemporaryFiles {
 }
 
 impl TemporaryFiles {
+    /// One below the directory that a server was given, which it is to use from then on. Without one a server works for as long as it needs none.
+    pub(crate) fn of_server(temp_dir: &mut PathBuf) -> Option<Self> {
+        match Self::below(temp_dir) {
+            Ok(temporary) => {
+                temporary.path().clone_into(temp_dir);
+                Some(temporary)
+            }
+            Err(error) => {
+                tracing::warn!(
+                    "no temporary files can be put into {}, so large queries and loads will fail: {error}; set TMPDIR to another directory",
+                    temp_dir.display()
+                );
+                None
+            }
+        }
+    }
+
     /// A new directory below another, from which those of killed processes go.
-    pub(crate) fn below(parent: &Path) -> io::Result<Self> {
+    fn below(parent: &Path) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
         // It gets its name when it is locked, for others look at it.
         let lock = NamedTempFile::new_in(directory.path())?;
@@ -53,7 +71,7 @@ impl TemporaryFiles {
         })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         self.directory.path()
     }
 }

@@ -9,15 +9,16 @@
 //! The rest of a body stands where the next request would begin, so a connection with one is over (hyper closes it, unless the rest has come by then). Whether it is has to be said with
 //! the answer: a client that is not told sends its next request, and nobody answers that.
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
 use axum::http::{HeaderMap, HeaderValue, Response, header};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use parking_lot::Mutex;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
 /// So much of a rest is read.
 const REST_BYTES_MAX: usize = 64 << 10;

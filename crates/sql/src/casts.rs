@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
     DataType, Expr, GroupByExpr, OrderBy, Query, Select, SelectItem, VisitMut, VisitorMut,
 };
 
+use crate::query_depth::query_depth;
 use crate::words::{call, each_select, taken};
 
 /// Does so in all queries of a statement.
@@ -149,15 +150,7 @@ struct IntoCalls {
 impl VisitorMut for IntoCalls {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
+    query_depth!();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if self.depth == 0

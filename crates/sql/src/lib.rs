@@ -85,6 +85,7 @@ mod place;
 mod plan_size;
 mod planner;
 mod prepared;
+mod query_depth;
 mod ready;
 mod references;
 mod rounding;

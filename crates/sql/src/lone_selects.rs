@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, Query, Select, SelectItem, SetExpr, Statement, VisitMut, VisitorMut,
 };
 
+use crate::query_depth::query_depth;
 use crate::statement::parse_one;
 
 /// The parser's types have many fields, all of which are as it makes them for the simplest query.
@@ -52,15 +53,7 @@ struct Here {
 impl VisitorMut for Here {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
+    query_depth!();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if self.depth == 0

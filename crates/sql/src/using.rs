@@ -20,6 +20,7 @@ use datafusion::sql::sqlparser::ast::{
     Select, SelectItem, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
 
+use crate::query_depth::query_depth;
 use crate::words::{call, each_select, folded};
 use crate::{Error, Result};
 
@@ -234,15 +235,7 @@ struct Naming<'t> {
 impl VisitorMut for Naming<'_> {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
+    query_depth!();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::Identifier(name) = expr

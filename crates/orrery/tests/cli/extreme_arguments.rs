@@ -1,12 +1,12 @@
 //! One statement of SQL, whatever stands in it, fails by itself: the process goes on, within its memory.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use orrery_sql::{OfferedFunctions, offered_functions};
 
 use crate::common::{succeed, text};
 use crate::serve::Server;
-use crate::server_memory::{anonymous_bytes, send};
+use crate::server_memory::{most_held, send};
 
 const MEMORY: &str = "256M";
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -35,31 +35,18 @@ impl Watched {
 
     /// Asks for each; then the server is there, and has never held more than it may. The answers.
     fn ask<'s>(&mut self, statements: impl IntoIterator<Item = &'s str>) -> Vec<String> {
-        let (is_done, most) = (AtomicBool::new(false), AtomicU64::new(0));
-        let process = self.server.process.id();
         let mut answers = Vec::new();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_done.load(Ordering::Relaxed) {
-                    let bytes = anonymous_bytes(process);
-                    most.fetch_max(bytes, Ordering::Relaxed);
-                }
-            });
+        most_held(self.server.process.id(), |most| {
             let head = "POST /sql HTTP/1.1\r\nContent-Type: application/sql";
             for statement in statements {
                 let answer = send(&self.server.address, head, statement.as_bytes());
                 let shown: String = statement.chars().take(300).collect();
                 let held = most.load(Ordering::Relaxed);
-                let is_well =
-                    answer.starts_with("HTTP/1.1 ") && held < MEMORY_BYTES + MEMORY_BYTES / 10;
-                if !is_well {
-                    is_done.store(true, Ordering::Relaxed);
-                }
                 assert!(answer.starts_with("HTTP/1.1 "), "no answer to {shown}");
+                let is_well = held < MEMORY_BYTES + MEMORY_BYTES / 10;
                 assert!(is_well, "{} MiB after {shown}", held >> 20);
                 answers.push(answer);
             }
-            is_done.store(true, Ordering::Relaxed);
         });
         assert!(matches!(self.server.process.try_wait(), Ok(None)));
         answers

@@ -1,10 +1,10 @@
 //! `serve --memory`: texts that queries make of short ones, and answers of long ones.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::common::{succeed, text};
 use crate::serve::Server;
-use crate::server_memory::{anonymous_bytes, send};
+use crate::server_memory::{most_held, send};
 
 const MEMORY_BYTES: u64 = 256 << 20;
 const SHORT_ROWS: usize = 2_000;
@@ -42,14 +42,7 @@ fn long_texts_that_queries_make_or_give_stay_within_the_memory() {
     let made = made();
     let four = format!("CONCAT({made},{made},{made},{made})");
     let all_long = LONG_ROWS * LONG_BYTES;
-    let is_done = AtomicBool::new(false);
-    let most = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_done.load(Ordering::Relaxed) {
-                most.fetch_max(anonymous_bytes(server.process.id()), Ordering::Relaxed);
-            }
-        });
+    most_held(server.process.id(), |most| {
         for (query, status, bytes_min) in [
             (
                 format!("SELECT ?s {{ ?s <a:short> ?x FILTER(STRLEN({four}) = 1) }}"),
@@ -90,9 +83,6 @@ fn long_texts_that_queries_make_or_give_stay_within_the_memory() {
             let shown: String = answer.chars().take(600).collect();
             let asked: String = query.chars().take(80).collect();
             let ok = answer.starts_with(&format!("HTTP/1.1 {status}"));
-            if !ok || answer.len() < bytes_min {
-                is_done.store(true, Ordering::Relaxed);
-            }
             assert!(ok, "{asked}: {shown}");
             assert!(
                 answer.len() >= bytes_min,
@@ -100,11 +90,7 @@ fn long_texts_that_queries_make_or_give_stay_within_the_memory() {
                 answer.len()
             );
             let most = most.load(Ordering::Relaxed);
-            if most > MEMORY_BYTES {
-                is_done.store(true, Ordering::Relaxed);
-            }
             assert!(most < MEMORY_BYTES, "{asked}: {most} bytes at the most");
         }
-        is_done.store(true, Ordering::Relaxed);
     });
 }

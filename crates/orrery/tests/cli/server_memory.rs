@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -12,6 +13,8 @@ use crate::serve::Server;
 
 const MEMORY_BYTES: u64 = 256 << 20;
 const LONG_BYTES: usize = 300 << 20;
+/// So often it is looked what a server holds.
+const LOOK_EVERY: Duration = Duration::from_micros(200);
 
 /// Gzip of one long text between two others.
 fn bomb(before: &str, after: &str) -> Vec<u8> {
@@ -24,20 +27,38 @@ fn bomb(before: &str, after: &str) -> Vec<u8> {
     gzip.finish().unwrap()
 }
 
-/// Memory of a process that is not pages of files.
-pub(crate) fn anonymous_bytes(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let kibibytes: u64 = line
-        .unwrap()
-        .split_whitespace()
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
-    kibibytes << 10
+/// Memory of a process that is not pages of files; `None` when it has ended.
+fn anonymous_bytes(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let mut lines = status.lines();
+    let line = lines.find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+/// Does something, which may ask for the most that a process has held since; that at its end, in bytes, which is never 0.
+pub(crate) fn most_held(process: u32, work: impl FnOnce(&AtomicU64)) -> u64 {
+    /// Ends the looking, also where the work fails.
+    struct Done<'d>(&'d AtomicBool);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let (is_done, most) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                most.fetch_max(anonymous_bytes(process).unwrap_or(0), Ordering::Relaxed);
+                std::thread::sleep(LOOK_EVERY);
+            }
+        });
+        let _done = Done(&is_done);
+        work(&most);
+    });
+    let most = most.into_inner();
+    assert!(most > 0, "nothing was seen of process {process}");
+    most
 }
 
 pub(crate) fn send(address: &str, head: &str, body: &[u8]) -> String {
@@ -66,14 +87,7 @@ fn a_few_bytes_that_decompress_to_very_many_stay_within_the_memory() {
     let comment = bomb("# ", "\n<a:s> <a:p> <a:q> .\n");
     let update = bomb("INSERT DATA { <a:s> <a:p> \"", "\" }");
     assert!(literal.len() < 2 << 20);
-    let is_done = AtomicBool::new(false);
-    let most = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_done.load(Ordering::Relaxed) {
-                most.fetch_max(anonymous_bytes(server.process.id()), Ordering::Relaxed);
-            }
-        });
+    let most = most_held(server.process.id(), |_| {
         for (method, path, content_type, body, statuses) in [
             (
                 "PUT",
@@ -140,17 +154,12 @@ fn a_few_bytes_that_decompress_to_very_many_stay_within_the_memory() {
             let answer = send(&server.address, &head, body);
             let status = answer.split(' ').nth(1).unwrap_or_default();
             let shown: String = answer.chars().take(1000).collect();
-            if !statuses.contains(&status) {
-                is_done.store(true, Ordering::Relaxed);
-            }
             assert!(
                 statuses.contains(&status),
                 "{method} {path} {content_type}: {shown}"
             );
         }
-        is_done.store(true, Ordering::Relaxed);
     });
-    let most = most.into_inner();
     assert!(most < MEMORY_BYTES, "{most} bytes at the most");
 }
 
@@ -185,21 +194,12 @@ fn a_form_of_many_large_files_stays_within_the_memory() {
     }
     body.extend_from_slice(b"--xyz--\r\n");
     assert!(body.len() as u64 > MEMORY_BYTES);
-    let is_done = AtomicBool::new(false);
-    let most = AtomicU64::new(0);
     let head = "POST /graphs?default HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=xyz";
-    let answer = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_done.load(Ordering::Relaxed) {
-                most.fetch_max(anonymous_bytes(server.process.id()), Ordering::Relaxed);
-            }
-        });
-        let answer = send(&server.address, head, &body);
-        is_done.store(true, Ordering::Relaxed);
-        answer
+    let mut answer = String::new();
+    let most = most_held(server.process.id(), |_| {
+        answer = send(&server.address, head, &body);
     });
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains("\"added\":5100,\"commit\":2"), "{answer}");
-    let most = most.into_inner();
     assert!(most < MEMORY_BYTES, "{most} bytes at the most");
 }

@@ -1,27 +1,9 @@
 //! What a connection of PostgreSQL's protocol keeps is within the memory of the server: values that wait, statements that were prepared, rows that a change gives back.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use crate::postgres::{PostgresServer, RawClient};
-use crate::server_memory::anonymous_bytes;
+use crate::server_memory::most_held;
 
 const MEMORY_BYTES: u64 = 256 << 20;
-
-/// The most that the server holds while something is done.
-fn most_held(server: &PostgresServer, work: impl FnOnce()) -> u64 {
-    let (is_done, most) = (AtomicBool::new(false), AtomicU64::new(0));
-    let process = server.process();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_done.load(Ordering::Relaxed) {
-                most.fetch_max(anonymous_bytes(process), Ordering::Relaxed);
-            }
-        });
-        work();
-        is_done.store(true, Ordering::Relaxed);
-    });
-    most.into_inner()
-}
 
 #[track_caller]
 fn assert_within(held: u64) {
@@ -51,7 +33,7 @@ fn values_that_wait_for_their_statement_are_within_the_memory() {
         client.ask(&[(b'P', b"s\0select length($1)\0\0\0"), (b'S', b"")]),
         "1Z"
     );
-    let held = most_held(&server, || {
+    let held = most_held(server.process(), |_| {
         for portal in 0..20 {
             client.send(&[(b'B', &bind(portal, 30 << 20))]);
         }
@@ -75,7 +57,7 @@ fn prepared_statements_are_within_the_memory() {
         columns.join(", ")
     );
     assert_eq!(client.query(&create), "CZ");
-    let held = most_held(&server, || {
+    let held = most_held(server.process(), |_| {
         for number in 0..150 {
             let parse = format!(
                 "s{number}\0select * from wide a join wide b on a.id = b.id where a.c1 = $1\0\0\0"
@@ -93,7 +75,7 @@ fn rows_that_a_change_gives_back_are_within_the_memory() {
     let server = PostgresServer::start(&["--memory", "256M"]);
     let mut client = RawClient::connect(&server);
     assert_eq!(client.query("create table t (a int primary key)"), "CZ");
-    let held = most_held(&server, || {
+    let held = most_held(server.process(), |_| {
         let text = "insert into t select value from generate_series(1, 20000) returning repeat('x', 50000)";
         assert_eq!(client.query(text), "E53200Z");
         assert_eq!(client.query("select count(*) from t"), "TDCZ");

@@ -2,28 +2,14 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::Duration;
 
 use crate::common::{fail, succeed, text};
 use crate::serve::Server;
+use crate::server_memory::most_held;
 
 /// Quads of each graph: each would take 270 MB as changes of a transaction.
 const QUADS: u64 = 600_000;
 const MEMORY_BYTES: u64 = 256 << 20;
-/// So often it is looked what the server holds.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
-
-/// `RssAnon` of a process.
-fn anonymous_bytes(process: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let mut lines = status.lines();
-    let line = lines.find_map(|line| line.strip_prefix("RssAnon:"))?;
-    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kibibytes << 10)
-}
 
 fn data(graphs: &[&str]) -> String {
     let mut lines = String::new();
@@ -58,24 +44,7 @@ fn whole_graphs_are_cleared_copied_and_moved_within_the_least_memory() {
     fs::write(&file, data(&["urn:a", "urn:b"])).unwrap();
     succeed(&["load", "--db", text(&database), text(&file)]);
     let server = Server::start_with(text(&database), &["--memory", "256M"]);
-    let process = server.process.id();
-    let (most, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                let bytes = anonymous_bytes(process).unwrap_or(0);
-                most.fetch_max(bytes, Ordering::Relaxed);
-                thread::sleep(LOOK_EVERY);
-            }
-        });
-        let ended = std::panic::catch_unwind(AssertUnwindSafe(|| change(&server)));
-        is_over.store(true, Ordering::Relaxed);
-        if let Err(panic) = ended {
-            std::panic::resume_unwind(panic);
-        }
-    });
-    let most = most.into_inner();
-    assert!(most > 0, "nothing was seen of the server");
+    let most = most_held(server.process.id(), |_| change(&server));
     assert!(most < MEMORY_BYTES, "the server held {most} bytes");
 }
 

@@ -18,8 +18,8 @@ use crate::change::Change;
 use crate::threads::require_waited_for;
 use crate::{Error, Result, SqlState};
 
-/// Rows of the first piece: of the longest texts these are some hundred megabytes.
-const FIRST_ROWS: usize = 256;
+/// Rows of the first piece: of the longest texts these are some megabytes.
+const FIRST_ROWS: usize = 16;
 /// A piece has so many times the rows of the one before it at most.
 const GROWTH_MAX: usize = 8;
 /// Rows of a piece.
@@ -187,7 +187,7 @@ mod tests {
     fn pieces_grow_step_by_step_to_what_their_rows_allow() {
         // Short rows.
         let mut rows = FIRST_ROWS;
-        for expected in [2_048, 16_384, ROWS_MAX, ROWS_MAX] {
+        for expected in [128, 1_024, 8_192, ROWS_MAX, ROWS_MAX] {
             rows = next_rows_max(rows, rows, 16 * rows);
             assert_eq!(rows, expected);
         }

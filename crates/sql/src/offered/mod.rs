@@ -23,6 +23,7 @@ mod kept_rows;
 mod lists;
 mod long;
 mod memory;
+mod of_engine;
 mod over_windows;
 mod patterns;
 mod refused;

@@ -22,6 +22,7 @@ mod read_ahead;
 mod read_views;
 mod shown_files;
 mod table_checkpoints;
+mod table_definitions;
 mod tables;
 mod texts;
 mod updates;
