@@ -10,6 +10,8 @@
 //! a NOT IN (1, 2) OR a NOT IN (3, 4)      ->  apart(a) NOT IN (1, 2) OR apart(a) NOT IN (3, 4)       where a may be NULL
 //! ```
 //!
+//! What a query below names, `SELECT a IN (1, 2) AS p`, one above may put together with another, so lists are apart there even alone.
+//!
 //! `apart` gives what it is given; no two of them are equal to the engine. It makes lists of `a = 1 OR a = 2`, too, and of what it finds behind `NOT`.
 
 use std::sync::Arc;
@@ -26,10 +28,20 @@ use datafusion::logical_expr::{
 
 use crate::{Error, SqlState};
 
-/// An expression whose types are settled. `is_false` says whether what is unknown counts as false: it is a condition.
+/// Where an expression stands.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Stands {
+    /// It decides which rows there are: what is unknown counts as false.
+    AsCondition,
+    /// It is a column, which a query above may ask for.
+    AsColumn,
+    Elsewhere,
+}
+
+/// An expression whose types are settled.
 pub(crate) fn with_lists_apart(
     expr: Expr,
-    is_false: bool,
+    stands: Stands,
     schema: &DFSchema,
 ) -> Result<Transformed<Expr>> {
     let mut compares = 0;
@@ -40,7 +52,7 @@ pub(crate) fn with_lists_apart(
         Ok(TreeNodeRecursion::Continue)
     })?;
     match has_list || compares > 1 {
-        true => apart(expr, is_false, schema),
+        true => apart(expr, stands, schema),
         false => Ok(Transformed::no(expr)),
     }
 }
@@ -49,18 +61,26 @@ pub(crate) fn with_lists_apart(
 struct Conditions {
     /// What they compare; whether a list could be made of that with another where this is wrong.
     compared: Vec<(Expr, bool)>,
+    /// So many of the same are too many.
+    together_min: usize,
 }
 
 impl Conditions {
-    fn of(expr: &Expr, is_false: bool) -> Self {
+    fn of(expr: &Expr, stands: Stands) -> Self {
+        let is_false = stands == Stands::AsCondition;
         let mut shape = Shape::default();
         shape.see(expr);
         let mut conditions = Self {
             compared: Vec::new(),
+            together_min: match stands {
+                Stands::AsColumn => 1,
+                Stands::AsCondition | Stands::Elsewhere => 2,
+            },
         };
         // `a = 1 OR a = 2` is right in one list, and `a IN (1, 2) AND a IN (3, 4)` where unknown counts as false.
         let may_be_wrong = match is_false {
             true => shape.has_or || shape.has_not,
+            false if stands == Stands::AsColumn => true,
             false => shape.has_and || shape.has_not || shape.has_negated,
         };
         if may_be_wrong {
@@ -104,7 +124,7 @@ impl Conditions {
             .compared
             .iter()
             .filter(|(other, is)| *is && other == of);
-        same.count() > 1
+        same.count() >= self.together_min
     }
 }
 
@@ -136,9 +156,12 @@ impl Shape {
     }
 }
 
-fn apart(expr: Expr, is_false: bool, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let conditions = Conditions::of(&expr, is_false);
-    within(expr, is_false, &conditions, schema)
+fn apart(expr: Expr, stands: Stands, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if let Expr::Alias(_) = expr {
+        return expr.map_children(|of| apart(of, stands, schema));
+    }
+    let conditions = Conditions::of(&expr, stands);
+    within(expr, stands == Stands::AsCondition, &conditions, schema)
 }
 
 fn within(
@@ -153,7 +176,7 @@ fn within(
         }
         Expr::Not(_) => expr.map_children(|part| within(part, false, conditions, schema)),
         _ => expr
-            .map_children(|part| apart(part, false, schema))?
+            .map_children(|part| apart(part, Stands::Elsewhere, schema))?
             .transform_data(|leaf| comparison(leaf, is_false, conditions, schema)),
     }
 }

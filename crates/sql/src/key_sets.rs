@@ -19,9 +19,8 @@ use orrery_storage::table::{
 
 use crate::Result;
 use crate::rows::state_of;
+use crate::rows_at_once::RowsAtOnce;
 
-/// Rows of a table that are read at a time.
-const ROWS_AT_ONCE: u64 = 64 * 1024;
 /// Keys are bits where their range is so many times their number, at most.
 const RANGE_TIMES_MAX: u64 = 64;
 /// Bytes that a key takes in a table of hashes, which is between seven eighths and seven sixteenths full.
@@ -199,9 +198,13 @@ fn each_batch(
     let mut ascending = places.clone();
     ascending.sort_unstable();
     let positions = primary.positions();
-    for start in positions.clone().step_by(ROWS_AT_ONCE as usize) {
-        let end = positions.end.min(start + ROWS_AT_ONCE);
+    let mut at_once = RowsAtOnce::default();
+    let mut start = positions.start;
+    while start < positions.end {
+        let end = positions.end.min(start + at_once.rows() as u64);
         let read = primary.read(start..end, &ascending)?;
+        at_once.have_come(&read);
+        start = end;
         let ordered = places
             .iter()
             .map(|place| Arc::clone(&read[ascending.partition_point(|other| other < place)]));

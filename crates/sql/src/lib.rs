@@ -90,6 +90,7 @@ mod ready;
 mod references;
 mod rounding;
 mod rows;
+mod rows_at_once;
 mod rules;
 mod run_query;
 mod scope;

@@ -39,11 +39,10 @@ use tokio::sync::mpsc;
 use self::paid::Paid;
 use self::sorted::sorted;
 use crate::counted::counted_stream;
+use crate::rows_at_once::RowsAtOnce;
 use crate::stopping::ToName;
 use crate::{Error, Result, SqlState};
 
-/// Rows of a table that are read at once.
-const ROWS_AT_ONCE: u64 = 32 * 1024;
 /// Batches that may wait for the thread that writes.
 const BATCHES_WAITING: usize = 4;
 
@@ -331,14 +330,24 @@ impl PartitionStream for StoredRows {
             positions: self.positions.clone(),
             schema: Arc::clone(&self.schema),
         };
-        let starts = self.positions.clone().step_by(ROWS_AT_ONCE as usize);
-        let batches = futures::stream::iter(starts).map(move |start| {
-            if let Some(stop) = &stop {
-                stop.require_somebody()?;
+        let mut next = self.positions.start;
+        let mut at_once = RowsAtOnce::default();
+        let batches = futures::stream::iter(std::iter::from_fn(move || {
+            let start = next;
+            if start >= rows.positions.end {
+                return None;
             }
-            let end = rows.positions.end.min(start + ROWS_AT_ONCE);
-            rows.read(start..end)
-        });
+            if let Some(Err(error)) = stop.as_ref().map(|stop| stop.require_somebody()) {
+                next = rows.positions.end;
+                return Some(Err(error.into()));
+            }
+            next = rows.positions.end.min(start + at_once.rows() as u64);
+            let read = rows.read(start..next);
+            if let Ok(read) = &read {
+                at_once.have_come(read.columns());
+            }
+            Some(read)
+        }));
         Box::pin(RecordBatchStreamAdapter::new(
             Arc::clone(&self.schema),
             batches,

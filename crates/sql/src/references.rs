@@ -17,11 +17,9 @@ use orrery_storage::table::{
 use crate::key_sets::KeySets;
 use crate::lookup::unique_key;
 use crate::rows::{state_of, taken};
+use crate::rows_at_once::RowsAtOnce;
 use crate::threads::require_waited_for;
 use crate::{Error, Result, SqlState};
-
-/// Rows of a referring table that are read at a time.
-const ROWS_AT_ONCE: u64 = 16 * 1024;
 
 /// Fails if a row, given as arrays in the order of the definition's columns, refers to one that is not there.
 pub(crate) fn require(
@@ -235,11 +233,13 @@ fn read_for(other: &TableState, key: &ForeignKey, gone: &[ArrayRef]) -> Result<O
         ascending
     };
     let positions = primary.positions();
+    let mut at_once = RowsAtOnce::default();
     let mut start = positions.start;
     while start < positions.end {
         require_waited_for()?;
-        let end = positions.end.min(start + ROWS_AT_ONCE);
+        let end = positions.end.min(start + at_once.rows() as u64);
         let read = primary.read(start..end, &ascending)?;
+        at_once.have_come(&read);
         let ordered = places
             .iter()
             .map(|place| Arc::clone(&read[ascending.partition_point(|other| other < place)]));

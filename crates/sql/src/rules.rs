@@ -35,7 +35,7 @@ use crate::branches::{of_one_type, rows_of_one_type};
 use crate::bytes::written_as_bytes;
 use crate::bytes_length::length_of_bytes;
 use crate::floats::{beside_doubles, with_one_zero};
-use crate::in_lists::with_lists_apart;
+use crate::in_lists::{Stands, with_lists_apart};
 use crate::mended::over_whole_partitions;
 use crate::no_row::null_without_row;
 use crate::offered::{Offered, refuse_parameters};
@@ -87,10 +87,14 @@ impl AnalyzerRule for AfterTypes {
                 return Ok(Transformed::no(plan));
             }
             let offered = Offered::new(&self.functions);
-            let is_condition = matches!(plan, LogicalPlan::Filter(_));
+            let stands = match plan {
+                LogicalPlan::Filter(_) => Stands::AsCondition,
+                LogicalPlan::Projection(_) => Stands::AsColumn,
+                _ => Stands::Elsewhere,
+            };
             let after = |expr: Expr, schema: &DFSchema| {
                 after_types(expr, schema, offered)?
-                    .transform_data(|expr| with_lists_apart(expr, is_condition, schema))
+                    .transform_data(|expr| with_lists_apart(expr, stands, schema))
             };
             map_expressions(plan, after)?.transform_data(with_unknown_in)
         })?;
@@ -114,7 +118,7 @@ pub(crate) fn settled(state: &SessionState, expr: Expr, schema: &DFSchema) -> Re
     let expr = simplifier.coerce(expr, schema)?;
     let offered = Offered::new(state.scalar_functions());
     let expr = after_types(expr, schema, offered)?.data;
-    simplifier.simplify(with_lists_apart(expr, false, schema)?.data)
+    simplifier.simplify(with_lists_apart(expr, Stands::Elsewhere, schema)?.data)
 }
 
 /// `DISTINCT ON` that orders by each expression once: the engine takes the first row of each group by an order without further mention of what is equal already.

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A row costs a touch when it is read and one when it is written, as those of other statements do; it is paid for before anything is done with it, so that a definition that costs more than
-//! there is ends in the middle, and is undone. Pieces begin small, and grow as the rows in them turn out to be short.
+//! there is ends in the middle, and is undone.
 
 use std::sync::Arc;
 
@@ -15,17 +15,10 @@ use orrery_runtime::Spending;
 use orrery_storage::table::{ColumnId, TableState};
 
 use crate::change::Change;
+use crate::rows_at_once::RowsAtOnce;
 use crate::threads::require_waited_for;
 use crate::{Error, Result, SqlState};
 
-/// Rows of the first piece: of the longest texts these are some megabytes.
-const FIRST_ROWS: usize = 16;
-/// A piece has so many times the rows of the one before it at most.
-const GROWTH_MAX: usize = 8;
-/// Rows of a piece.
-const ROWS_MAX: usize = 32 * 1024;
-/// Bytes of a piece, about.
-const BYTES_MAX: usize = 8 << 20;
 /// What is made of a piece, such as keys and values of another type, has so many times its bytes together with it.
 const COPIES: usize = 4;
 
@@ -72,15 +65,15 @@ impl RowWork {
         let mut wanted = places.clone();
         wanted.sort_unstable();
         wanted.dedup();
-        let mut rows_max = FIRST_ROWS;
-        let mut pieces = primary.pieces(&wanted, rows_max);
+        let mut at_once = RowsAtOnce::default();
+        let mut pieces = primary.pieces(&wanted, at_once.rows());
         loop {
             require_waited_for()?;
             let Some(read) = pieces.next_piece()? else {
                 break;
             };
             let rows = read.first().map_or(0, |column| column.len());
-            let bytes: usize = read.iter().map(|it| it.get_array_memory_size()).sum();
+            let bytes = at_once.have_come(&read);
             let held = self.memory.try_resize(COPIES * bytes);
             held.map_err(|error| Error::of_run(&error))?;
             self.pay(rows as u64 * touches)?;
@@ -88,18 +81,11 @@ impl RowWork {
             let columns =
                 places.map(|at| Arc::clone(&read[wanted.partition_point(|other| other < at)]));
             work(&columns.collect::<Vec<_>>())?;
-            rows_max = next_rows_max(rows_max, rows, bytes);
-            pieces.set_rows_max(rows_max);
+            pieces.set_rows_max(at_once.rows());
         }
         self.memory.free();
         Ok(())
     }
-}
-
-/// How many rows the next piece has, behind one of so many rows and bytes.
-fn next_rows_max(before: usize, rows: usize, bytes: usize) -> usize {
-    let of_bytes = BYTES_MAX / bytes.div_ceil(rows.max(1)).max(1);
-    of_bytes.clamp(1, ROWS_MAX.min(before * GROWTH_MAX))
 }
 
 #[cfg(test)]
@@ -165,7 +151,7 @@ mod tests {
             false => Err("used up".to_owned()),
         });
         let (rows, ended) = rows_of(&work(16 << 20, Some(spending)));
-        assert!((FIRST_ROWS..5_000).contains(&rows), "{rows}");
+        assert!((1..5_000).contains(&rows), "{rows}");
         assert_eq!(
             ended.unwrap_err().state,
             SqlState::ConfigurationLimitExceeded
@@ -181,19 +167,5 @@ mod tests {
         drop(stop);
         let (rows, ended) = rows_of(&work(16 << 20, None));
         assert!(rows == 0 && ended.is_err());
-    }
-
-    #[test]
-    fn pieces_grow_step_by_step_to_what_their_rows_allow() {
-        // Short rows.
-        let mut rows = FIRST_ROWS;
-        for expected in [128, 1_024, 8_192, ROWS_MAX, ROWS_MAX] {
-            rows = next_rows_max(rows, rows, 16 * rows);
-            assert_eq!(rows, expected);
-        }
-        // They become longer, and longer than a piece may be.
-        assert_eq!(next_rows_max(ROWS_MAX, 1_000, 8_000_000), 1_048);
-        assert_eq!(next_rows_max(1_048, 10, 1 << 30), 1);
-        assert_eq!(next_rows_max(1, 0, 0), 8);
     }
 }

@@ -50,6 +50,7 @@ pub(crate) use shifts::over_whole_partitions;
 use crate::counted_windows::counted_windows;
 use crate::files::short_batches;
 use crate::grouping_rows::few_rows_for_many_sets;
+use crate::offered::in_one_step;
 use crate::second_run::joins_that_run_again;
 use crate::sort_keys::counted_sorts;
 use crate::stopping::{joins_that_stop, patterns_that_stop};
@@ -85,7 +86,11 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 }
 
 /// The rules that come after all others: these look for joins and sorts as they are.
-pub(crate) const LAST: [NodeRule; 7] = [
+pub(crate) const LAST: [NodeRule; 8] = [
+    NodeRule {
+        name: "KeptRowsInOneStep",
+        change: in_one_step,
+    },
     NodeRule {
         name: "ShortBatches",
         change: short_batches,

@@ -40,6 +40,7 @@ use datafusion::logical_expr::ScalarUDF;
 pub(crate) use aggregates::refuse_parameters;
 pub(crate) use bounded::Offered;
 use bounded::bounded_function;
+pub(crate) use kept_rows::in_one_step;
 use lists::{AGGREGATES, GROWING, TABLES, WINDOWS, WITHIN, bounds_of};
 pub(crate) use long::{may_plan_long, may_take_long};
 pub(crate) use spread::{LARGE_BYTES, SpreadConstants};

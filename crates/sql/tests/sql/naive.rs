@@ -140,6 +140,48 @@ fn lists_of_in_are_what_each_value_alone_says() {
     }
 }
 
+/// As above, where a query below gives the conditions names, and one above puts them together.
+#[test]
+fn conditions_with_names_are_what_each_value_alone_says() {
+    let house = House::new();
+    house.done(
+        &house.session(),
+        "create table n (id int, a int); insert into n values (0, -5), (1, -4), (2, 1), (3, 2), (4, 3), (5, null)",
+    );
+    type Says = fn(Option<i64>) -> Truth;
+    let conditions: [(&str, Says); 8] = [
+        ("a in (1, 2)", |a| is_in(a, &[Some(1), Some(2)])),
+        ("a not in (1, 2)", |a| not(is_in(a, &[Some(1), Some(2)]))),
+        ("a in (3, -4)", |a| is_in(a, &[Some(3), Some(-4)])),
+        ("a not in (3, -4)", |a| not(is_in(a, &[Some(3), Some(-4)]))),
+        ("a = 1", |a| is_in(a, &[Some(1)])),
+        ("a = 2", |a| is_in(a, &[Some(2)])),
+        ("a <> 3", |a| not(is_in(a, &[Some(3)]))),
+        ("not (a in (2, 3) and true)", |a| {
+            not(is_in(a, &[Some(2), Some(3)]))
+        }),
+    ];
+    let ops: [(&str, Connective); 2] = [("and", and), ("or", or)];
+    for (left, says_left) in conditions {
+        for (right, says_right) in conditions {
+            for (op, joined) in ops {
+                let named = format!("(select id, {left} as p, {right} as q from n) s");
+                let truths = VALUES.map(|a| joined(says_left(a), says_right(a)));
+                let select = format!("select p {op} q from {named} order by id");
+                assert_eq!(rows(&house, &select), truths.map(text), "{select}");
+                for (condition, wanted) in [("", Some(true)), ("not", Some(false))] {
+                    let select =
+                        format!("select id from {named} where {condition} (p {op} q) order by id");
+                    let expected = truths.iter().enumerate();
+                    let expected = expected.filter(|(_, truth)| **truth == wanted);
+                    let expected: Vec<_> = expected.map(|(id, _)| id.to_string()).collect();
+                    assert_eq!(rows(&house, &select), expected, "{select}");
+                }
+            }
+        }
+    }
+}
+
 /// What `lead` of so many, or `lag` of less than none, gives for each row.
 fn shifted(
     values: &[Option<i64>],

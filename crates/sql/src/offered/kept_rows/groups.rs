@@ -39,15 +39,15 @@ impl KeptGroups {
         }
     }
 
-    fn done(&mut self, emitted: usize) {
-        self.store.drop_first(emitted);
+    fn done(&mut self, emitted: usize) -> Result<()> {
         self.groups_count -= emitted;
+        self.store.drop_first(emitted)
     }
 
     fn results(&self, groups_count: usize) -> Result<ArrayRef> {
         if self.store.leaves_nulls() {
             let mut counts = vec![0_i64; groups_count];
-            for &group in self.store.groups() {
+            for group in self.store.groups() {
                 if let Some(count) = counts.get_mut(group as usize) {
                     *count += 1;
                 }
@@ -85,14 +85,14 @@ impl GroupsAccumulator for KeptGroups {
     fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef> {
         let emitted = self.emitted(emit);
         let results = self.results(emitted)?;
-        self.done(emitted);
+        self.done(emitted)?;
         Ok(results)
     }
 
     fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
         let emitted = self.emitted(emit);
         let states = self.store.states(emitted)?;
-        self.done(emitted);
+        self.done(emitted)?;
         Ok(vec![states])
     }
 

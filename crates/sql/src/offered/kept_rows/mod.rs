@@ -10,9 +10,12 @@
 //! result:   places sorted by group and keys  --few at a time-->  the engine's function without DISTINCT and ORDER BY
 //! ```
 //!
-//! What functions keep that need one value or a few numbers for a group stays with the engine, as do different integers, for which it has a table of its own.
+//! With DISTINCT that is so for each aggregate whose result depends on how often a value comes: some of the engine's take no notice of the word. What functions keep that need one value or a few numbers for
+//! a group stays with the engine, as do different integers, for which it has a table of its own.
 
 mod groups;
+mod held;
+mod one_step;
 mod plain;
 mod store;
 
@@ -32,27 +35,28 @@ use datafusion::logical_expr::{
 };
 
 use groups::{KeptGroups, KeptOne};
+pub(crate) use one_step::in_one_step;
 use plain::Plain;
 use store::{Store, are_kept, state_type};
 
 use super::of_engine::of_engine_methods;
 
-/// Aggregates that keep all different values.
-const OF_DIFFERENT: [&str; 12] = [
-    "array_agg",
-    "avg",
-    "bit_xor",
-    "count",
-    "median",
-    "percentile_cont",
-    "stddev",
-    "stddev_pop",
-    "string_agg",
-    "sum",
-    "var",
-    "var_pop",
+/// Aggregates to which it makes no difference whether a value comes once or more often, and one that the engine does well.
+const OF_ANY_NUMBER: [&str; 12] = [
+    "any_value",
+    "approx_distinct",
+    "approx_median",
+    "bit_and",
+    "bit_or",
+    "bool_and",
+    "bool_or",
+    "first_value",
+    "grouping",
+    "last_value",
+    "max",
+    "min",
 ];
-/// Those that keep all values, in an order.
+/// Aggregates that keep all values, in an order.
 const ORDERED: [&str; 3] = ["array_agg", "nth_value", "string_agg"];
 
 /// A call of an aggregate that keeps its rows as one that counts them.
@@ -61,7 +65,7 @@ pub(super) fn counted_aggregate(expr: Expr) -> Transformed<Expr> {
         return Transformed::no(expr);
     };
     let name = call.func.name();
-    let is_kept = call.params.distinct && OF_DIFFERENT.contains(&name)
+    let is_kept = call.params.distinct && !OF_ANY_NUMBER.contains(&name)
         || !call.params.order_by.is_empty() && ORDERED.contains(&name);
     if !is_kept || call.func.inner().is::<KeptRows>() {
         return Transformed::no(Expr::AggregateFunction(call));
@@ -93,7 +97,7 @@ impl KeptRows {
         };
         let is_kept = match is_distinct {
             true => {
-                OF_DIFFERENT.contains(&self.name())
+                !OF_ANY_NUMBER.contains(&self.name())
                     && !(self.name() == "count" && types.iter().all(DataType::is_integer))
             }
             false => !keys.is_empty(),

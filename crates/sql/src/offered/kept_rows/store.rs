@@ -1,4 +1,4 @@
-//! Rows of groups, held in arrow's row format: one buffer, whose capacity is known.
+//! Rows of groups, of which each is there once where they are to be different; what is held is known at each time.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -7,12 +7,13 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{SortOptions, cast};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
-use datafusion::arrow::row::{Row, RowConverter, Rows, SortField};
+use datafusion::arrow::row::{Row, RowConverter, SortField};
 use datafusion::common::{Result, internal_err};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use super::held::HeldRows;
 use crate::{Error, SqlState};
 
 /// Rows that are made arrays at a time.
@@ -46,14 +47,7 @@ pub(super) struct Store {
     key_types: Vec<DataType>,
     of_values: RowConverter,
     of_keys: RowConverter,
-    /// The arguments of each row.
-    values: Rows,
-    /// The keys of its order; without columns if there is none.
-    keys: Rows,
-    groups: Vec<u32>,
-    /// What the arguments and the keys have, without what the buffers have beyond.
-    value_bytes: usize,
-    key_bytes: usize,
+    held: HeldRows,
     /// The places of different rows.
     different: Option<HashTable<u32>>,
     hashes: RandomState,
@@ -74,15 +68,11 @@ impl Store {
         let fields = fields.map(|(of, options)| SortField::new_with_options(of, options));
         let of_keys = RowConverter::new(fields.collect())?;
         Ok(Self {
-            values: of_values.empty_rows(0, 0),
-            keys: of_keys.empty_rows(0, 0),
+            held: HeldRows::default(),
             types,
             key_types,
             of_values,
             of_keys,
-            groups: Vec::new(),
-            value_bytes: 0,
-            key_bytes: 0,
             different: is_distinct.then(HashTable::new),
             hashes: RandomState::default(),
             leaves_nulls,
@@ -97,8 +87,9 @@ impl Store {
         self.leaves_nulls
     }
 
-    pub(super) fn groups(&self) -> &[u32] {
-        &self.groups
+    /// The groups of all rows.
+    pub(super) fn groups(&self) -> impl Iterator<Item = u32> {
+        self.held.groups()
     }
 
     /// Takes rows, of which more columns may come than are kept.
@@ -109,13 +100,6 @@ impl Store {
         filter: Option<&BooleanArray>,
     ) -> Result<()> {
         let (arguments, keys) = self.divided(columns)?;
-        if self.groups.len() + groups.len() > u32::MAX as usize {
-            return Err(Error::new(
-                SqlState::ProgramLimitExceeded,
-                "an aggregate keeps more than 4294967295 rows: ask for fewer at once",
-            )
-            .into());
-        }
         let nulls = match self.leaves_nulls {
             true => arguments.first().and_then(|it| it.logical_nulls()),
             false => None,
@@ -130,23 +114,29 @@ impl Store {
             false => None,
         };
         for (row, &group) in groups.iter().enumerate() {
-            if !is_taken(row) || !self.is_new(group as u32, came.row(row).data()) {
-                continue;
+            if is_taken(row) {
+                let key = keys.as_ref().map(|keys| keys.row(row));
+                self.keep(group as u32, came.row(row), key)?;
             }
-            let key = keys.as_ref().map(|keys| keys.row(row));
-            self.keep(group as u32, came.row(row), key);
         }
         Ok(())
     }
 
-    fn keep(&mut self, group: u32, values: Row<'_>, key: Option<Row<'_>>) {
-        self.value_bytes += values.data().len();
-        self.values.push(values);
-        if let Some(key) = key {
-            self.key_bytes += key.data().len();
-            self.keys.push(key);
+    /// Keeps a row, unless it is there already and none is kept twice.
+    fn keep(&mut self, group: u32, values: Row<'_>, key: Option<Row<'_>>) -> Result<()> {
+        let Some(place) = self.held.next_place() else {
+            return Err(Error::new(
+                SqlState::ProgramLimitExceeded,
+                "an aggregate keeps too many rows: ask for fewer at once",
+            )
+            .into());
+        };
+        if self.is_new(group, values.data(), place) {
+            let (of_values, of_keys) = (&self.of_values, &self.of_keys);
+            let empty = || (of_values.empty_rows(0, 0), of_keys.empty_rows(0, 0));
+            self.held.push(group, values, key, empty);
         }
-        self.groups.push(group);
+        Ok(())
     }
 
     /// The arguments and the keys of rows.
@@ -160,23 +150,20 @@ impl Store {
         }
     }
 
-    /// Whether a row is to be kept, at the next place.
-    fn is_new(&mut self, group: u32, bytes: &[u8]) -> bool {
+    /// Whether a row is to be kept; the table of places is told that it is at this one.
+    fn is_new(&mut self, group: u32, bytes: &[u8], place: u32) -> bool {
         let Some(different) = &mut self.different else {
             return true;
         };
-        let (values, groups) = (&self.values, &self.groups);
-        let next = groups.len() as u32;
+        let held = &self.held;
         let hash = |group: u32, bytes: &[u8]| self.hashes.hash_one((group, bytes));
-        let of_place =
-            |&place: &u32| hash(groups[place as usize], values.row(place as usize).data());
-        let is_same = |&place: &u32| {
-            groups[place as usize] == group && values.row(place as usize).data() == bytes
-        };
+        let of_place = |&place: &u32| hash(held.group(place), held.values(place).data());
+        let is_same =
+            |&place: &u32| held.group(place) == group && held.values(place).data() == bytes;
         match different.entry(hash(group, bytes), is_same, of_place) {
             Entry::Occupied(_) => false,
             Entry::Vacant(vacant) => {
-                vacant.insert(next);
+                vacant.insert(place);
                 true
             }
         }
@@ -208,17 +195,14 @@ impl Store {
 
     /// The places of the rows of the first groups, by group, and in the order of each.
     pub(super) fn sorted(&self, groups_count: usize) -> Vec<u32> {
-        let is_of = |place: &u32| (self.groups[*place as usize] as usize) < groups_count;
-        let mut places: Vec<u32> = (0..self.groups.len() as u32).filter(is_of).collect();
-        let group = |place: u32| self.groups[place as usize];
+        let group = |place: u32| self.held.group(place);
+        let is_of = |place: &u32| (group(*place) as usize) < groups_count;
+        let mut places: Vec<u32> = self.held.places().filter(is_of).collect();
         match self.is_ordered() {
             true => places.sort_unstable_by(|&left, &right| {
                 group(left)
                     .cmp(&group(right))
-                    .then_with(|| {
-                        let key = |place: u32| self.keys.row(place as usize);
-                        key(left).cmp(&key(right))
-                    })
+                    .then_with(|| self.held.key(left).cmp(&self.held.key(right)))
                     .then(left.cmp(&right))
             }),
             false => places.sort_unstable_by_key(|&place| (group(place), place)),
@@ -233,7 +217,7 @@ impl Store {
             let mut bytes = 0;
             let is_within = |place: &&u32| {
                 let is_within = bytes < BATCH_BYTES;
-                bytes += self.values.row_len(**place as usize);
+                bytes += self.held.values(**place).data().len();
                 is_within
             };
             let count = rest.iter().take(BATCH_ROWS).take_while(is_within).count();
@@ -245,8 +229,9 @@ impl Store {
 
     /// The arguments of rows, and their groups.
     pub(super) fn arguments(&self, places: &[u32]) -> Result<(Vec<ArrayRef>, Vec<usize>)> {
-        let values = decoded(&self.of_values, &self.values, places, &self.types)?;
-        let groups = places.iter().map(|&it| self.groups[it as usize] as usize);
+        let rows = |place| self.held.values(place);
+        let values = decoded(&self.of_values, rows, places, &self.types)?;
+        let groups = places.iter().map(|&it| self.held.group(it) as usize);
         Ok((values, groups.collect()))
     }
 
@@ -255,16 +240,15 @@ impl Store {
         let places = self.sorted(groups_count);
         let mut counts = vec![0; groups_count];
         for &place in &places {
-            counts[self.groups[place as usize] as usize] += 1;
+            counts[self.held.group(place) as usize] += 1;
         }
-        let mut columns = decoded(&self.of_values, &self.values, &places, &self.types)?;
+        let (values, keys) = (
+            |place| self.held.values(place),
+            |place| self.held.key(place),
+        );
+        let mut columns = decoded(&self.of_values, values, &places, &self.types)?;
         if self.is_ordered() {
-            columns.extend(decoded(
-                &self.of_keys,
-                &self.keys,
-                &places,
-                &self.key_types,
-            )?);
+            columns.extend(decoded(&self.of_keys, keys, &places, &self.key_types)?);
         }
         self.lists(columns, OffsetBuffer::from_lengths(counts))
     }
@@ -300,47 +284,38 @@ impl Store {
     }
 
     /// Drops the rows of the first groups; the others are numbered from the first that is left.
-    pub(super) fn drop_first(&mut self, groups_count: usize) {
-        let old_values = std::mem::replace(&mut self.values, self.of_values.empty_rows(0, 0));
-        let old_keys = std::mem::replace(&mut self.keys, self.of_keys.empty_rows(0, 0));
-        let old_groups = std::mem::take(&mut self.groups);
-        (self.value_bytes, self.key_bytes) = (0, 0);
+    pub(super) fn drop_first(&mut self, groups_count: usize) -> Result<()> {
+        let old = std::mem::take(&mut self.held);
         if let Some(different) = &mut self.different {
             *different = HashTable::new();
         }
-        for (place, group) in old_groups.into_iter().enumerate() {
-            let Some(group) = group.checked_sub(groups_count as u32) else {
-                continue;
-            };
-            let row = old_values.row(place);
-            // It is: the table is told of it.
-            if !self.is_new(group, row.data()) {
-                continue;
+        for place in old.places() {
+            if let Some(group) = old.group(place).checked_sub(groups_count as u32) {
+                let key = self.is_ordered().then(|| old.key(place));
+                self.keep(group, old.values(place), key)?;
             }
-            let key = self.is_ordered().then(|| old_keys.row(place));
-            self.keep(group, row, key);
         }
+        Ok(())
     }
 
     /// The bytes that are held, and those of so many copies of the arguments, and of one of the keys, in what is made of them.
     pub(super) fn size(&self, copies: usize) -> usize {
         let different = self.different.as_ref();
-        self.values.size()
-            + self.keys.size()
-            + copies * self.value_bytes
-            + self.key_bytes
-            + self.groups.capacity() * size_of::<u32>()
+        let (value_bytes, key_bytes) = self.held.bytes();
+        self.held.size()
+            + copies * value_bytes
+            + key_bytes
             + different.map_or(0, HashTable::allocation_size)
     }
 }
 
-fn decoded(
+fn decoded<'r>(
     of: &RowConverter,
-    rows: &Rows,
+    row: impl Fn(u32) -> Row<'r>,
     places: &[u32],
     types: &[DataType],
 ) -> Result<Vec<ArrayRef>> {
-    let bytes: usize = places.iter().map(|&it| rows.row_len(it as usize)).sum();
+    let bytes: usize = places.iter().map(|&it| row(it).data().len()).sum();
     if bytes > STATE_BYTES_MAX {
         return Err(Error::new(
             SqlState::ProgramLimitExceeded,
@@ -348,7 +323,7 @@ fn decoded(
         )
         .into());
     }
-    let columns = of.convert_rows(places.iter().map(|&it| rows.row(it as usize)))?;
+    let columns = of.convert_rows(places.iter().map(|&it| row(it)))?;
     let columns = columns.into_iter().zip(types);
     let columns = columns.map(|(column, of)| match column.data_type() == of {
         true => Ok(column),

@@ -74,6 +74,15 @@ impl House {
         writer.database().snapshot().commit()
     }
 
+    /// Writes the rows of all tables to their files.
+    pub(crate) fn compact(&self) {
+        let writer = self.writer.as_ref().unwrap();
+        let snapshot = writer.database().snapshot();
+        for table in snapshot.tables().tables() {
+            writer.compact_table(table.definition().id).unwrap();
+        }
+    }
+
     pub(crate) fn session(&self) -> Session {
         self.session_with(SessionOptions::default())
     }

@@ -1,0 +1,63 @@
+//! How many rows of a table are read at a time: few at first, and then as many as their bytes allow, so that long texts are not read by the thousand.
+
+use datafusion::arrow::array::{Array, ArrayRef};
+
+/// Rows of the first piece: of the longest texts these are some megabytes.
+const FIRST_ROWS: usize = 16;
+/// A piece has so many times the rows of the one before it at most.
+const GROWTH_MAX: usize = 8;
+/// Rows of a piece.
+const ROWS_MAX: usize = 32 * 1024;
+/// Bytes of a piece, about.
+const BYTES_MAX: usize = 8 << 20;
+
+/// See the module.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowsAtOnce {
+    rows: usize,
+}
+
+impl Default for RowsAtOnce {
+    fn default() -> Self {
+        Self { rows: FIRST_ROWS }
+    }
+}
+
+impl RowsAtOnce {
+    /// Of the next piece, at most.
+    pub(crate) fn rows(self) -> usize {
+        self.rows
+    }
+
+    /// Takes note of a piece; its bytes.
+    pub(crate) fn have_come(&mut self, columns: &[ArrayRef]) -> usize {
+        let bytes = columns.iter().map(|it| it.get_array_memory_size()).sum();
+        self.rows = next_rows(self.rows, columns.first().map_or(0, |it| it.len()), bytes);
+        bytes
+    }
+}
+
+/// Behind a piece of so many rows and bytes, which might have had so many rows.
+fn next_rows(before: usize, rows: usize, bytes: usize) -> usize {
+    let of_bytes = BYTES_MAX / bytes.div_ceil(rows.max(1)).max(1);
+    of_bytes.clamp(1, ROWS_MAX.min(before * GROWTH_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_grow_step_by_step_to_what_their_rows_allow() {
+        // Short rows.
+        let mut rows = FIRST_ROWS;
+        for expected in [128, 1_024, 8_192, ROWS_MAX, ROWS_MAX] {
+            rows = next_rows(rows, rows, 16 * rows);
+            assert_eq!(rows, expected);
+        }
+        // They become longer, and longer than a piece may be.
+        assert_eq!(next_rows(ROWS_MAX, 1_000, 8_000_000), 1_048);
+        assert_eq!(next_rows(1_048, 10, 1 << 30), 1);
+        assert_eq!(next_rows(1, 0, 0), 8);
+    }
+}
