@@ -238,6 +238,10 @@ impl Connection {
             return Ok(());
         };
         let formats = portal.formats.clone();
+        if portal.is_suspended() {
+            // It stays as it is: going back to a savepoint lifts the failure.
+            self.session.go_on()?;
+        }
         // What fails on the way leaves it done.
         let Suspended {
             answer,

@@ -135,16 +135,23 @@ impl Session {
 
 /// How many rows are asked for. A cursor goes forward.
 fn rows_of(direction: &FetchDirection) -> Result<u64> {
-    let number = |limit: &ValueWithSpan| match &limit.value {
-        Value::Number(number, _) => number.parse().ok(),
+    let digits = |limit: &ValueWithSpan| match &limit.value {
+        Value::Number(digits, _) => Some(digits.clone()),
         _ => None,
     };
+    let number = |limit: &ValueWithSpan| digits(limit)?.parse().ok();
     let wanted = match direction {
         FetchDirection::Next | FetchDirection::Forward { limit: None } => Some(1),
         FetchDirection::Count { limit } | FetchDirection::Forward { limit: Some(limit) } => {
             number(limit)
         }
         FetchDirection::All | FetchDirection::ForwardAll => Some(u64::MAX),
+        // Backward by fewer than none is forward.
+        FetchDirection::Backward { limit: Some(limit) } => {
+            let digits = digits(limit);
+            let forward = digits.as_deref().and_then(|it| it.strip_prefix('-'));
+            forward.and_then(|it| it.parse().ok())
+        }
         _ => None,
     };
     wanted.ok_or_else(|| {
@@ -152,6 +159,6 @@ fn rows_of(direction: &FetchDirection) -> Result<u64> {
             SqlState::ObjectNotInPrerequisiteState,
             "cursor can only scan forward",
         )
-        .with_hint("FETCH NEXT, FETCH n, FETCH FORWARD n and FETCH ALL are what there is.")
+        .with_hint("SCROLL, which cursors that go backward are declared with in PostgreSQL, is not supported: FETCH NEXT, FETCH n, FETCH FORWARD n and FETCH ALL are what there is.")
     })
 }

@@ -1,7 +1,7 @@
 //! Why a text cannot be planned or run, as PostgreSQL's clients are told.
 //!
-//! DataFusion says what went wrong by the kind of its error, and often by the words alone. [`Error::of_engine`] is the one place where those
-//! words are known; each of them has a test, so that a new version that says it otherwise is noticed.
+//! DataFusion says what went wrong by the kind of its error, and often by the words alone. [`Error::of_engine`] is the one way from them
+//! to ours; what the planner says is known in `engine_words`. Each has a test, so that a new version that says it otherwise is noticed.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use orrery_runtime::{is_refused_by_account, words_of_refusal};
 use serde::{Deserialize, Serialize};
 
 use crate::SqlState;
-use crate::names::DEFAULT_PREFIX;
+use crate::engine_words::{Told, of_internal, of_missing, of_plan};
 
 /// Longer words are cut: a value that cannot be taken stands in them.
 const WORDS_BYTES_MAX: usize = 2_000;
@@ -201,12 +201,11 @@ fn of_root(error: &DataFusionError) -> Error {
         DataFusionError::ResourcesExhausted(words) => {
             of_memory(words)
         }
-        DataFusionError::NotImplemented(words) => Error::new(SqlState::FeatureNotSupported, words),
+        DataFusionError::NotImplemented(words) => of_words(of_missing(words)),
         DataFusionError::Configuration(words) => Error::new(SqlState::InvalidParameterValue, words),
-        DataFusionError::Plan(words) => of_plan(words),
-        DataFusionError::Execution(words) => of_plan(words),
+        DataFusionError::Plan(words) | DataFusionError::Execution(words) => of_words(of_plan(words)),
         DataFusionError::External(error) => of_external(&**error),
-        DataFusionError::Internal(words) => of_internal(words, error),
+        DataFusionError::Internal(words) => of_words(of_internal(words)),
         DataFusionError::IoError(_)
         | DataFusionError::ObjectStore(_)
         | DataFusionError::ParquetError(_) => {
@@ -225,28 +224,13 @@ fn of_root(error: &DataFusionError) -> Error {
     }
 }
 
-/// What the engine takes for a fault of its own. Types that do not go together are none.
-fn of_internal(words: &str, error: &DataFusionError) -> Error {
-    let types = words
-        .strip_prefix("Failed to coerce types ")
-        .and_then(|rest| rest.split_once(" in BETWEEN expression"));
-    if let Some((types, _)) = types {
-        return Error::new(
-            SqlState::UndefinedFunction,
-            format!("BETWEEN does not compare {types}"),
-        )
-        .with_hint("Cast one of them: operators of comparison bind less tightly than BETWEEN.");
+/// What was said of the engine's words.
+fn of_words(told: Told) -> Error {
+    let error = Error::new(told.state, told.message);
+    match told.hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
     }
-    let function = words
-        .strip_prefix("Function '")
-        .and_then(|rest| rest.split_once("' failed to match any signature"));
-    if let Some((function, _)) = function {
-        return Error::new(
-            SqlState::UndefinedFunction,
-            format!("function {function} does not take arguments of these types"),
-        );
-    }
-    Error::new(SqlState::InternalError, error.strip_backtrace())
 }
 
 fn of_external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
@@ -428,7 +412,7 @@ fn of_arrow(error: &ArrowError) -> Error {
         ),
         ArrowError::CastError(words) => Error::new(state_of_cast(words), words),
         ArrowError::ParseError(words) => Error::new(SqlState::InvalidDatetimeFormat, words),
-        ArrowError::NotYetImplemented(words) => Error::new(SqlState::FeatureNotSupported, words),
+        ArrowError::NotYetImplemented(words) => of_words(of_missing(words)),
         ArrowError::MemoryError(words) => of_memory(words),
         ArrowError::CsvError(words) | ArrowError::JsonError(words) => {
             Error::new(SqlState::BadCopyFileFormat, words)
@@ -493,98 +477,6 @@ fn state_of_cast(words: &str) -> SqlState {
     } else {
         SqlState::InvalidTextRepresentation
     }
-}
-
-/// The planner has one kind of error for most of what can be wrong with a text.
-fn of_plan(words: &str) -> Error {
-    let words = words.trim_start_matches("Error during planning: ");
-    let (words, hint) = match words.split_once('\n') {
-        Some((words, hint)) if hint.starts_with("Did you mean") => {
-            (words.trim_end_matches('.'), Some(hint))
-        }
-        _ => (words, None),
-    };
-    let quoted = |words: &str| words.split('\'').nth(1).unwrap_or_default().to_owned();
-    if words.starts_with("table '") && words.ends_with("' not found") {
-        let name = quoted(words);
-        let name = name.strip_prefix(DEFAULT_PREFIX).unwrap_or(&name);
-        return Error::new(
-            SqlState::UndefinedTable,
-            format!("relation \"{name}\" does not exist"),
-        );
-    }
-    if words.starts_with("Invalid function '") {
-        let error = Error::new(
-            SqlState::UndefinedFunction,
-            format!("function {} does not exist", quoted(words)),
-        );
-        return match hint {
-            Some(hint) => error.with_hint(hint),
-            None => error,
-        };
-    }
-    if words.starts_with("Plan: [") && words.contains("] does not satisfy ") {
-        // The engine has contradicted itself, and shows the whole plan.
-        let what =
-            "no plan was found that keeps the orders in which this query's aggregates take rows";
-        return Error::new(SqlState::FeatureNotSupported, what)
-            .with_hint("Take ORDER BY out of the aggregate, or LIMIT and conditions out of the subquery below it.");
-    }
-    Error::new(state_of_plan(words), words)
-}
-
-fn state_of_plan(words: &str) -> SqlState {
-    const STATES: &[(&str, SqlState)] = &[
-        (
-            "could not be resolved from available columns",
-            SqlState::GroupingError,
-        ),
-        (
-            "must appear in the GROUP BY clause",
-            SqlState::GroupingError,
-        ),
-        (
-            "Cannot infer common argument type",
-            SqlState::UndefinedFunction,
-        ),
-        (
-            "Cannot coerce arithmetic expression",
-            SqlState::UndefinedFunction,
-        ),
-        (
-            "Failed to coerce arguments to satisfy a call to",
-            SqlState::UndefinedFunction,
-        ),
-        (
-            "No function matches the given name and argument types",
-            SqlState::UndefinedFunction,
-        ),
-        (
-            "does not support zero arguments",
-            SqlState::UndefinedFunction,
-        ),
-        (
-            "Cannot create filter with non-boolean predicate",
-            SqlState::DatatypeMismatch,
-        ),
-        ("more than one row", SqlState::CardinalityViolation),
-        ("have different number of columns", SqlState::SyntaxError),
-        (
-            "must have the same number of columns",
-            SqlState::SyntaxError,
-        ),
-        ("Arithmetic Overflow", SqlState::NumericValueOutOfRange),
-        ("Correlated scalar subquery", SqlState::FeatureNotSupported),
-        (
-            "The subquery should only return one column",
-            SqlState::FeatureNotSupported,
-        ),
-        ("not supported", SqlState::FeatureNotSupported),
-    ];
-    let known = STATES.iter().find(|(part, _)| words.contains(part));
-    known.map_or(SqlState::SyntaxErrorOrAccessRuleViolation, |(_, state)| {
-        *state
-    })
 }
 
 /// The place that the parser's words end with: ` at Line: 1, Column: 8`.

@@ -45,6 +45,7 @@ mod delimited;
 mod described;
 mod divided;
 mod engine_state;
+mod engine_words;
 mod error;
 mod evaluate;
 mod facts;

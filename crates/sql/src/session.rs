@@ -282,6 +282,14 @@ impl Session {
         self.block.lock().status()
     }
 
+    /// Notes that a statement goes on whose rows are taken in portions.
+    ///
+    /// # Errors
+    /// When the transaction that it began in has failed since.
+    pub fn go_on(&self) -> Result<()> {
+        self.block.lock().note_statement()
+    }
+
     /// Understands a text of one query, over what the session sees now.
     ///
     /// # Errors

@@ -119,6 +119,8 @@ states! {
     WrongObjectType "42809"
     /// A foreign key to columns that no constraint makes unique.
     InvalidForeignKey "42830"
+    /// Types of which none is made into the other.
+    CannotCoerce "42846"
     /// No such function, or not for such arguments.
     UndefinedFunction "42883"
     /// No such table.

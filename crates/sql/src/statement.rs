@@ -7,6 +7,7 @@ mod as_of;
 mod class_view;
 mod dialect;
 mod doubling;
+mod fetch;
 mod grouping;
 mod limits;
 mod precedence;
@@ -153,6 +154,10 @@ fn parse_all(text: &str, steps: &Steps) -> Result<VecDeque<Parsed>> {
         let parser_of_sql = &mut parser.parser;
         statements.push_back(if parser_of_sql.peek_keyword(Keyword::COPY) {
             Parsed::Statement(Box::new(copy::parse(parser_of_sql, text)?))
+        } else if parser_of_sql.peek_keyword(Keyword::FETCH) {
+            let fetch = fetch::parse(parser_of_sql);
+            let fetch = fetch.map_err(|error| DataFusionError::SQL(Box::new(error), None));
+            Parsed::Statement(Box::new(fetch.map_err(of_engine)?))
         } else if mapped::begins(parser_of_sql) {
             Parsed::Statement(Box::new(mapped::parse(parser_of_sql, text)?))
         } else if let Some(view) = class_view::parse(parser_of_sql, text)? {

@@ -140,3 +140,31 @@ async fn a_few_cursors_and_portals_are_read_in_pieces_to_their_ends() {
     }
     assert_eq!(count, ROWS);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn portals_and_cursors_give_no_rows_in_a_transaction_that_has_failed() {
+    let server = start(&[], 256 << 20).await;
+    let mut client = connected(&server, "ann").await;
+    let block = client.transaction().await.unwrap();
+    let cursor = format!("declare c cursor for {SELECT}");
+    block.batch_execute(&cursor).await.unwrap();
+    let fetch = block.prepare("fetch 1 from c").await.unwrap();
+    let begun = block.bind(SELECT, &[]).await.unwrap();
+    let not_begun = block.bind(SELECT, &[]).await.unwrap();
+    let of_cursor = block.bind(&fetch, &[]).await.unwrap();
+    assert_eq!(block.query_portal(&begun, 10).await.unwrap().len(), 10);
+    block.batch_execute("savepoint s").await.unwrap();
+    assert!(block.batch_execute("select 1 / 0").await.is_err());
+    for portal in [&begun, &not_begun, &of_cursor] {
+        let (code, message) = refused(block.query_portal(portal, 10).await);
+        assert_eq!(code, "25P02", "{message}");
+    }
+    let (code, message) = refused(block.query(&fetch, &[]).await);
+    assert_eq!(code, "25P02", "{message}");
+    let (code, message) = refused(block.batch_execute("fetch 1 from c").await);
+    assert_eq!(code, "25P02", "{message}");
+    // What began before the savepoint goes on behind it.
+    block.batch_execute("rollback to s").await.unwrap();
+    assert_eq!(block.query_portal(&begun, 10).await.unwrap().len(), 10);
+    assert_eq!(block.query(&fetch, &[]).await.unwrap().len(), 1);
+}

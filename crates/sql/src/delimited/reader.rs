@@ -274,6 +274,9 @@ impl Reader {
                 return Err(self.at(wrong, &before));
             }
         };
+        if let Some(place) = memchr(0, record.as_bytes()) {
+            return Err(self.at(no_text(), &record[..place]));
+        }
         if is_first && self.dialect.has_header {
             self.check_header(record)?;
         } else {
@@ -418,6 +421,9 @@ impl Reader {
                     );
                     return Err(self.at(wrong, &record[..field]));
                 };
+                if memchr(0, text.as_bytes()).is_some() {
+                    return Err(self.at(no_text(), &record[..field]));
+                }
                 // Not NULL, whatever it says.
                 self.take_field(record, number, field, text, true)?;
                 self.unescaped = value;
@@ -513,6 +519,14 @@ impl Reader {
             last.chars().count() + 1
         ))
     }
+}
+
+/// A byte that no text has, as PostgreSQL's texts have none.
+fn no_text() -> Error {
+    Error::new(
+        SqlState::CharacterNotInRepertoire,
+        "invalid byte sequence for encoding \"UTF8\": 0x00",
+    )
 }
 
 /// The fields of the first record of some bytes, however many they are.

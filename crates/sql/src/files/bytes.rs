@@ -29,8 +29,17 @@ impl FoundFile {
 
     /// All of its bytes.
     pub(crate) fn bytes(&self) -> BoxStream<'static, Result<Bytes>> {
+        let chunks = self.bytes_from(0);
+        match self.is_packed() {
+            false => chunks,
+            true => unpacked(self.name.clone(), chunks),
+        }
+    }
+
+    /// Its bytes as they are, from a place on.
+    pub(crate) fn bytes_from(&self, first: u64) -> BoxStream<'static, Result<Bytes>> {
         let size = self.meta.size;
-        let starts = (0..size).step_by(CHUNK_BYTES as usize);
+        let starts = (first..size).step_by(CHUNK_BYTES as usize);
         let file = self.clone();
         let chunks = futures::stream::iter(starts).map(move |start| {
             let file = file.clone();
@@ -54,11 +63,7 @@ impl FoundFile {
                 })
             }
         });
-        let chunks = chunks.buffered(CHUNKS_AHEAD);
-        match self.is_packed() {
-            false => chunks.boxed(),
-            true => unpacked(self.name.clone(), chunks.boxed()),
-        }
+        chunks.buffered(CHUNKS_AHEAD).boxed()
     }
 }
 

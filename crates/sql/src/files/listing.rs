@@ -1,4 +1,4 @@
-//! Files that DataFusion reads: Parquet, and JSON with an object on each line.
+//! Files whose scans DataFusion plans: Parquet, and JSON with an object on each line.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use datafusion::common::DataFusionError;
 use datafusion::datasource::file_format::FileFormat;
-use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig};
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::SessionState;
@@ -14,6 +13,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use orrery_storage::table::COLUMNS_MAX;
 
+use super::json::CountedJson;
 use super::location::FoundFile;
 use super::parquet::CountedParquet;
 use crate::{Error, Result, SqlState};
@@ -34,7 +34,7 @@ pub(crate) async fn listed(
 ) -> Result<Arc<dyn TableProvider>> {
     let format: Arc<dyn FileFormat> = match kind {
         Listed::Parquet => Arc::new(CountedParquet::default()),
-        Listed::Json => Arc::new(JsonFormat::default()),
+        Listed::Json => Arc::new(CountedJson::default()),
     };
     if let Some(packed) = files.iter().find(|file| file.is_packed()) {
         return Err(Error::unsupported(format!(

@@ -144,18 +144,30 @@ pub(crate) struct FoundFile {
     /// As messages have it.
     pub(crate) name: String,
     pub(crate) store: Arc<dyn ObjectStore>,
-    store_url: ObjectStoreUrl,
+    /// None of one that a scan has found.
+    store_url: Option<ObjectStoreUrl>,
     pub(crate) meta: ObjectMeta,
 }
 
 impl FoundFile {
+    /// As a scan has it.
+    pub(crate) fn of_store(store: &Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
+        Self {
+            name: format!("/{}", meta.location),
+            store: Arc::clone(store),
+            store_url: None,
+            meta,
+        }
+    }
+
     /// As DataFusion's readers have it.
     pub(crate) fn url(&self) -> Result<ListingTableUrl> {
         let broken = || {
             let words = format!("{} has no address", self.name);
             Error::new(SqlState::InvalidParameterValue, words)
         };
-        let mut url = Url::parse(self.store_url.as_str()).map_err(|_| broken())?;
+        let store_url = self.store_url.as_ref().ok_or_else(broken)?;
+        let mut url = Url::parse(store_url.as_str()).map_err(|_| broken())?;
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.clear();
             segments.extend(self.meta.location.as_ref().split('/'));
@@ -262,7 +274,7 @@ impl Location {
         FoundFile {
             name,
             store: Arc::clone(&self.store),
-            store_url: self.store_url(),
+            store_url: Some(self.store_url()),
             meta,
         }
     }

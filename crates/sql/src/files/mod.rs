@@ -3,10 +3,12 @@
 mod bytes;
 mod csv;
 mod foreign;
+mod json;
 mod kind;
 mod listing;
 mod location;
 mod parquet;
+mod paying;
 mod table;
 
 pub(crate) use bytes::READING_BYTES;

@@ -12,6 +12,7 @@ mod common;
 mod definitions;
 mod grouping;
 mod joins;
+mod json;
 mod parquet;
 mod sorts;
 mod windows;

@@ -498,3 +498,46 @@ fn a_copy_that_a_crash_cuts_off_is_not_there() {
         "COPY 1"
     );
 }
+
+#[test]
+fn a_zero_byte_is_no_text() {
+    let house = House::new();
+    let session = house.session();
+    house.done(&session, "create table t (a int, b text)");
+    for (statement, data, context) in [
+        (
+            "copy t from stdin csv",
+            "1,a\n2,b\0c\n",
+            "COPY t, line 2, character 4",
+        ),
+        (
+            "copy t from stdin csv",
+            "1,\"a\0\"\n",
+            "COPY t, line 1, character 5",
+        ),
+        (
+            "copy t from stdin",
+            "1\ta\0\n",
+            "COPY t, line 1, character 4",
+        ),
+        (
+            "copy t from stdin",
+            "1\ta\\000\n",
+            "COPY t, line 1, character 3",
+        ),
+        (
+            "copy t from stdin",
+            "1\ta\\x00b\n",
+            "COPY t, line 1, character 3",
+        ),
+    ] {
+        let error = copy_in(&house, &session, statement, [data]).unwrap_err();
+        assert_eq!(error.state.code(), "22021", "{statement}: {error}");
+        assert_eq!(
+            error.message,
+            "invalid byte sequence for encoding \"UTF8\": 0x00"
+        );
+        assert_eq!(error.context.as_deref(), Some(context), "{data:?}");
+    }
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["0"]);
+}

@@ -240,3 +240,87 @@ fn types_and_subqueries_that_are_not_taken_are_told_in_our_words() {
         }
     }
 }
+
+#[test]
+fn what_the_engine_has_not_is_told_in_our_words() {
+    let house = house();
+    house.done(
+        &house.session(),
+        "create table v (i int primary key, x double precision, d date);
+         insert into v values (1, 1, '2026-01-01'), (2, 2, null), (3, 3, null), (4, 4, null)",
+    );
+    for (text, code, words) in [
+        (
+            "select sum(b) from t",
+            "42883",
+            "function sum(text) does not exist",
+        ),
+        (
+            "select avg(d) from v",
+            "42883",
+            "function avg(date) does not exist",
+        ),
+        (
+            "select abs(b) from t",
+            "42883",
+            "function abs(text) does not exist",
+        ),
+        (
+            "select d + b from v, t",
+            "42883",
+            "operator does not exist: date + text",
+        ),
+        (
+            "select i from v where d = x",
+            "42883",
+            "operator does not exist: date = double precision",
+        ),
+        (
+            "with gone as (delete from t returning i) select * from gone",
+            "0A000",
+            "DELETE within a query is not supported",
+        ),
+        (
+            "with changed as (update t set b = 'x' returning i) select * from changed",
+            "0A000",
+            "UPDATE within a query is not supported",
+        ),
+        (
+            "select i from v order by i fetch first 1 row only",
+            "0A000",
+            "FETCH FIRST is not supported",
+        ),
+    ] {
+        let (told, found) = house.refused(&house.session(), text);
+        assert_eq!(told, code, "{text}: {found}");
+        assert!(found.starts_with(words), "{text}: {found}");
+    }
+    // Which of them take rows away is the engine's to say.
+    let mut refused = Vec::new();
+    for call in [
+        "median(x)",
+        "approx_distinct(i)",
+        "approx_median(x)",
+        "corr(x, i)",
+        "array_agg(i)",
+        "string_agg(d::text, ',')",
+        "bool_and(i > 0)",
+        "bit_and(i)",
+        "sum(distinct x)",
+        "count(distinct x)",
+        "var_pop(x)",
+        "first_value(i)",
+    ] {
+        let text = format!(
+            "select {call} over (order by i rows between 1 preceding and current row) from v"
+        );
+        if let Err(error) = house.run(&house.session(), &text) {
+            let end = "over a window frame that moves is not supported";
+            assert_eq!(error.state.code(), "0A000", "{text}: {error}");
+            assert!(error.message.ends_with(end), "{text}: {error}");
+            assert!(error.message.starts_with(&call[..4]), "{text}: {error}");
+            refused.push(call);
+        }
+    }
+    assert!(!refused.is_empty());
+}

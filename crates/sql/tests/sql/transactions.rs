@@ -711,3 +711,47 @@ fn one_table_is_read_as_it_was_beside_others_as_they_are() {
         assert_eq!(house.refused(&one, &text).0, expected, "{text}");
     }
 }
+
+#[test]
+fn cursors_go_forward_and_say_so() {
+    let house = House::new();
+    let session = house.session();
+    house.done(&session, "create table n (a int primary key)");
+    house.done(
+        &session,
+        "insert into n values (1), (2), (3), (4), (5), (6)",
+    );
+    for backward in [
+        "fetch -1 from c",
+        "fetch - 2 in c",
+        "fetch backward from c",
+        "fetch backward 2 from c",
+        "fetch backward all from c",
+        "fetch prior from c",
+        "fetch forward -1 from c",
+        "fetch relative -1 from c",
+        "fetch absolute -1 from c",
+    ] {
+        house.done(&session, "begin");
+        house.done(&session, "declare c cursor for select a from n order by a");
+        let error = house.run(&session, backward).unwrap_err();
+        assert_eq!(error.state.code(), "55000", "{backward}: {error}");
+        assert_eq!(error.message, "cursor can only scan forward");
+        assert!(error.hint.is_some_and(|hint| hint.contains("SCROLL")));
+        house.done(&session, "rollback");
+    }
+    house.done(&session, "begin");
+    house.done(&session, "declare c cursor for select a from n order by a");
+    for (forward, rows) in [
+        ("fetch c", &["1"][..]),
+        ("fetch +1 c", &["2"]),
+        ("fetch forward in c", &["3"]),
+        ("fetch backward -1 from c", &["4"]),
+        ("fetch all c", &["5", "6"]),
+    ] {
+        assert_eq!(house.rows(&session, forward), rows, "{forward}");
+    }
+    house.done(&session, "commit");
+    assert_eq!(house.refused(&session, "fetch -x from c").0, "42601");
+    assert_eq!(house.refused(&session, "fetch").0, "42601");
+}

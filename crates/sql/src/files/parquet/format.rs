@@ -15,7 +15,6 @@ use datafusion::datasource::physical_plan::{
 };
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
-use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::parquet::file::metadata::ParquetMetaData;
 use datafusion::physical_expr::LexOrdering;
 use datafusion::physical_plan::coop::CooperativeExec;
@@ -25,8 +24,8 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectMeta, ObjectStore};
-use orrery_runtime::Spending;
 
+use super::super::paying::pool_of;
 use super::footer::Footers;
 use super::reader::CountedReaders;
 
@@ -126,13 +125,10 @@ fn bytes_of_row(footer: &ParquetMetaData, columns: &SchemaRef) -> u64 {
 /// The footers of a store's files, on the memory of who asks.
 fn footers(state: &dyn Session, store: &Arc<dyn ObjectStore>) -> Footers {
     let environment = state.runtime_env();
-    let spending = state.config().get_extension::<Spending>();
-    let of_who_pays = spending.as_ref().and_then(|spending| spending.memory());
-    let pool: &Arc<dyn MemoryPool> = of_who_pays.unwrap_or(&environment.memory_pool);
     Footers {
         store: Arc::clone(store),
         cache: environment.cache_manager.get_file_metadata_cache(),
-        pool: Arc::clone(pool),
+        pool: pool_of(state),
     }
 }
 
