@@ -16,7 +16,7 @@ use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use orrery_sql::{Ending, Spent, SqlScope, Turn, Watched, bytes_of_values, spent};
+use orrery_sql::{Ending, HeldRows, Spent, SqlScope, Turn, Watched, bytes_of_values, spent};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
@@ -49,12 +49,22 @@ pub(crate) struct Bounds {
     pub(crate) spent: Option<Spent>,
 }
 
+/// What is kept of a statement until its rows are fetched.
+pub(crate) struct Unfetched {
+    /// What could be read when it was asked for, where that was not everything.
+    pub(crate) scope: Option<Arc<SqlScope>>,
+    /// The memory of what has begun.
+    pub(crate) held: Option<HeldRows>,
+}
+
 /// See the module.
 pub(crate) struct Answer {
     schema: SchemaRef,
     /// What could be read when it was asked for, where that was not everything.
     scope: Option<Arc<SqlScope>>,
     receiver: Mutex<Option<mpsc::Receiver<Piece>>>,
+    /// The memory of what has begun, until it is fetched: from then on it is a query like others.
+    held: Mutex<Option<HeldRows>>,
     cancel: Arc<Notify>,
     fetched: Arc<Notify>,
 }
@@ -73,7 +83,7 @@ impl Answer {
         rows: Batches,
         time: Time,
         again: Again,
-        scope: Option<Arc<SqlScope>>,
+        unfetched: Unfetched,
         watched: Option<Arc<dyn Watched>>,
         stage: watch::Receiver<Stage>,
     ) -> Arc<Self> {
@@ -96,8 +106,9 @@ impl Answer {
         ));
         Arc::new(Self {
             schema,
-            scope,
+            scope: unfetched.scope,
             receiver: Mutex::new(Some(receiver)),
+            held: Mutex::new(unfetched.held),
             cancel,
             fetched,
         })
@@ -119,6 +130,7 @@ impl Answer {
     /// The rows, once.
     pub(crate) fn take(&self) -> Option<Batches> {
         let receiver = self.receiver.lock().take()?;
+        drop(self.held.lock().take());
         self.fetched.notify_one();
         let rows = futures::stream::unfold(Some(receiver), |receiver| async {
             let mut receiver = receiver?;
@@ -264,7 +276,10 @@ mod tests {
                 rows,
                 time,
                 async { Ok(Box::new(()) as Turn) }.boxed(),
-                None,
+                Unfetched {
+                    scope: None,
+                    held: None,
+                },
                 None,
                 stage,
             ),

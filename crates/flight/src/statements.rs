@@ -11,7 +11,7 @@ use orrery_sql::{Prepared, Session, StatementKind};
 use parking_lot::Mutex;
 use tonic::{Code, Status};
 
-use crate::answer::{Answer, Batches};
+use crate::answer::{Answer, Batches, Unfetched};
 use crate::call::Call;
 use crate::columns::plain_schema;
 use crate::handles::ConnectionId;
@@ -101,6 +101,9 @@ impl Call {
         }
         let (session, time) = self.begin(place.session()).await?;
         let first = bound.values(0)?;
+        // Before it is run: a change whose rows cannot be held is not made.
+        let held = prepared.columns().map(|_| session.hold_unfetched());
+        let held = held.transpose().map_err(|error| refused(&error))?;
         let run = self.within(&session, &time.bounds, session.run(&prepared, &first));
         match ran(run.await?)? {
             Ran::Done(_) => Ok(Asked::Done),
@@ -113,7 +116,7 @@ impl Call {
                     rows,
                     time,
                     self.again(&session),
-                    scope,
+                    Unfetched { scope, held },
                     self.watched().cloned(),
                     self.stage.clone(),
                 );

@@ -128,7 +128,7 @@ impl Session {
     /// # Errors
     /// When there are too many, or they are too long.
     pub fn keep(&self, name: &str, statement: Kept) -> Result<()> {
-        self.kept.lock().insert(name, statement)
+        self.kept.lock().insert(name, statement, self.pool())
     }
 
     /// The statement that is kept under a name.

@@ -71,6 +71,35 @@ fn prepared_statements_are_within_the_memory() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn many_small_prepared_statements_are_within_the_memory() {
+    const AT_ONCE: usize = 100;
+    let server = PostgresServer::start(&["--memory", "256M"]);
+    let mut client = RawClient::connect(&server);
+    assert_eq!(
+        client.query("create table t (a int primary key, b text)"),
+        "CZ"
+    );
+    let held = most_held(server.process(), |_| {
+        // As many as a session may keep.
+        for first in (0..10_000).step_by(AT_ONCE) {
+            let parses = (first..first + AT_ONCE).map(|number| {
+                format!("s{number}\0select a, b from t where a = $1 and b <> '{number}'\0\0\0")
+            });
+            let parses: Vec<String> = parses.collect();
+            let messages = parses.iter().map(|parse| (b'P', parse.as_bytes()));
+            let messages: Vec<_> = messages.chain([(b'S', &b""[..])]).collect();
+            let told = client.ask(&messages);
+            if told != format!("{}Z", "1".repeat(AT_ONCE)) {
+                assert!(told.ends_with("E53200Z"), "{told}");
+                break;
+            }
+        }
+    });
+    assert_within(held);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn rows_that_a_change_gives_back_are_within_the_memory() {
     let server = PostgresServer::start(&["--memory", "256M"]);
     let mut client = RawClient::connect(&server);

@@ -396,3 +396,30 @@ async fn the_rows_of_all_sets_of_values_are_one_answer() {
         wait_until_listed(&server, 0).await;
     }
 }
+
+/// Beside the answers it has what it is asked with, which is little.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_nobody_fetches_are_within_the_memory() {
+    let server = start_with(&users(), |options| {
+        options.flight = Some(FlightOptions::new(any_port()));
+        options.memory_bytes = 64 << 20;
+    })
+    .await;
+    make_tables(&server).await;
+    let mut client = connected(&server, "root").await;
+    let mut waiting = Vec::new();
+    let (code, message) = loop {
+        match client.execute("select 1".to_owned(), None).await {
+            Ok(info) => waiting.push(ticket(&info)),
+            refusal => break refused(refusal),
+        }
+        assert!(waiting.len() < 400, "{} answers wait", waiting.len());
+    };
+    assert_eq!(code, Code::ResourceExhausted, "{message}");
+    assert!(message.contains("not fetched"), "{message}");
+    // What is fetched makes room for as many.
+    for ticket in waiting.drain(..) {
+        assert_eq!(fetched(&mut client, ticket).await.unwrap().len(), 1);
+    }
+    assert_eq!(value(&mut client, "select 1").await, "1");
+}

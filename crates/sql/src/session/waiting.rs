@@ -27,4 +27,17 @@ impl Session {
         })?;
         Ok(HeldRows::new(memory, open))
     }
+
+    /// Takes memory for a statement that has begun and waits until its rows are fetched.
+    ///
+    /// # Errors
+    /// When there is not so much: the statement is to be given up.
+    pub fn hold_unfetched(&self) -> Result<HeldRows> {
+        let memory = MemoryConsumer::new("an answer that was not fetched").register(self.pool());
+        let bytes = WaitingRows::default().bytes(self.state.config().target_partitions());
+        memory.try_grow(bytes).map_err(|error| {
+            Error::of_run(&error).with_hint("Fetch the answers that wait, or cancel them.")
+        })?;
+        Ok(HeldRows::new(memory, &self.waiting))
+    }
 }

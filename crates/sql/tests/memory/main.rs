@@ -14,6 +14,7 @@ mod grouping;
 mod joins;
 mod json;
 mod parquet;
+mod prepared;
 mod sorts;
 mod windows;
 
