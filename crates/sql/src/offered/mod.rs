@@ -24,6 +24,7 @@ mod lists;
 mod long;
 mod memory;
 mod of_engine;
+mod one_step;
 mod over_windows;
 mod patterns;
 mod refused;
@@ -40,9 +41,9 @@ use datafusion::logical_expr::ScalarUDF;
 pub(crate) use aggregates::refuse_parameters;
 pub(crate) use bounded::Offered;
 use bounded::bounded_function;
-pub(crate) use kept_rows::in_one_step;
 use lists::{AGGREGATES, GROWING, TABLES, WINDOWS, WITHIN, bounds_of};
 pub(crate) use long::{may_plan_long, may_take_long};
+pub(crate) use one_step::in_one_step;
 pub(crate) use spread::{LARGE_BYTES, SpreadConstants};
 
 /// What may be called, by name.

@@ -15,7 +15,6 @@
 
 mod groups;
 mod held;
-mod one_step;
 mod plain;
 mod store;
 
@@ -33,9 +32,9 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Expr, GroupsAccumulator,
     ReversedUDAF, SetMonotonicity, Signature, StatisticsArgs,
 };
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
 use groups::{KeptGroups, KeptOne};
-pub(crate) use one_step::in_one_step;
 use plain::Plain;
 use store::{Store, are_kept, state_type};
 
@@ -73,6 +72,12 @@ pub(super) fn counted_aggregate(expr: Expr) -> Transformed<Expr> {
     let of_engine = call.func;
     call.func = Arc::new(AggregateUDF::new_from_impl(KeptRows { of_engine }));
     Transformed::yes(Expr::AggregateFunction(call))
+}
+
+/// Whether a call keeps all of its rows, however many are alike.
+pub(super) fn keeps_each_row(call: &AggregateFunctionExpr) -> bool {
+    let function = call.fun();
+    function.inner().is::<KeptRows>() && !call.is_distinct() && ORDERED.contains(&function.name())
 }
 
 /// See the module.

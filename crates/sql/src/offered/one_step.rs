@@ -11,13 +11,12 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
-use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 
-use super::{KeptRows, ORDERED};
+use super::kept_rows::keeps_each_row;
 
 /// Such an aggregation in one step; a rule of [`NodeRule`](crate::mended).
 pub(crate) fn in_one_step(
@@ -73,10 +72,4 @@ pub(crate) fn in_one_step(
         first.input_schema(),
     )?;
     Ok(Transformed::yes(Arc::new(whole)))
-}
-
-fn keeps_each_row(aggregate: &AggregateFunctionExpr) -> bool {
-    aggregate.fun().inner().is::<KeptRows>()
-        && !aggregate.is_distinct()
-        && ORDERED.contains(&aggregate.fun().name())
 }
