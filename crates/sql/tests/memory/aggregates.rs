@@ -157,6 +157,20 @@ fn aggregates_that_keep_rows_answer_as_before() {
         ),
         ("nth_value(t, 2 order by n)", ["b", "NULL", "NULL"]),
         ("sum(distinct n % 2)", ["1", "1", "1"]),
+        (
+            "sum(distinct n::numeric) filter (where n > 2)",
+            ["7", "3", "NULL"],
+        ),
+        ("sum(distinct n) filter (where n > 2)", ["7", "3", "NULL"]),
+        (
+            "avg(distinct n) filter (where n > 2)",
+            ["3.5", "3.0", "NULL"],
+        ),
+        ("count(distinct n) filter (where n > 2)", ["2", "1", "0"]),
+        (
+            "string_agg(t, '-' order by n) filter (where n > 2)",
+            ["c-a", "z", "NULL"],
+        ),
         ("avg(distinct n)", ["2.5", "2.0", "1.0"]),
         ("first_value(t order by n desc)", ["a", "z", "NULL"]),
     ] {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, UInt32Array, new_empty_array};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, UInt32Array, new_empty_array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{FieldRef, Schema};
 use datafusion::common::{Result, ScalarValue};
@@ -49,8 +49,9 @@ impl Plain {
             let mut all = self.of_engine.create_groups_accumulator(self.args())?;
             let fields = self.expr_fields.iter();
             let none: Vec<_> = fields.map(|it| new_empty_array(it.data_type())).collect();
-            // It hears of groups without rows, too.
-            all.update_batch(&none, &[], None, groups_count)?;
+            // It hears of groups without rows, too; without a filter it takes it that each has one.
+            let nobody = BooleanArray::from(Vec::<bool>::new());
+            all.update_batch(&none, &[], Some(&nobody), groups_count)?;
             for batch in rows {
                 let (values, groups) = batch?;
                 all.update_batch(&values, &groups, None, groups_count)?;
