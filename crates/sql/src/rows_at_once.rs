@@ -8,8 +8,8 @@ const FIRST_ROWS: usize = 16;
 const GROWTH_MAX: usize = 8;
 /// Rows of a piece.
 const ROWS_MAX: usize = 32 * 1024;
-/// Bytes of a piece, about.
-const BYTES_MAX: usize = 8 << 20;
+/// Bytes of a piece, about. Some wait for the thread that writes them.
+const BYTES_MAX: usize = 2 << 20;
 
 /// See the module.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ mod tests {
             assert_eq!(rows, expected);
         }
         // They become longer, and longer than a piece may be.
-        assert_eq!(next_rows(ROWS_MAX, 1_000, 8_000_000), 1_048);
+        assert_eq!(next_rows(ROWS_MAX, 1_000, 8_000_000), 262);
         assert_eq!(next_rows(1_048, 10, 1 << 30), 1);
         assert_eq!(next_rows(1, 0, 0), 8);
     }

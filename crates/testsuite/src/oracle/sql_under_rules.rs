@@ -168,12 +168,21 @@ impl SqlAsker {
                             _ = write!(told, "{} {};", field.name(), field.data_type());
                         }
                         told.push('\n');
+                        let mut of_rows = String::new();
                         while let Some(batch) = rows
                             .try_next()
                             .await
                             .map_err(|error| SqlError::of_run(&error))?
                         {
-                            shown(&batch, told)?;
+                            shown(&batch, &mut of_rows)?;
+                        }
+                        // Which of two threads gives its rows first is chance.
+                        let mut lines: Vec<&str> = of_rows.lines().collect();
+                        if !sql.contains("ORDER BY") {
+                            lines.sort_unstable();
+                        }
+                        for line in lines {
+                            _ = writeln!(told, "{line}");
                         }
                     }
                     Outcome::Done(tag) => _ = writeln!(told, "{tag}"),
