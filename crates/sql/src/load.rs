@@ -339,7 +339,7 @@ impl PartitionStream for StoredRows {
             }
             if let Some(Err(error)) = stop.as_ref().map(|stop| stop.require_somebody()) {
                 next = rows.positions.end;
-                return Some(Err(error.into()));
+                return Some(Err(error));
             }
             next = rows.positions.end.min(start + at_once.rows() as u64);
             let read = rows.read(start..next);

@@ -101,10 +101,10 @@ impl KeptRows {
             false => Vec::new(),
         };
         let is_kept = match is_distinct {
-            true => {
-                !OF_ANY_NUMBER.contains(&self.name())
-                    && !(self.name() == "count" && types.iter().all(DataType::is_integer))
-            }
+            true => match self.name() {
+                "count" => !types.iter().all(DataType::is_integer),
+                name => !OF_ANY_NUMBER.contains(&name),
+            },
             false => !keys.is_empty(),
         };
         (is_kept && are_kept(&types) && are_kept(&keys)).then_some((types, keys))
