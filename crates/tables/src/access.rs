@@ -112,7 +112,7 @@ fn new_rows(projection: &Projection, ranges: &KeyRanges, counted_max: u64) -> u6
     if ranges.columns == 0 || changes.inserted() == 0 {
         return changes.inserted();
     }
-    let counted = ranges.new_rows(changes, projection.positions());
+    let counted = ranges.new_rows(changes, projection.positions(), &[]);
     let counted = counted.take(counted_max as usize + 1).count() as u64;
     match counted <= counted_max {
         true => counted,

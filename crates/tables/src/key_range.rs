@@ -115,20 +115,24 @@ impl KeyRanges {
         Ok(ranges)
     }
 
-    /// The new rows with such keys at some positions, ascending, each with its position.
+    /// The new rows with such keys, from one on, at some positions, ascending, each with its position.
     pub(super) fn new_rows<'a>(
         &'a self,
         changes: &'a ProjectionChanges,
         positions: Range<u64>,
+        least: &'a [u8],
     ) -> impl Iterator<Item = (u64, &'a NewRow)> {
-        let first = self
-            .keys
-            .partition_point(|keys| keys.rows.end < positions.start);
+        let is_before = |keys: &Keys| {
+            let has_less = keys.end.as_deref().is_some_and(|end| end <= least);
+            keys.rows.end < positions.start || has_less
+        };
+        let first = self.keys.partition_point(is_before);
         let keys = self.keys[first..].iter();
         let keys = keys.take_while(move |keys| keys.rows.start < positions.end);
         keys.flat_map(move |keys| {
             let from = keys.rows.start.max(positions.start);
-            let new = changes.new_between(from, &keys.least, keys.end.as_deref());
+            let least = least.max(keys.least.as_slice());
+            let new = changes.new_between(from, least, keys.end.as_deref());
             new.take_while(move |(position, _)| *position < positions.end)
         })
     }

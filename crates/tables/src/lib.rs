@@ -12,14 +12,14 @@
 //! which keys a join has they tell as bits (`share`, `keys`, `key_bits`).
 //!
 //! Each partition takes the next morsel from the queue, and morsels ascend; so what a partition gives ascends by the key of the projection that is read,
-//! and a slow partition leaves the rest to the others. Rows that changed since the files were written are decoded morsel by morsel, looked at by the
+//! and a slow partition leaves the rest to the others. Rows that changed since the files were written are decoded piece by piece (`new_rows`), looked at by the
 //! same conditions, and put where they belong.
 //!
 //! Of a large table each partition has a range of the key instead, if the key's first column is given (`divided`).
 //!
 //! An index that lacks columns serves for few rows: their primary keys are read from it, and looked up (`look_up`).
 //!
-//! A scan holds a batch and the numbers of its rows, and the new rows of a morsel; nothing here grows with the table.
+//! A scan holds a batch and the numbers of its rows, and a piece of new rows; nothing here grows with the table.
 
 mod access;
 mod bits;
@@ -35,6 +35,7 @@ mod keys;
 mod left;
 mod look_up;
 mod morsels;
+mod new_rows;
 mod node;
 mod number_test;
 mod plan;

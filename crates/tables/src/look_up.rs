@@ -109,7 +109,7 @@ impl LookUpStream {
         let file_rows = self.index.positions().end - 1;
         let stored = positions.start..positions.end.min(file_rows);
         let stored = stored.filter(|row| !changes.is_deleted(*row));
-        let new = self.plan.ranges.new_rows(changes, positions);
+        let new = self.plan.ranges.new_rows(changes, positions, &[]);
         let new = new.map(|(position, row)| RowPlace::New(position, row.clone()));
         let places: Vec<RowPlace> = stored.map(RowPlace::File).chain(new).collect();
         self.index.rows_at(&places, wanted)

@@ -5,7 +5,7 @@
 //! chunk  -> conditions, each on the rows that are left -> numbers of rows, collected to a batch -> the given columns of these
 //! ```
 //!
-//! Columns that conditions do not name are read for rows that pass alone. New rows of a morsel are decoded at once, and put between the file's where
+//! Columns that conditions do not name are read for rows that pass alone. New rows are decoded piece by piece, and put between the file's where
 //! they belong. A condition that only spares work above is left out once most rows have passed it.
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatch};
-use datafusion::arrow::compute::{FilterBuilder, filter, interleave};
+use datafusion::arrow::compute::{FilterBuilder, interleave};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::execution::RecordBatchStream;
@@ -25,37 +25,21 @@ use datafusion::physical_expr::utils::split_conjunction;
 use futures::Stream;
 use orrery_column::VECTOR_ROWS;
 use orrery_runtime::Pace;
-use orrery_storage::table::{NewRow, ProjectionFile};
+use orrery_storage::table::ProjectionFile;
 
 use super::condition::Condition;
 use super::failed;
 use super::hint::Dynamic;
 use super::left::{Left, not_deleted};
 use super::morsels::Morsels;
+use super::new_rows::NewRows;
 use super::number_test::Scratch;
-use super::plan::{AskedKeys, Counts, Plan, ScannedRows, columns_of};
+use super::plan::{AskedKeys, Counts, Plan, ScannedRows};
 
 /// After so many rows it is looked at how many a hint has let pass.
 const HINT_ROWS_MIN: u64 = 32 * 1024;
 /// Where at least one row of so many of a chunk passes, its columns are read whole and filtered.
 const DENSE: usize = 4;
-
-/// New rows of a morsel that pass.
-#[derive(Default)]
-struct NewRows {
-    /// Of each how many rows of the file stand before it.
-    positions: Vec<u64>,
-    /// The columns that are read.
-    columns: Vec<ArrayRef>,
-    /// How many were given.
-    next: usize,
-}
-
-impl NewRows {
-    fn is_done(&self) -> bool {
-        self.next == self.positions.len()
-    }
-}
 
 /// A hint that can change while the scan runs, as it was found last.
 struct Hint {
@@ -170,7 +154,7 @@ impl ScanStream {
         if let Some(batch) = self.ready.take() {
             return Ok(Step::Batch(batch));
         }
-        if let Some(chunk) = self.chunks.pop() {
+        if let Some(chunk) = self.next_chunk() {
             return self.chunk(chunk);
         }
         if !self.new.is_done() {
@@ -185,6 +169,9 @@ impl ScanStream {
             let columns: Vec<ArrayRef> = self.new.columns.iter().map(slice).collect();
             return Ok(Step::Batch(self.plan.batch(&columns, range.len())?));
         }
+        if self.new.is_unread() {
+            return self.read_new();
+        }
         match self.morsels.take() {
             Some(morsel) => self.begin(morsel),
             None => {
@@ -197,12 +184,24 @@ impl ScanStream {
         }
     }
 
-    /// Chooses the chunks of a morsel, and decodes its new rows.
+    /// The next chunk, up to the first new row that is not read yet. None where that stands before it.
+    fn next_chunk(&mut self) -> Option<Range<u64>> {
+        let read_until = self.new.read_until();
+        let chunk = self.chunks.pop()?;
+        if read_until >= chunk.end {
+            return Some(chunk);
+        }
+        let until = read_until.max(chunk.start);
+        self.chunks.push(until..chunk.end);
+        (chunk.start < until).then_some(chunk.start..until)
+    }
+
+    /// Chooses the chunks of a morsel.
     fn begin(&mut self, morsel: Range<u64>) -> Result<Step> {
         self.renew_hints()?;
         let plan = Arc::clone(&self.plan);
         if self.rows != ScannedRows::File {
-            self.new = self.new_rows(morsel.clone())?;
+            self.new = NewRows::new(&plan, morsel.clone());
         }
         let file = plan.projection.file();
         let Some(file) = file.filter(|_| self.rows != ScannedRows::New) else {
@@ -248,11 +247,7 @@ impl ScanStream {
         }
         chunks.reverse();
         self.chunks = chunks;
-        // What is pending stands before this morsel's new rows.
-        match self.new.is_done() || self.pending.is_empty() {
-            true => Ok(Step::Nothing),
-            false => self.flush(),
-        }
+        Ok(Step::Nothing)
     }
 
     /// Whether the scan's own conditions leave a vector.
@@ -439,38 +434,15 @@ impl ScanStream {
         of_hints.chain(&self.keys)
     }
 
-    /// The new rows of a morsel that pass.
-    fn new_rows(&self, morsel: Range<u64>) -> Result<NewRows> {
-        let projection = &self.plan.projection;
-        let changes = projection.changes();
-        if changes.inserted() == 0 {
-            return Ok(NewRows::default());
+    /// The next piece of new rows.
+    fn read_new(&mut self) -> Result<Step> {
+        let looked_at = self.new.read(&self.plan, self.batch_rows)?;
+        self.counts.rows_looked_at.add(looked_at);
+        // What is pending stands before them.
+        match self.new.is_done() || self.pending.is_empty() {
+            true => Ok(Step::Nothing),
+            false => self.flush(),
         }
-        let new = self.plan.ranges.new_rows(changes, morsel);
-        let (positions, new): (Vec<u64>, Vec<&NewRow>) = new.unzip();
-        if positions.is_empty() {
-            return Ok(NewRows::default());
-        }
-        self.counts.rows_looked_at.add(positions.len());
-        let wanted = self.plan.wanted();
-        let all = projection.read_new(&new, &wanted).map_err(failed)?;
-        let mut rows = (positions, all);
-        for condition in self.plan.conditions_in_order() {
-            let columns = columns_of(condition.places(), &wanted, &rows.1);
-            let mask = condition.of_columns(columns, rows.0.len())?;
-            if mask.count_set_bits() == mask.len() {
-                continue;
-            }
-            let numbers = mask.set_indices().map(|row| rows.0[row]).collect();
-            let mask = BooleanArray::new(mask, None);
-            let kept = rows.1.iter().map(|column| filter(column, &mask));
-            rows = (numbers, kept.collect::<Result<_, _>>()?);
-        }
-        Ok(NewRows {
-            columns: columns_of(&self.plan.read, &wanted, &rows.1),
-            positions: rows.0,
-            next: 0,
-        })
     }
 
     fn limited(&mut self, batch: RecordBatch) -> RecordBatch {

@@ -51,8 +51,8 @@ fn ask(house: &House, text: &str) -> Option<Result<usize, Error>> {
     done
 }
 
-/// Texts of a thousand letters.
-fn texts() -> House {
+/// Texts of a thousand letters, in a file or not yet.
+fn texts(is_written: bool) -> House {
     let house = House::with_memory(1 << 30);
     house.done(
         &house.session(),
@@ -60,8 +60,9 @@ fn texts() -> House {
          create table checked (i int primary key, a text check (levenshtein(a, reverse(a)) > 0));
          insert into texts select value, repeat('abcdefghij', 100) || value from generate_series(1, 20000)",
     );
-    // A scan looks at rows that no file has yet without a pause.
-    house.compact();
+    if is_written {
+        house.compact();
+    }
     house
 }
 
@@ -98,7 +99,7 @@ const LONG: &[&str] = &[
 
 #[test]
 fn functions_end_when_the_time_of_their_statement_is_up_wherever_they_stand() {
-    let house = texts();
+    let house = texts(true);
     for text in LONG {
         let done = ask(&house, text);
         assert!(done.is_none(), "{text}: it is too short: {done:?}");
@@ -107,17 +108,19 @@ fn functions_end_when_the_time_of_their_statement_is_up_wherever_they_stand() {
 
 #[test]
 fn functions_end_when_their_client_has_gone() {
-    let house = texts();
-    for text in LONG {
-        let tasks = house.threads.metrics().num_alive_tasks();
-        let session = house.session();
-        let running = house
-            .threads
-            .spawn(async move { rows(&session, text).await });
-        std::thread::sleep(TIME_MAX);
-        assert!(!running.is_finished(), "{text}: it is too short");
-        running.abort();
-        require_end(&house, tasks, text);
+    for is_written in [true, false] {
+        let house = texts(is_written);
+        for text in LONG {
+            let tasks = house.threads.metrics().num_alive_tasks();
+            let session = house.session();
+            let running = house
+                .threads
+                .spawn(async move { rows(&session, text).await });
+            std::thread::sleep(TIME_MAX);
+            assert!(!running.is_finished(), "{text}: it is too short");
+            running.abort();
+            require_end(&house, tasks, text);
+        }
     }
 }
 
