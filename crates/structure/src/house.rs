@@ -40,12 +40,17 @@ struct CargoFile {
 
 /// Reads the workspace at `directory`.
 pub(crate) fn read(directory: &Path) -> Result<House, Error> {
-    let crates = directory.join("crates");
     let mut folders = Vec::new();
-    for entry in std::fs::read_dir(&crates).map_err(Error::at(&crates))? {
-        let folder = entry.map_err(Error::at(&crates))?.path();
-        if folder.join("Cargo.toml").is_file() {
-            folders.push(folder);
+    for of in ["crates", "tools"] {
+        let of = directory.join(of);
+        if !of.is_dir() {
+            continue;
+        }
+        for entry in std::fs::read_dir(&of).map_err(Error::at(&of))? {
+            let folder = entry.map_err(Error::at(&of))?.path();
+            if folder.join("Cargo.toml").is_file() {
+                folders.push(folder);
+            }
         }
     }
     folders.sort();
@@ -111,7 +116,7 @@ pub(crate) fn faults(house: &House) -> Vec<String> {
     for package in &house.packages {
         for unused in package.dependencies.difference(&package.imports) {
             let name = &package.name;
-            faults.push(format!("crates/{name}/Cargo.toml: {unused} is a dependency, and nothing but tests imports it"));
+            faults.push(format!("{name}'s Cargo.toml: {unused} is a dependency, and nothing but tests imports it"));
         }
     }
     faults
