@@ -17,10 +17,10 @@ use orrery_runtime::Workers;
 use orrery_storage::{Cursor, RowRange};
 use orrery_term::TermId;
 
-use super::cursors::seek_ranges;
-use super::pipeline::VECTOR_ROWS_MAX;
-use super::program::{Key, StepProgram};
 use crate::dealing::{Dealing, PieceReader, Pieces, Spread};
+use crate::pattern::program::{Key, StepProgram};
+use crate::pattern::run::pipeline::VECTOR_ROWS_MAX;
+use crate::pattern::steps::cursors::seek_ranges;
 use crate::solutions::storage_error;
 
 /// Rows of a vector of a permutation; boundaries fall between two of them where morsels are large.
@@ -39,7 +39,7 @@ const IN_MEMORY_ROWS_MIN: u64 = 64;
 
 /// What follows the first step, whose rows are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FurtherSteps {
+pub(crate) enum FurtherSteps {
     /// Nothing.
     None,
     /// Some steps look up in permutations.
@@ -49,7 +49,7 @@ pub(super) enum FurtherSteps {
 }
 
 /// The rows that a step without columns of an earlier chunk walks, ascending.
-pub(super) fn first_ranges(step: &StepProgram, seeker: &mut Cursor) -> Result<Vec<RowRange>> {
+pub(crate) fn first_ranges(step: &StepProgram, seeker: &mut Cursor) -> Result<Vec<RowRange>> {
     let constants = step.prefix.iter().map(|key| match key {
         Key::Constant(term) => Some(*term),
         Key::Column(_) => None,
@@ -65,14 +65,14 @@ pub(super) fn first_ranges(step: &StepProgram, seeker: &mut Cursor) -> Result<Ve
 
 /// The morsels of one execution.
 #[derive(Debug)]
-pub(super) struct Morsels {
+pub(crate) struct Morsels {
     ranges: Vec<RowRange>,
     pieces: Arc<Pieces>,
 }
 
 impl Morsels {
     /// Cuts the rows of a first step.
-    pub(super) fn cut(
+    pub(crate) fn cut(
         step: &StepProgram,
         further: FurtherSteps,
         spread: Spread,
@@ -105,7 +105,7 @@ impl Morsels {
     }
 
     /// The rows of a first step that are the share of one partition.
-    pub(super) fn share(
+    pub(crate) fn share(
         step: &StepProgram,
         (partition, partitions): (usize, usize),
         workers: Arc<Workers>,
@@ -179,14 +179,14 @@ fn boundary(step: &StepProgram, cursor: &mut Cursor, end: u64, range: RowRange) 
 
 /// The morsels that one partition takes.
 #[derive(Debug)]
-pub(super) struct MorselReader {
+pub(crate) struct MorselReader {
     morsels: Arc<Morsels>,
     pieces: PieceReader,
 }
 
 impl MorselReader {
     /// For a partition; of the same one there may not be two.
-    pub(super) fn new(morsels: Arc<Morsels>, partition: usize) -> Self {
+    pub(crate) fn new(morsels: Arc<Morsels>, partition: usize) -> Self {
         Self {
             pieces: PieceReader::new(Arc::clone(&morsels.pieces), partition),
             morsels,
@@ -194,7 +194,7 @@ impl MorselReader {
     }
 
     /// The next morsel of this partition.
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<RowRange>> {
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<RowRange>> {
         let ranges = &self.morsels.ranges;
         let piece = self.pieces.poll_next(cx);
         piece.map(|piece| piece.and_then(|piece| ranges.get(piece).copied()))

@@ -11,25 +11,25 @@ use datafusion_common::Result;
 use orrery_expressions::for_each_child;
 use spargebra::algebra::Expression;
 
-use super::arrange::arrange;
-use super::filter::{ChunkFilter, expression_variables};
-use super::intersection;
-use super::liveness::Liveness;
-use super::program::{AdjacentStep, OutputColumn, Program, ROW_NUMBER};
-use super::specification::{PatternMode, PatternSpecification};
-use super::step_compiler::StepCompiler;
 use crate::context::QueryContext;
+use crate::pattern::compiler::arrange::arrange;
+use crate::pattern::compiler::liveness::Liveness;
+use crate::pattern::compiler::step_compiler::StepCompiler;
+use crate::pattern::filter::{ChunkFilter, expression_variables};
+use crate::pattern::intersection;
+use crate::pattern::program::{AdjacentStep, OutputColumn, Program, ROW_NUMBER};
+use crate::pattern::specification::{PatternMode, PatternSpecification};
 
 /// What of a program does not depend on the constants of its specification, but on where there are any, and on whether there are
 /// named graphs.
 #[derive(Debug)]
-pub(super) struct Arrangement {
+pub(crate) struct Arrangement {
     groups: Vec<Vec<usize>>,
     liveness: Liveness,
 }
 
 /// The arrangement for input batches in which the variables marked in `unbound` have no value.
-pub(super) fn arranged(
+pub(crate) fn arranged(
     context: &QueryContext,
     specification: &PatternSpecification,
     input: &[Arc<str>],
@@ -52,7 +52,7 @@ pub(super) fn arranged(
 
 /// Compiles a specification for input batches in which the variables marked in `unbound` (one
 /// mark per input variable) have no value.
-pub(super) fn compile(
+pub(crate) fn compile(
     context: &Arc<QueryContext>,
     specification: &PatternSpecification,
     input: &[Arc<str>],

@@ -17,16 +17,16 @@ const ROWS_OF_SAMPLE: usize = 1_024;
 const SAME_ROWS_MIN: usize = 16;
 
 /// Rows that stand for others.
-pub(super) struct DistinctRows {
+pub(crate) struct DistinctRows {
     /// One row of each kind.
-    pub(super) rows: Vec<u32>,
+    pub(crate) rows: Vec<u32>,
     /// The other rows, each with the one that stands for it.
-    pub(super) same: Vec<(u32, u32)>,
+    pub(crate) same: Vec<(u32, u32)>,
 }
 
 /// Finds rows that are equal in these columns. Rows that are not found to be equal to another stand for
 /// themselves; with unbound values, or few equal rows, no more are looked for.
-pub(super) fn distinct_rows(columns: &[&UInt64Array], rows: Vec<u32>) -> DistinctRows {
+pub(crate) fn distinct_rows(columns: &[&UInt64Array], rows: Vec<u32>) -> DistinctRows {
     let mut distinct = DistinctRows {
         rows: Vec::new(),
         same: Vec::new(),

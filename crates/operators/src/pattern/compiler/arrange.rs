@@ -7,15 +7,15 @@
 //!
 //! A pattern whose only unknown is one variable matches a sorted range of its values. All patterns of
 //! which that is so are taken together, also those that the order has later: each of them can only make the
-//! solutions fewer. What is left stays alone and in its order. The [intersection](super::intersection) does the work.
+//! solutions fewer. What is left stays alone and in its order. The [intersection](crate::pattern::intersection) does the work.
 
 use std::sync::Arc;
 
-use super::specification::{GraphScope, ObjectRanges, PatternStep, QuadPattern, Slot};
+use crate::pattern::specification::{GraphScope, ObjectRanges, PatternStep, QuadPattern, Slot};
 
 /// The numbers of the steps, in groups and in the order of execution; the steps of a group stand in
 /// ascending order. Costs about as much as the steps have variables.
-pub(super) fn arrange(
+pub(crate) fn arrange(
     steps: &[PatternStep],
     input: &[&Arc<str>],
     has_named_graphs: bool,
@@ -131,7 +131,7 @@ impl<'s> State<'s> {
 }
 
 /// What all bounds on the object leave, if there are any.
-pub(super) fn common_ranges<'a>(
+pub(crate) fn common_ranges<'a>(
     steps: impl Iterator<Item = &'a PatternStep>,
 ) -> Option<ObjectRanges> {
     steps

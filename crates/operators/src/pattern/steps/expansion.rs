@@ -5,11 +5,11 @@
 //! one, so that keys that lie dense in the permutation cost what a scan costs (a merge join in
 //! effect). The position survives between calls: a key with a million matches comes out piece by piece.
 
-use super::chunk::{Chunk, repeat};
-use super::cursors::{ANNOUNCED_KEYS, Cursors, seek_ranges};
-use super::program::{Check, Key, StepProgram};
-use super::sort::sort_rows;
-use super::span::{SetFilter, Span, SpanMatches};
+use crate::pattern::chunk::{Chunk, repeat};
+use crate::pattern::program::{Check, Key, StepProgram};
+use crate::pattern::steps::cursors::{ANNOUNCED_KEYS, Cursors, seek_ranges};
+use crate::pattern::steps::sort::sort_rows;
+use crate::pattern::steps::span::{SetFilter, Span, SpanMatches};
 use crate::solutions::{gather, storage_error};
 use arrow::array::UInt64Array;
 use arrow::buffer::ScalarBuffer;
@@ -40,7 +40,7 @@ struct RowsOfKey {
 }
 
 /// The work of one step on one chunk.
-pub(super) struct Expansion {
+pub(crate) struct Expansion {
     input: Chunk,
     keys: ChunkKeys,
     /// Position of the first key that was not looked up yet.
@@ -65,7 +65,7 @@ pub(super) struct Expansion {
 }
 
 impl Expansion {
-    pub(super) fn new(program: &StepProgram, input: Chunk) -> Self {
+    pub(crate) fn new(program: &StepProgram, input: Chunk) -> Self {
         let key_columns: Vec<&[u64]> = program
             .prefix
             .iter()
@@ -95,14 +95,14 @@ impl Expansion {
     }
 
     /// Leaves out what is not among these rows of the permutation. For a step whose prefix is constant.
-    pub(super) fn within(mut self, rows: Option<RowRange>) -> Self {
+    pub(crate) fn within(mut self, rows: Option<RowRange>) -> Self {
         debug_assert!(rows.is_none() || self.keys.width == 0);
         self.within = rows;
         self
     }
 
     /// Lets the keys be found by a scan, if they lie close together, that drops what is not in a set. Whether it is so.
-    pub(super) fn scan(
+    pub(crate) fn scan(
         &mut self,
         program: &StepProgram,
         cursors: &mut Cursors,
@@ -116,12 +116,12 @@ impl Expansion {
     }
 
     /// The chunk, of which nothing was done yet.
-    pub(super) fn into_input(self) -> Chunk {
+    pub(crate) fn into_input(self) -> Chunk {
         self.input
     }
 
     /// About `limit` further matches, before the step's filters. The flag says that there are no more.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         program: &StepProgram,
         cursors: &mut Cursors,
@@ -447,7 +447,7 @@ impl Expansion {
     }
 
     /// How many rows were read and dropped by checks since this was asked.
-    pub(super) fn take_dropped(&mut self) -> usize {
+    pub(crate) fn take_dropped(&mut self) -> usize {
         std::mem::take(&mut self.dropped)
     }
 

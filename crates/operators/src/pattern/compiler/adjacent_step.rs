@@ -6,7 +6,7 @@
 use orrery_storage::{Permutation, ReadView};
 use orrery_term::TermId;
 
-use super::program::{AdjacentStep, Check, Key, SideProgram, StepProgram, ThirdColumn};
+use crate::pattern::program::{AdjacentStep, Check, Key, SideProgram, StepProgram, ThirdColumn};
 
 /// Columns of PSOG and POSG.
 const VALUE: usize = 2;
@@ -14,7 +14,7 @@ const GRAPH: usize = 3;
 
 impl AdjacentStep {
     /// The same step, if it can be done so. `reads_values`: also if nothing after the step does.
-    pub(super) fn of(program: &StepProgram, view: &ReadView, reads_values: bool) -> Option<Self> {
+    pub(crate) fn of(program: &StepProgram, view: &ReadView, reads_values: bool) -> Option<Self> {
         let is_plain =
             program.merge.is_none() && program.between.is_none() && program.intersection.is_none();
         let permutation = program.index.permutation();
@@ -72,7 +72,7 @@ impl AdjacentStep {
     }
 
     /// One side of an intersection, if its values can be had so.
-    pub(super) fn of_side(side: &SideProgram) -> Option<Self> {
+    pub(crate) fn of_side(side: &SideProgram) -> Option<Self> {
         let is_default = match side.graph {
             None => true,
             Some(graph) => graph == Key::Constant(TermId::DEFAULT_GRAPH),

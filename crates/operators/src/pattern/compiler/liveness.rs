@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use super::filter::expression_variables;
-use super::program::ROW_NUMBER;
-use super::specification::{PatternSpecification, QuadPattern};
+use crate::pattern::filter::expression_variables;
+use crate::pattern::program::ROW_NUMBER;
+use crate::pattern::specification::{PatternSpecification, QuadPattern};
 
 /// Which variables each chunk must carry, and after which step each filter can run. Of constants nothing depends but that they are some.
 #[derive(Debug)]
-pub(super) struct Liveness {
+pub(crate) struct Liveness {
     live: Vec<Vec<Box<str>>>,
-    pub(super) filter_stages: Vec<usize>,
+    pub(crate) filter_stages: Vec<usize>,
     /// The same for the ids that are given.
-    pub(super) given_stages: Vec<usize>,
+    pub(crate) given_stages: Vec<usize>,
 }
 
 impl Liveness {
-    pub(super) fn analyze<'a>(
+    pub(crate) fn analyze<'a>(
         specification: &'a PatternSpecification,
         groups: &[Vec<usize>],
         bound_input: &[&'a Arc<str>],
@@ -100,7 +100,7 @@ impl Liveness {
         }
     }
 
-    pub(super) fn is_live(&self, stage: usize, variable: &str) -> bool {
+    pub(crate) fn is_live(&self, stage: usize, variable: &str) -> bool {
         // In ascending order.
         variable == ROW_NUMBER || self.is_wanted(stage, variable)
     }

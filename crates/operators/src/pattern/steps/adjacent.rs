@@ -20,26 +20,26 @@ use orrery_storage::adjacency::Touched;
 use orrery_storage::{Adjacency, AdjacencySlot};
 use orrery_term::TermId;
 
-use super::chunk::{Chunk, repeat};
-use super::id_set::IdSet;
-use super::program::{AdjacentStep, Key, StepProgram, ThirdColumn};
 use crate::context::QueryContext;
+use crate::pattern::chunk::{Chunk, repeat};
+use crate::pattern::id_set::IdSet;
+use crate::pattern::program::{AdjacentStep, Key, StepProgram, ThirdColumn};
 use crate::solutions::{gather, storage_error};
 
 /// Rows and values looked at in one call, at least.
 const WORK_MIN: usize = 4_096;
 
 /// An adjacency with the keys that changes touch.
-pub(super) type WithTouched = (Arc<Adjacency>, Touched);
+pub(crate) type WithTouched = (Arc<Adjacency>, Touched);
 
 impl AdjacentStep {
     /// What is looked up for the rows of a chunk.
-    pub(super) fn key_of<'a>(&self, input: &'a Chunk) -> ColumnOrConstant<'a> {
+    pub(crate) fn key_of<'a>(&self, input: &'a Chunk) -> ColumnOrConstant<'a> {
         ColumnOrConstant::of(self.key, input)
     }
 
     /// The adjacency for a chunk of so many rows, if it is there by now, with the keys that changes touch.
-    pub(super) fn find(
+    pub(crate) fn find(
         &self,
         slot: &Arc<AdjacencySlot>,
         context: &QueryContext,
@@ -61,7 +61,7 @@ impl AdjacentStep {
 }
 
 /// The work of one step on one chunk.
-pub(super) struct AdjacentExpansion {
+pub(crate) struct AdjacentExpansion {
     input: Chunk,
     adjacency: Arc<Adjacency>,
     touched: Touched,
@@ -86,7 +86,7 @@ struct AdjacentMatches {
 }
 
 impl AdjacentExpansion {
-    pub(super) fn new(
+    pub(crate) fn new(
         input: Chunk,
         (adjacency, touched): WithTouched,
         set: Option<Arc<IdSet>>,
@@ -103,7 +103,7 @@ impl AdjacentExpansion {
     }
 
     /// At most `limit` further matches, before the step's filters. The flag says that there are no more.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         program: &StepProgram,
         step: &AdjacentStep,
@@ -123,7 +123,7 @@ impl AdjacentExpansion {
     }
 
     /// The rows whose keys are touched.
-    pub(super) fn into_aside(self) -> Result<Option<Chunk>> {
+    pub(crate) fn into_aside(self) -> Result<Option<Chunk>> {
         aside_of(&self.input, &self.aside)
     }
 
@@ -380,7 +380,7 @@ fn retain(rows: &mut Vec<u32>, values: &mut Vec<u64>, is_kept: impl Fn(u64) -> b
 }
 
 /// Some rows of a chunk, if there are any.
-pub(super) fn aside_of(input: &Chunk, rows: &[u32]) -> Result<Option<Chunk>> {
+pub(crate) fn aside_of(input: &Chunk, rows: &[u32]) -> Result<Option<Chunk>> {
     if rows.is_empty() {
         return Ok(None);
     }
@@ -392,7 +392,7 @@ pub(super) fn aside_of(input: &Chunk, rows: &[u32]) -> Result<Option<Chunk>> {
 }
 
 /// Where a known position comes from, at hand.
-pub(super) enum ColumnOrConstant<'a> {
+pub(crate) enum ColumnOrConstant<'a> {
     Column(&'a [u64]),
     Constant(u64),
 }
@@ -406,7 +406,7 @@ impl<'a> ColumnOrConstant<'a> {
     }
 
     #[inline]
-    pub(super) fn at(&self, row: usize) -> u64 {
+    pub(crate) fn at(&self, row: usize) -> u64 {
         match self {
             Self::Column(values) => values[row],
             Self::Constant(value) => *value,

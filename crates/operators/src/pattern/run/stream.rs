@@ -17,16 +17,16 @@ use orrery_runtime::Pace;
 use orrery_storage::RowRange;
 use orrery_term::TermId;
 
-use super::chunk::{Chunk, row_numbers};
-use super::compiled::CompiledPattern;
-use super::distinct_rows::distinct_rows;
-use super::found_ids::Published;
-use super::morsel::MorselReader;
-use super::optional;
-use super::pipeline::{Pipeline, PipelineProgress, VectorRows};
-use super::program::OutputColumn;
-use super::specification::PatternMode;
 use crate::node_metrics::NodeMetrics;
+use crate::pattern::chunk::{Chunk, row_numbers};
+use crate::pattern::found_ids::Published;
+use crate::pattern::program::OutputColumn;
+use crate::pattern::run::compiled::CompiledPattern;
+use crate::pattern::run::distinct_rows::distinct_rows;
+use crate::pattern::run::morsel::MorselReader;
+use crate::pattern::run::optional;
+use crate::pattern::run::pipeline::{Pipeline, PipelineProgress, VectorRows};
+use crate::pattern::specification::PatternMode;
 use crate::solutions::{gather, id_columns, solution_batch};
 
 /// How long a poll may work before it gives way.
@@ -37,7 +37,7 @@ const INPUT_ROWS_MAX: usize = 65_536;
 const PARTLY_BOUND_MAX: usize = 64;
 
 /// Where the rows to extend come from.
-pub(super) enum PatternInput {
+pub(crate) enum PatternInput {
     /// One row without variables, still to come.
     EmptyRow,
     /// One row without variables for each morsel.
@@ -79,8 +79,8 @@ impl CurrentBatch {
     }
 }
 
-/// The stream of a [`super::PatternExec`].
-pub(super) struct PatternStream {
+/// The stream of a [`crate::pattern::PatternExec`].
+pub(crate) struct PatternStream {
     plan: Arc<CompiledPattern>,
     /// What others publish in this execution, for each place of the specification.
     found: Vec<Option<Published>>,
@@ -106,7 +106,7 @@ pub(super) struct PatternStream {
 }
 
 impl PatternStream {
-    pub(super) fn new(
+    pub(crate) fn new(
         plan: Arc<CompiledPattern>,
         found: Vec<Option<Published>>,
         input: PatternInput,

@@ -24,13 +24,13 @@ use datafusion_common::Result;
 use orrery_storage::{Cursor, RowRange};
 use orrery_term::TermId;
 
-use super::cursors::{ANNOUNCED_KEYS, Cursors};
-use super::id_set::IdSet;
-use super::program::{Key, StepProgram};
+use crate::pattern::id_set::IdSet;
+use crate::pattern::program::{Key, StepProgram};
+use crate::pattern::steps::cursors::{ANNOUNCED_KEYS, Cursors};
 use crate::solutions::storage_error;
 
 /// Fewer keys are looked up one by one. (The random databases of the tests are small.)
-pub(super) const SCANNED_KEYS_MIN: usize = if cfg!(test) { 2 } else { 32 };
+pub(crate) const SCANNED_KEYS_MIN: usize = if cfg!(test) { 2 } else { 32 };
 /// Up to so many rows per key the stretch is scanned. Sparser keys have vectors to themselves.
 const ROWS_PER_KEY_MAX: u64 = 128;
 /// Rows decoded at once: two columns of it fit into the first cache.
@@ -43,7 +43,7 @@ const ROWS_PER_MATCH_SPARSE: usize = 256;
 const ROWS_PER_POINT_READ: usize = 128;
 
 /// A scan of the rows that hold the matches of all keys of a chunk.
-pub(super) struct Span {
+pub(crate) struct Span {
     /// The constants before the key.
     prefix: [TermId; 4],
     /// How many there are: the position of the key column.
@@ -64,7 +64,7 @@ pub(super) struct Span {
 }
 
 /// Drops the rows in which a column has none of some ids.
-pub(super) struct SetFilter {
+pub(crate) struct SetFilter {
     /// The column, as a position in the step's `reads`.
     read: usize,
     ids: Arc<IdSet>,
@@ -75,7 +75,7 @@ pub(super) struct SetFilter {
 }
 
 impl SetFilter {
-    pub(super) fn new(read: usize, ids: Arc<IdSet>) -> Self {
+    pub(crate) fn new(read: usize, ids: Arc<IdSet>) -> Self {
         Self {
             read,
             ids,
@@ -98,17 +98,17 @@ impl SetFilter {
 
 /// What matched.
 #[derive(Default)]
-pub(super) struct SpanMatches {
+pub(crate) struct SpanMatches {
     /// Positions of keys, one for each match.
-    pub(super) keys: Vec<u32>,
+    pub(crate) keys: Vec<u32>,
     /// The columns that the step reads.
-    pub(super) columns: Vec<Vec<u64>>,
+    pub(crate) columns: Vec<Vec<u64>>,
 }
 
 impl Span {
     /// Prepares the scan for these ascending keys, if they are dense enough. The key must be the last column of
     /// the prefix, with constants before it.
-    pub(super) fn open(
+    pub(crate) fn open(
         program: &StepProgram,
         cursors: &mut Cursors,
         keys: &[u64],
@@ -156,7 +156,7 @@ impl Span {
     }
 
     /// Adds further matches until there are about `limit`, or many rows were scanned. Whether all keys are done.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         program: &StepProgram,
         cursors: &mut Cursors,

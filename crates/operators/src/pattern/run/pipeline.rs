@@ -13,31 +13,31 @@ use datafusion_execution::memory_pool::{
 };
 use orrery_storage::{AdjacencySlot, RowRange};
 
-use super::adjacent::{AdjacentExpansion, WithTouched};
-use super::chunk::Chunk;
-use super::cursors::Cursors;
-use super::expansion::Expansion;
-use super::found_ids::{FoundFilter, Published};
-use super::id_set::IdSet;
-use super::intersection::{InMemoryIntersection, Intersection, find_sides, set_of_values};
-use super::program::{IntersectionProgram, Program, StepProgram};
-use super::span::{SCANNED_KEYS_MIN, SetFilter};
 use crate::context::QueryContext;
+use crate::pattern::chunk::Chunk;
+use crate::pattern::found_ids::{FoundFilter, Published};
+use crate::pattern::id_set::IdSet;
+use crate::pattern::intersection::{InMemoryIntersection, Intersection, find_sides, set_of_values};
+use crate::pattern::program::{IntersectionProgram, Program, StepProgram};
+use crate::pattern::steps::adjacent::{AdjacentExpansion, WithTouched};
+use crate::pattern::steps::cursors::Cursors;
+use crate::pattern::steps::expansion::Expansion;
+use crate::pattern::steps::span::{SCANNED_KEYS_MIN, SetFilter};
 
 /// What one step has done so far; shared by all executions of the plan.
 #[derive(Debug, Default)]
-pub(super) struct StepCounters {
-    pub(super) rows: AtomicUsize,
-    pub(super) seeks: AtomicUsize,
+pub(crate) struct StepCounters {
+    pub(crate) rows: AtomicUsize,
+    pub(crate) seeks: AtomicUsize,
     /// Keys looked up in an adjacency in memory.
-    pub(super) in_memory: AtomicUsize,
+    pub(crate) in_memory: AtomicUsize,
     /// Rows that were found and dropped by a condition, as far as they are the same ones whatever way the step is done.
-    pub(super) dropped: AtomicUsize,
+    pub(crate) dropped: AtomicUsize,
 }
 
 impl StepCounters {
     /// Rows that were touched: each that came out was found and handed on, each that was dropped was found.
-    pub(super) fn touches(&self) -> u64 {
+    pub(crate) fn touches(&self) -> u64 {
         let kept = self.rows.load(Ordering::Relaxed) as u64;
         let dropped = self.dropped.load(Ordering::Relaxed) as u64;
         kept.saturating_mul(2).saturating_add(dropped)
@@ -45,7 +45,7 @@ impl StepCounters {
 }
 
 /// What a call gave.
-pub(super) enum PipelineProgress {
+pub(crate) enum PipelineProgress {
     /// Some matches of the last step, at least one.
     Chunk(Chunk),
     /// Nothing yet, and the time is up.
@@ -55,8 +55,8 @@ pub(super) enum PipelineProgress {
 }
 
 /// The levels of one program.
-pub(super) struct Pipeline {
-    pub(super) program: Arc<Program>,
+pub(crate) struct Pipeline {
+    pub(crate) program: Arc<Program>,
     levels: Vec<StepLevel>,
     /// The entry chunk of a program without steps.
     passed_through: Option<Chunk>,
@@ -64,7 +64,7 @@ pub(super) struct Pipeline {
 
 impl Pipeline {
     /// `found`: what is published in this execution, for each place of the specification.
-    pub(super) fn new(
+    pub(crate) fn new(
         program: Arc<Program>,
         context: &Arc<QueryContext>,
         found: &[Option<Published>],
@@ -88,7 +88,7 @@ impl Pipeline {
 
     /// Begins with the next chunk of input rows. The one before must be exhausted.
     /// Of the first step only these rows of its permutation count, if there are any given.
-    pub(super) fn start(&mut self, mut chunk: Chunk, within: Option<RowRange>) -> Result<()> {
+    pub(crate) fn start(&mut self, mut chunk: Chunk, within: Option<RowRange>) -> Result<()> {
         for filter in &self.program.entry_filters {
             chunk = filter.apply(chunk)?;
         }
@@ -103,7 +103,7 @@ impl Pipeline {
     }
 
     /// Works until there is a chunk of matches, nothing is left, or the deadline has passed.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         vector_rows: &mut VectorRows,
         matched: Option<&[bool]>,
@@ -143,7 +143,7 @@ impl Pipeline {
 /// vectors touch each vector of the permutation less often. What the chunks take is reserved; where there is
 /// no room, they stay short.
 #[derive(Debug)]
-pub(super) struct VectorRows {
+pub(crate) struct VectorRows {
     current: usize,
     max: usize,
     row_bytes: usize,
@@ -156,7 +156,7 @@ const VECTOR_ROWS_START: usize = 8_192;
 const VECTOR_ROWS_START_LIMITED: usize = 256;
 /// The largest chunks between steps. On 10 million triples, 570,000 offers looked up in the order of their
 /// products cost 270 ns each with 32,768 keys at a time, and 90 ns with these.
-pub(super) const VECTOR_ROWS_MAX: usize = 131_072;
+pub(crate) const VECTOR_ROWS_MAX: usize = 131_072;
 /// The largest chunks for a step that is done in memory, which gains nothing by long ones: a few columns of it fit into the second cache.
 const IN_MEMORY_ROWS_MAX: usize = 16_384;
 /// What the chunks of all steps together take, about; patterns with many variables get shorter chunks.
@@ -168,10 +168,10 @@ const COPIES: usize = 3;
 /// The chunks of one pattern take at most one part of so many of what may be on its way.
 const ON_THE_WAY_PART: usize = 16;
 /// The largest chunks that go out.
-pub(super) const OUTPUT_ROWS_MAX: usize = 32_768;
+pub(crate) const OUTPUT_ROWS_MAX: usize = 32_768;
 
 impl VectorRows {
-    pub(super) fn new(
+    pub(crate) fn new(
         fixed: Option<usize>,
         fetch: Option<usize>,
         program: &Program,
@@ -213,7 +213,7 @@ impl VectorRows {
     }
 
     /// Whether there is room for a chunk of so many rows that goes out, made otherwise.
-    pub(super) fn has_room(&self, rows: usize, row_bytes: usize) -> bool {
+    pub(crate) fn has_room(&self, rows: usize, row_bytes: usize) -> bool {
         let bytes = rows * row_bytes;
         rows <= VECTOR_ROWS_MIN
             || bytes <= self.reservation.size()
@@ -221,7 +221,7 @@ impl VectorRows {
     }
 
     /// There will be no more chunks.
-    pub(super) fn release(&self) {
+    pub(crate) fn release(&self) {
         self.reservation.free();
     }
 

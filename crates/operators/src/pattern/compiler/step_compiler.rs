@@ -7,30 +7,30 @@ use datafusion_common::Result;
 use orrery_storage::QuadPosition;
 use orrery_term::TermId;
 
-use super::access::{self, AccessNeeds, KnownPosition, Positions};
-use super::liveness::Liveness;
-use super::program::{Check, Key, StepProgram};
-use super::specification::{GraphScope, ObjectRanges, PatternStep, Slot};
 use crate::context::QueryContext;
+use crate::pattern::compiler::access::{self, AccessNeeds, KnownPosition, Positions};
+use crate::pattern::compiler::liveness::Liveness;
+use crate::pattern::program::{Check, Key, StepProgram};
+use crate::pattern::specification::{GraphScope, ObjectRanges, PatternStep, Slot};
 
 /// The id after the default graph's: where the named graphs begin.
 const FIRST_NAMED_GRAPH: TermId = TermId::from_bits(TermId::DEFAULT_GRAPH.bits() + 1);
 
 /// What the graph scope asks of a step besides a value for the graph position.
-pub(super) struct GraphDemand {
-    pub(super) known: KnownPosition,
+pub(crate) struct GraphDemand {
+    pub(crate) known: KnownPosition,
     /// The graph must be one of these.
-    pub(super) one_of: Option<Arc<[TermId]>>,
+    pub(crate) one_of: Option<Arc<[TermId]>>,
     /// The same triple in several graphs matches once.
-    pub(super) merges: bool,
+    pub(crate) merges: bool,
     /// No quad can match.
     is_empty: bool,
 }
 
 /// Compiles one step on what the steps before it leave.
-pub(super) struct StepCompiler<'a> {
-    pub(super) context: &'a Arc<QueryContext>,
-    pub(super) step: &'a PatternStep,
+pub(crate) struct StepCompiler<'a> {
+    pub(crate) context: &'a Arc<QueryContext>,
+    pub(crate) step: &'a PatternStep,
     next: Option<&'a PatternStep>,
     /// The variables of which a filter after this step reads the terms.
     read_terms: &'a [&'a str],
@@ -42,7 +42,7 @@ pub(super) struct StepCompiler<'a> {
 }
 
 impl<'a> StepCompiler<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         context: &'a Arc<QueryContext>,
         step: &'a PatternStep,
         next: Option<&'a PatternStep>,
@@ -64,7 +64,7 @@ impl<'a> StepCompiler<'a> {
     }
 
     /// The step by itself, and the variables of the chunks that it gives.
-    pub(super) fn compile(mut self) -> Result<(StepProgram, Vec<Arc<str>>)> {
+    pub(crate) fn compile(mut self) -> Result<(StepProgram, Vec<Arc<str>>)> {
         let demand = self.graph_demand();
         let positions = self.positions(&demand);
         let next_keys = self.next_keys(&positions);
@@ -163,7 +163,7 @@ impl<'a> StepCompiler<'a> {
     }
 
     /// What is known of the pattern when the step begins.
-    pub(super) fn positions(&self, demand: &GraphDemand) -> Positions {
+    pub(crate) fn positions(&self, demand: &GraphDemand) -> Positions {
         let pattern = &self.step.pattern;
         Positions([
             self.known(&pattern.subject),
@@ -187,7 +187,7 @@ impl<'a> StepCompiler<'a> {
         }
     }
 
-    pub(super) fn graph_demand(&self) -> GraphDemand {
+    pub(crate) fn graph_demand(&self) -> GraphDemand {
         let has_named_graphs = self.context.view().has_named_graphs();
         let plain = |known| GraphDemand {
             known,
@@ -293,12 +293,12 @@ impl<'a> StepCompiler<'a> {
     }
 
     /// Whether something after this step reads the variable.
-    pub(super) fn is_live(&self, variable: &str) -> bool {
+    pub(crate) fn is_live(&self, variable: &str) -> bool {
         self.liveness.is_live(self.stage, variable)
     }
 
     /// The columns of the incoming chunk that something after this step reads.
-    pub(super) fn carried(&self) -> (Vec<usize>, Vec<Arc<str>>) {
+    pub(crate) fn carried(&self) -> (Vec<usize>, Vec<Arc<str>>) {
         let columns: Vec<usize> = (0..self.layout.len())
             .filter(|&column| self.liveness.is_live(self.stage, &self.layout[column]))
             .collect();

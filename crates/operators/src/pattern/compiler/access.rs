@@ -6,12 +6,12 @@ use datafusion_common::Result;
 use orrery_storage::{IndexView, Permutation, QuadPosition, ReadView};
 use orrery_term::TermId;
 
-use super::program::Key;
+use crate::pattern::program::Key;
 use crate::solutions::storage_error;
 
 /// What is known about one position of a quad when a step begins.
 #[derive(Clone, Debug)]
-pub(super) enum KnownPosition {
+pub(crate) enum KnownPosition {
     /// A constant or a column of the incoming chunk.
     Fixed(Key),
     /// A variable that this step binds.
@@ -38,15 +38,15 @@ impl KnownPosition {
 
 /// The four positions of a step's pattern: subject, predicate, object, graph.
 #[derive(Clone, Debug)]
-pub(super) struct Positions(pub(super) [KnownPosition; 4]);
+pub(crate) struct Positions(pub(crate) [KnownPosition; 4]);
 
 impl Positions {
-    pub(super) fn at(&self, position: QuadPosition) -> &KnownPosition {
+    pub(crate) fn at(&self, position: QuadPosition) -> &KnownPosition {
         &self.0[position_number(position)]
     }
 
     /// The known leading columns of a permutation.
-    pub(super) fn prefix(&self, permutation: Permutation) -> Vec<Key> {
+    pub(crate) fn prefix(&self, permutation: Permutation) -> Vec<Key> {
         permutation
             .columns()
             .into_iter()
@@ -71,7 +71,7 @@ impl Positions {
 }
 
 /// Subject 0, predicate 1, object 2, graph 3.
-pub(super) const fn position_number(position: QuadPosition) -> usize {
+pub(crate) const fn position_number(position: QuadPosition) -> usize {
     match position {
         QuadPosition::Subject => 0,
         QuadPosition::Predicate => 1,
@@ -81,16 +81,16 @@ pub(super) const fn position_number(position: QuadPosition) -> usize {
 }
 
 /// What the choice depends on besides the known positions.
-pub(super) struct AccessNeeds<'a> {
+pub(crate) struct AccessNeeds<'a> {
     /// There are bounds on the object.
-    pub(super) has_object_ranges: bool,
+    pub(crate) has_object_ranges: bool,
     /// The variables that the next step looks up: best read in their order.
-    pub(super) next_keys: &'a [Arc<str>],
+    pub(crate) next_keys: &'a [Arc<str>],
     /// The variables of which a filter of this step reads the terms: best read in their own order, for then each page of the
     /// dictionary is read once and equal terms are neighbours.
-    pub(super) read_terms: &'a [&'a str],
+    pub(crate) read_terms: &'a [&'a str],
     /// Equal triples must come out side by side, so the graph must be the last column.
-    pub(super) merges_graphs: bool,
+    pub(crate) merges_graphs: bool,
 }
 
 /// Among equals the earlier one is taken. Those that start with the predicate come first: with it
@@ -103,7 +103,7 @@ const GRAPH_LAST: [Permutation; 4] = [
 ];
 
 /// The permutation with the longest known prefix; see the comments for ties and for GSPO.
-pub(super) fn choose(
+pub(crate) fn choose(
     view: &ReadView,
     positions: &Positions,
     needs: &AccessNeeds<'_>,

@@ -20,21 +20,21 @@ use arrow::record_batch::RecordBatch;
 use datafusion_common::Result;
 use orrery_storage::Adjacency;
 
-use super::compiled::CompiledPattern;
-use super::pipeline::{OUTPUT_ROWS_MAX, StepCounters};
-use super::program::{AdjacentStep, Key, OutputColumn, Program, StepProgram, ThirdColumn};
-use super::specification::PatternMode;
+use crate::pattern::program::{AdjacentStep, Key, OutputColumn, Program, StepProgram, ThirdColumn};
+use crate::pattern::run::compiled::CompiledPattern;
+use crate::pattern::run::pipeline::{OUTPUT_ROWS_MAX, StepCounters};
+use crate::pattern::specification::PatternMode;
 use crate::solutions::{gather, solution_batch, storage_error};
 
 /// Of batches with more matches than this the general way gives out pieces.
 const MATCHES_MAX: usize = if cfg!(test) { 16 } else { OUTPUT_ROWS_MAX };
 
 /// What bounds the rows of a batch that is done at once.
-pub(super) struct Bounds<F> {
+pub(crate) struct Bounds<F> {
     /// More rows are not wanted.
-    pub(super) wanted: usize,
+    pub(crate) wanted: usize,
     /// Whether there is memory for so many rows of so many bytes.
-    pub(super) has_room: F,
+    pub(crate) has_room: F,
 }
 
 /// The matches of a batch.
@@ -48,7 +48,7 @@ struct OptionalMatches {
 }
 
 /// Whether batches of a pattern can be done at once, as far as its specification tells.
-pub(super) fn may_be_at_once(plan: &CompiledPattern) -> bool {
+pub(crate) fn may_be_at_once(plan: &CompiledPattern) -> bool {
     let specification = &plan.specification;
     specification.mode == PatternMode::Optional
         && specification.steps.len() == 1
@@ -72,7 +72,7 @@ fn step_of(program: &Program) -> Option<(&StepProgram, &AdjacentStep, usize)> {
 
 /// The rows that come of a batch of input rows, in which all variables are bound that join, as far as they are wanted; nothing if it is not
 /// done this way.
-pub(super) fn at_once(
+pub(crate) fn at_once(
     plan: &CompiledPattern,
     columns: &[UInt64Array],
     rows: usize,

@@ -6,22 +6,22 @@ use datafusion_common::Result;
 use orrery_storage::{Cursor, IndexView, RowRange};
 use orrery_term::TermId;
 
-use super::program::StepProgram;
+use crate::pattern::program::StepProgram;
 use crate::solutions::storage_error;
 
 /// Keys that the storage is told of at a time, if the file is cold.
-pub(super) const ANNOUNCED_KEYS: usize = 1024;
+pub(crate) const ANNOUNCED_KEYS: usize = 1024;
 
 /// The seeker decodes key columns and the reader the others: with one cursor for both, going
 /// back from a key to the rows before it would decode vectors twice.
-pub(super) struct Cursors {
-    pub(super) seeker: Cursor,
-    pub(super) reader: Cursor,
+pub(crate) struct Cursors {
+    pub(crate) seeker: Cursor,
+    pub(crate) reader: Cursor,
 }
 
 impl Cursors {
     /// A pair for each permutation that a step reads.
-    pub(super) fn of(program: &StepProgram) -> Vec<Self> {
+    pub(crate) fn of(program: &StepProgram) -> Vec<Self> {
         let pair = |index: &IndexView| Self {
             seeker: index.cursor(),
             reader: index.cursor(),
@@ -37,7 +37,7 @@ impl Cursors {
 }
 
 /// Adds the ranges of rows that a step walks for a prefix; some may be empty.
-pub(super) fn seek_ranges(
+pub(crate) fn seek_ranges(
     program: &StepProgram,
     prefix: &[TermId],
     seeker: &mut Cursor,

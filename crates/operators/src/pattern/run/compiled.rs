@@ -7,35 +7,35 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, internal_err};
 use parking_lot::Mutex;
 
-use super::compile::{Arrangement, arranged, compile};
-use super::morsel::{FurtherSteps, MorselReader, Morsels};
-use super::pipeline::StepCounters;
-use super::program::Program;
-use super::specification::PatternSpecification;
 use crate::context::QueryContext;
 use crate::dealing::Spread;
+use crate::pattern::compiler::compile::{Arrangement, arranged, compile};
+use crate::pattern::program::Program;
+use crate::pattern::run::morsel::{FurtherSteps, MorselReader, Morsels};
+use crate::pattern::run::pipeline::StepCounters;
+use crate::pattern::specification::PatternSpecification;
 
 /// A compiled pattern and what its executions share.
 #[derive(Debug)]
-pub(super) struct CompiledPattern {
-    pub(super) context: Arc<QueryContext>,
-    pub(super) specification: PatternSpecification,
+pub(crate) struct CompiledPattern {
+    pub(crate) context: Arc<QueryContext>,
+    pub(crate) specification: PatternSpecification,
     /// The variables of the input, none without one.
-    pub(super) input_variables: Vec<Arc<str>>,
-    pub(super) schema: SchemaRef,
+    pub(crate) input_variables: Vec<Arc<str>>,
+    pub(crate) schema: SchemaRef,
     /// By the number of the step; shared with parts of the pattern.
-    pub(super) counters: Arc<[StepCounters]>,
+    pub(crate) counters: Arc<[StepCounters]>,
     /// How it is arranged for input rows in which all variables are bound, once that was asked for, or if it is known from another query.
-    pub(super) arrangement: OnceLock<Arc<Arrangement>>,
+    pub(crate) arrangement: OnceLock<Arc<Arrangement>>,
     /// The program for input rows in which all variables are bound, once it was asked for.
-    pub(super) bound: OnceLock<Arc<Program>>,
+    pub(crate) bound: OnceLock<Arc<Program>>,
     /// Programs for other input rows, by which input variables are unbound.
-    pub(super) others: Mutex<Vec<(Vec<bool>, Arc<Program>)>>,
+    pub(crate) others: Mutex<Vec<(Vec<bool>, Arc<Program>)>>,
 }
 
 impl CompiledPattern {
     /// The program for input rows in which all variables are bound; compiled here and now if it was not.
-    pub(super) fn bound_program(&self) -> Result<&Arc<Program>> {
+    pub(crate) fn bound_program(&self) -> Result<&Arc<Program>> {
         if let Some(program) = self.bound.get() {
             return Ok(program);
         }
@@ -59,7 +59,7 @@ impl CompiledPattern {
     }
 
     /// The program for input rows in which these variables are unbound.
-    pub(super) fn program(&self, unbound: &[bool]) -> Result<Arc<Program>> {
+    pub(crate) fn program(&self, unbound: &[bool]) -> Result<Arc<Program>> {
         if !unbound.contains(&true) {
             return self.bound_program().cloned();
         }
@@ -73,7 +73,7 @@ impl CompiledPattern {
     }
 
     /// The rows that are the share of one partition of so many.
-    pub(super) fn share(&self, place: (usize, usize)) -> Result<MorselReader> {
+    pub(crate) fn share(&self, place: (usize, usize)) -> Result<MorselReader> {
         let Some(step) = self.bound_program()?.steps.first() else {
             return internal_err!("a pattern without steps is in several partitions");
         };
@@ -81,7 +81,7 @@ impl CompiledPattern {
     }
 
     /// The morsels of one execution.
-    pub(super) fn cut(&self, spread: Spread) -> Result<Morsels> {
+    pub(crate) fn cut(&self, spread: Spread) -> Result<Morsels> {
         let Some((step, others)) = self.bound_program()?.steps.split_first() else {
             return internal_err!("a pattern without steps is in several partitions");
         };
