@@ -14,15 +14,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tonic::transport::Server;
 
-use crate::capabilities::capabilities;
-use crate::guard::Guarded;
+use crate::access::guard::Guarded;
+use crate::access::peer::Peer;
+use crate::calls::shared::Shared;
 use crate::handles::ConnectionId;
 use crate::life::{Stage, reached};
+use crate::listener::service::Service;
+use crate::listener::socket::{Bytes, Socket};
+use crate::metadata::capabilities::capabilities;
 use crate::options::{FlightOptions, StartError};
-use crate::peer::Peer;
-use crate::service::Service;
-use crate::shared::Shared;
-use crate::socket::{Bytes, Socket};
 
 /// gRPC speaks HTTP/2 alone.
 const ALPN: &[&[u8]] = &[b"h2"];

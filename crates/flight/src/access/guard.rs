@@ -17,9 +17,9 @@ use tonic::server::NamedService;
 use tonic::{Code, Response, Status};
 
 use crate::Password;
-use crate::by::{By, denied};
-use crate::password::same;
-use crate::peer::Peer;
+use crate::access::by::{By, denied};
+use crate::access::password::same;
+use crate::access::peer::Peer;
 use crate::refusal::refusal;
 
 const BEARER: &str = "Bearer ";

@@ -16,11 +16,11 @@ use orrery_sql::{
 };
 use tonic::{Code, Status};
 
-use crate::answer::{Bounds, is_killed};
-use crate::call::Call;
+use crate::calls::answer::{Bounds, is_killed};
+use crate::calls::call::Call;
+use crate::execution::savepoints::quoted;
 use crate::life::{Stage, reached};
 use crate::refusal::{malformed, refusal};
-use crate::savepoints::quoted;
 
 /// `TableNotExistOption` and `TableExistsOption` of the protocol.
 const CREATE: i32 = 1;
@@ -173,7 +173,7 @@ impl Call {
             self.within(&session, &time.bounds, session.end_block(true))
                 .await?;
         }
-        Ok(crate::work::count(Tag::Insert(count)))
+        Ok(crate::execution::work::count(Tag::Insert(count)))
     }
 
     /// The time of a statement does not hold for rows as long as they come.

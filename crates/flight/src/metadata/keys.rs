@@ -11,7 +11,7 @@ use orrery_sql::DATABASE;
 use orrery_storage::table::{TableDefinition, Tables};
 use tonic::Status;
 
-use crate::call::Call;
+use crate::calls::call::Call;
 use crate::refusal::{malformed, refused};
 
 /// `NO ACTION`, as the protocol numbers what happens to rows that refer to one that goes.

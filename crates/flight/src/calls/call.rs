@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 use orrery_sql::{Ending, Session, Watchable, Watched};
 use tonic::{Code, Request, Status};
 
-use crate::by::{By, denied};
-use crate::peer::Peer;
+use crate::access::by::{By, denied};
+use crate::access::peer::Peer;
+use crate::calls::shared::Shared;
 use crate::refusal::{ending_of, refusal, refused};
-use crate::shared::Shared;
 
 /// See the module.
 pub(crate) struct Call {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tonic::{Code, Status};
 
-use crate::call::Call;
+use crate::calls::call::Call;
 use crate::refusal::{malformed, refusal, refused};
 
 /// Bytes of the handle of a transaction.

@@ -9,10 +9,10 @@ use arrow_flight::sql::{
 use orrery_sql::{DATABASE, Session};
 use tonic::Status;
 
-use crate::call::Call;
-use crate::columns::plain_schema;
+use crate::calls::call::Call;
+use crate::execution::columns::plain_schema;
+use crate::execution::savepoints::quoted;
 use crate::refusal::malformed;
-use crate::savepoints::quoted;
 
 /// The kinds of tables.
 const TABLE: &str = "TABLE";

@@ -14,11 +14,11 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
-use crate::answer::{Again, Batches, Bounds, Time, is_killed};
-use crate::call::Call;
-use crate::columns::{plain_batch, plain_schema};
+use crate::calls::answer::{Again, Batches, Bounds, Time, is_killed};
+use crate::calls::call::Call;
+use crate::calls::open_transaction::OpenTransaction;
+use crate::execution::columns::{plain_batch, plain_schema};
 use crate::life::{Stage, reached};
-use crate::open_transaction::OpenTransaction;
 use crate::refusal::{killed, out_of_time, refusal, refused, shutting_down, used_up};
 
 /// Where a statement runs: in a session of its own, or in a transaction, where it waits for the one before it.

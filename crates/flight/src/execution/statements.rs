@@ -11,14 +11,14 @@ use orrery_sql::{Prepared, Session, StatementKind};
 use parking_lot::Mutex;
 use tonic::{Code, Status};
 
-use crate::answer::{Answer, Batches, Unfetched};
-use crate::call::Call;
-use crate::columns::plain_schema;
+use crate::calls::answer::{Answer, Batches, Unfetched};
+use crate::calls::call::Call;
+use crate::calls::kept_statement::KeptStatement;
+use crate::calls::parameters::{Bound, values};
+use crate::execution::columns::plain_schema;
+use crate::execution::work::{Place, Ran, Terms, count, ran, refuse_control};
 use crate::handles::ConnectionId;
-use crate::kept_statement::KeptStatement;
-use crate::parameters::{Bound, values};
 use crate::refusal::{refusal, refused};
-use crate::work::{Place, Ran, Terms, count, ran, refuse_control};
 
 /// What a client is told about a prepared statement.
 pub(crate) struct Described {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use orrery_sql::Prepared;
 use parking_lot::Mutex;
 
-use crate::open_transaction::OpenTransaction;
-use crate::parameters::Bound;
+use crate::calls::open_transaction::OpenTransaction;
+use crate::calls::parameters::Bound;
 
 /// A statement that a client has prepared.
 pub(crate) struct KeptStatement {

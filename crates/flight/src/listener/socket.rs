@@ -12,9 +12,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
+use crate::access::peer::Peer;
+use crate::calls::shared::Shared;
 use crate::handles::ConnectionId;
-use crate::peer::Peer;
-use crate::shared::Shared;
 
 /// Bytes of a client.
 pub(crate) enum Bytes {

@@ -8,12 +8,12 @@ use orrery_sql::{Host, Session, SessionOptions};
 use tokio::sync::watch;
 use tonic::Status;
 
-use crate::answer::Answer;
-use crate::guard::Guard;
+use crate::access::guard::Guard;
+use crate::calls::answer::Answer;
+use crate::calls::kept_statement::KeptStatement;
+use crate::calls::open_transaction::OpenTransaction;
 use crate::handles::{ConnectionId, Handles};
-use crate::kept_statement::KeptStatement;
 use crate::life::Stage;
-use crate::open_transaction::OpenTransaction;
 use crate::options::FlightOptions;
 use crate::refusal::shutting_down;
 

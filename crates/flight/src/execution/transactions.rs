@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tonic::Status;
 
-use crate::call::Call;
+use crate::calls::call::Call;
+use crate::calls::open_transaction::{OpenTransaction, over};
 use crate::handles::ConnectionId;
-use crate::open_transaction::{OpenTransaction, over};
 
 impl Call {
     /// Begins one.

@@ -32,17 +32,17 @@ use futures::{StreamExt, TryStreamExt};
 use prost::Message;
 use tonic::{Code, Request, Response, Status, Streaming};
 
-use crate::answer::Batches;
-use crate::call::Call;
-use crate::guard::Handshakes;
+use crate::access::guard::Handshakes;
+use crate::access::peer::Peer;
+use crate::calls::answer::Batches;
+use crate::calls::call::Call;
+use crate::calls::shared::Shared;
+use crate::execution::ingest::batches;
+use crate::execution::savepoints::End;
+use crate::execution::statements::Asked;
 use crate::handles::{ConnectionId, Owner};
-use crate::ingest::batches;
-use crate::peer::Peer;
 use crate::refusal::{malformed, refusal, refused};
-use crate::savepoints::End;
-use crate::shared::Shared;
-use crate::statements::Asked;
-use crate::{definitions, keys};
+use crate::{metadata::definitions, metadata::keys};
 
 /// The action of Flight that has taken the place of `CancelQuery`.
 const CANCEL_FLIGHT_INFO: &str = "CancelFlightInfo";
