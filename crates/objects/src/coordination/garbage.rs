@@ -15,8 +15,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
-use crate::catalog::{Catalog, Garbage};
-use crate::readers::Reading;
+use crate::coordination::catalog::{Catalog, Garbage};
+use crate::coordination::readers::Reading;
 use crate::timing::Timing;
 
 /// What is known here of objects to be deleted.

@@ -142,12 +142,12 @@ mod tests {
 
     #[test]
     fn files_of_every_number_of_parts_arrive_whole() {
-        let runtime = crate::runtime::handle().unwrap();
+        let runtime = crate::stores::runtime::handle().unwrap();
         for bytes in [0, 1, PART_BYTES, PART_BYTES + 1, 11 * PART_BYTES + 77] {
             let mut file = tempfile::NamedTempFile::new().unwrap();
             let content: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
             file.write_all(&content).unwrap();
-            let found = crate::runtime::wait(&runtime, async move {
+            let found = crate::stores::runtime::wait(&runtime, async move {
                 let store = InMemory::new();
                 let path = ObjectPath::from("object");
                 let upload = Upload {

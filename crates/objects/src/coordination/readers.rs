@@ -9,8 +9,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Asked, ObjectError};
-use crate::store::Store;
-use crate::{checksummed, random};
+use crate::stores::store::Store;
+use crate::{coordination::checksummed, random};
 
 const FOLDER: &str = "readers";
 

@@ -1,7 +1,7 @@
 //! The storage's file system over an object store.
 //!
-//! The database's directory, as the storage sees it, is its address taken for a path. What lies there is found in the view ([`crate::view`]):
-//! files of segments are mapped through the cache, logs are images ([`crate::log`]), `MANIFEST` is in the catalog and `LOCK` in the lease. Temporary files
+//! The database's directory, as the storage sees it, is its address taken for a path. What lies there is found in the view ([`crate::files::view`]):
+//! files of segments are mapped through the cache, logs are images ([`crate::files::log`]), `MANIFEST` is in the catalog and `LOCK` in the lease. Temporary files
 //! of loads stay on the local disk, and paths outside of the database are the machine's.
 
 use std::io::Read;
@@ -18,22 +18,22 @@ use orrery_storage::io::{
 use orrery_storage::log::LOG_DIRECTORY;
 use orrery_storage::{Error, Result};
 
-use crate::background;
 use crate::cache::{Cache, Origin};
-use crate::catalog::CATALOG;
-use crate::counts::ObjectCounts;
+use crate::coordination::catalog::CATALOG;
+use crate::coordination::lease::{self, LOCK, Lease, NotTaken};
 use crate::error::{Asked, ObjectError};
-use crate::files::{
+use crate::files::background;
+use crate::files::inner::{Inner, remove_staged};
+use crate::files::log::ObjectLog;
+use crate::files::staging::Staging;
+use crate::files::streams::{
     BytesReader, Destination, LockedHere, LogBytes, LogCopy, ObjectLock, StagedWriter,
 };
-use crate::inner::{Inner, remove_staged};
-use crate::lease::{self, LOCK, Lease, NotTaken};
-use crate::log::ObjectLog;
+use crate::files::view::Entry;
 use crate::options::ObjectOptions;
-use crate::staging::Staging;
-use crate::store::Store;
+use crate::stores::counts::ObjectCounts;
+use crate::stores::store::Store;
 use crate::timing::Timing;
-use crate::view::Entry;
 
 /// The storage's new manifest before it is renamed: a local file.
 const NEW_MANIFEST: &str = "MANIFEST.new";

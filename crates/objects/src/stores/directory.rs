@@ -241,11 +241,11 @@ mod tests {
     #[test]
     fn of_writers_at_the_same_time_one_is_first_and_the_others_hear_of_it() {
         let directory = tempfile::tempdir().unwrap();
-        let runtime = crate::runtime::handle().unwrap();
+        let runtime = crate::stores::runtime::handle().unwrap();
         let path = ObjectPath::from("some/counter");
         let store = DirectoryStore::create(directory.path()).unwrap();
         let (first, at) = (store.inner.clone(), path.clone());
-        crate::runtime::wait(&runtime, async move {
+        crate::stores::runtime::wait(&runtime, async move {
             let create = || PutOptions::from(PutMode::Create);
             store.put_opts(&path, "0".into(), create()).await.unwrap();
             let again = store.put_opts(&path, "1".into(), create()).await;
@@ -259,7 +259,7 @@ mod tests {
                 let store = DirectoryStore::create(directory.path()).unwrap();
                 let (runtime, at) = (runtime.clone(), at.clone());
                 scope.spawn(move || {
-                    crate::runtime::wait(&runtime, async move {
+                    crate::stores::runtime::wait(&runtime, async move {
                         for _ in 0..25 {
                             while !add_one(&store, &at).await {}
                         }
@@ -269,7 +269,7 @@ mod tests {
                 });
             }
         });
-        let counted = crate::runtime::wait(&runtime, async move {
+        let counted = crate::stores::runtime::wait(&runtime, async move {
             let listed = first
                 .list_with_delimiter(Some(&"some".into()))
                 .await

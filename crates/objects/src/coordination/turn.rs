@@ -15,10 +15,10 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use crate::catalog::{Catalog, Known, NotPut};
+use crate::coordination::catalog::{Catalog, Known, NotPut};
 use crate::error::{Asked, ObjectError};
 use crate::random;
-use crate::store::Store;
+use crate::stores::store::Store;
 
 /// Writers that publish while another takes over: it begins anew so often.
 const FENCE_TRIES_MAX: u32 = 20;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use orrery_storage::io::{FileBytes, FileLock, FileWriter, LogFile as _};
 use orrery_storage::{Error, Result};
 
-use crate::inner::Inner;
-use crate::lease::Lease;
-use crate::log::{LogImage, ObjectLog};
-use crate::turn::Turn;
+use crate::coordination::lease::Lease;
+use crate::coordination::turn::Turn;
+use crate::files::inner::Inner;
+use crate::files::log::{LogImage, ObjectLog};
 
 /// What is fetched at once for who reads a file from its start to its end.
 const READ_BYTES: usize = 8 << 20;

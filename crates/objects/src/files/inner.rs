@@ -14,16 +14,16 @@ use orrery_storage::{Error, Manifest, Result};
 use parking_lot::Mutex;
 
 use crate::cache::Cache;
-use crate::catalog::{CATALOG, Catalog, FileRef, Known, NotPut};
+use crate::coordination::catalog::{CATALOG, Catalog, FileRef, Known, NotPut};
+use crate::coordination::garbage::{GarbageNotes, now_us};
+use crate::coordination::lease;
+use crate::coordination::readers::Reading;
+use crate::coordination::turn::{self, Turn};
 use crate::error::{Asked, ObjectError};
-use crate::garbage::{GarbageNotes, now_us};
-use crate::lease;
-use crate::log::LogImage;
-use crate::readers::Reading;
-use crate::staging::Staging;
-use crate::store::Store;
-use crate::turn::{self, Turn};
-use crate::view::{Entry, View};
+use crate::files::log::LogImage;
+use crate::files::staging::Staging;
+use crate::files::view::{Entry, View};
+use crate::stores::store::Store;
 
 /// Logs that get their fence at the same time.
 const FENCES_AT_ONCE: usize = 8;

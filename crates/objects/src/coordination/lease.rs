@@ -1,4 +1,4 @@
-//! The writer's lease: the object `LOCK`, JSON with a checksum ([`crate::checksummed`]).
+//! The writer's lease: the object `LOCK`, JSON with a checksum ([`crate::coordination::checksummed`]).
 //!
 //! It keeps writers from waiting for each other's failures: who finds a living lease is refused at once. It decides nothing: a writer that was
 //! taken for dead and is not is kept out by the catalog and the fences in the logs, whatever `LOCK` says.
@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
+use crate::coordination::machine::{self, ProcessId};
 use crate::error::{Asked, ObjectError};
-use crate::machine::{self, ProcessId};
-use crate::store::{Condition, Fetched, Put, Store};
-use crate::{checksummed, random};
+use crate::stores::store::{Condition, Fetched, Put, Store};
+use crate::{coordination::checksummed, random};
 
 /// The object's name.
 pub(crate) const LOCK: &str = "LOCK";

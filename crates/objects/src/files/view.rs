@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use orrery_storage::log::LOG_DIRECTORY;
 use orrery_storage::{Error, ManifestNames};
 
-use crate::catalog::{Catalog, FileRef, Garbage, Known};
+use crate::coordination::catalog::{Catalog, FileRef, Garbage, Known};
 
 /// A path's content.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use object_store::path::Path as ObjectPath;
 use object_store::{ClientConfigKey, ObjectStore, RetryConfig};
 use url::Url;
 
-use crate::directory::DirectoryStore;
 use crate::error::{Asked, ObjectError};
-use crate::plain_http::PlainHttp;
+use crate::stores::directory::DirectoryStore;
+use crate::stores::plain_http::PlainHttp;
 use crate::timing::Timing;
 
 /// A store, and where in it a database lies.

@@ -1,6 +1,6 @@
 //! The catalog: which objects make up the database, and whose turn it is to write.
 //!
-//! It is the object `MANIFEST`, JSON with a checksum ([`crate::checksummed`]): the storage's own manifest as a text, and for each file that
+//! It is the object `MANIFEST`, JSON with a checksum ([`crate::coordination::checksummed`]): the storage's own manifest as a text, and for each file that
 //! it needs the object with its bytes. It is replaced only by a conditional put, so of two writers one finds out that
 //! the other was first, and readers see the old one or the new.
 //!
@@ -18,10 +18,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::checksummed;
+use crate::coordination::checksummed;
 use crate::error::{Asked, ObjectError};
 use crate::random;
-use crate::store::{Change, Condition, Fetched, Put, Store};
+use crate::stores::store::{Change, Condition, Fetched, Put, Store};
 
 /// The object's name.
 pub(crate) const CATALOG: &str = "MANIFEST";

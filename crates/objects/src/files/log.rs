@@ -23,9 +23,9 @@ use orrery_storage::{Error, Result};
 use parking_lot::Mutex;
 
 use crate::error::{Asked, ObjectError};
-use crate::log_object::{LogContent, LogObject};
-use crate::store::{Condition, Put, Store};
-use crate::view::log_folder;
+use crate::files::log_object::{LogContent, LogObject};
+use crate::files::view::log_folder;
+use crate::stores::store::{Condition, Put, Store};
 
 /// Objects that are read at the same time.
 const READS_AT_ONCE: usize = 16;

@@ -23,9 +23,9 @@ use object_store::{
 use tokio::runtime::Handle;
 
 use crate::cache::Origin;
-use crate::counts::{Counting, RequestKind};
 use crate::error::{Asked, ObjectError, is_permanent};
-use crate::runtime;
+use crate::stores::counts::{Counting, RequestKind};
+use crate::stores::runtime;
 use crate::timing::Timing;
 
 /// Deletions that are on their way at the same time.
@@ -350,7 +350,7 @@ impl Store {
     }
 
     async fn upload_once(&self, object: &str, file: &Path, bytes: u64) -> Asked<()> {
-        crate::upload::Upload {
+        crate::stores::upload::Upload {
             store: &*self.inner,
             path: &self.path(object),
             file,

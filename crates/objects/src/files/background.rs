@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crate::coordination::garbage::needs;
+use crate::coordination::turn::{Turn, epoch_of};
 use crate::error::Asked;
-use crate::garbage::needs;
-use crate::inner::Inner;
-use crate::store::Store;
-use crate::turn::{Turn, epoch_of};
-use crate::{random, readers, view};
+use crate::files::inner::Inner;
+use crate::stores::store::Store;
+use crate::{coordination::readers, files::view, random};
 
 /// Says what a file system reads, as long as it lives.
 pub(crate) async fn announce(inner: Weak<Inner>, store: Arc<Store>) {
