@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use orrery_loader::{Format, LoadOptions, LoadReport, MEMORY_BYTES_MIN, Source, TerminalProgress};
 use orrery_storage::ByteCount;
 
-use super::files_below::files_below;
-use super::http::server_url;
-use super::http_files::{FormPart, post_file, post_form};
-use super::output::Output;
 use crate::arguments::{LoadArguments, ReportFormat};
+use crate::commands::data::files_below::files_below;
+use crate::commands::data::http_files::{FormPart, post_file, post_form};
+use crate::commands::http::server_url;
+use crate::commands::output::Output;
 use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};

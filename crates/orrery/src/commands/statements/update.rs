@@ -11,11 +11,11 @@ use orrery_sparql::{
 };
 use orrery_storage::{CommitOptions, Database, Error, Transaction, Writer, WriterOptions};
 
-use super::foreign::foreign_anywhere;
-use super::http::{post_text, server_url};
-use super::output::Output;
-use super::query_text::{own_address, read_text, threads, warn_of};
 use crate::arguments::{LoadSourceArguments, UpdateArguments};
+use crate::commands::foreign::foreign_anywhere;
+use crate::commands::http::{post_text, server_url};
+use crate::commands::output::Output;
+use crate::commands::query_text::{own_address, read_text, threads, warn_of};
 use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};

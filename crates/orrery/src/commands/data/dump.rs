@@ -3,8 +3,8 @@ use orrery_server::format::{GraphFormat, GraphSerializer, graph_format_names};
 use orrery_storage::{ByteCount, QuadRef, ReadView};
 use orrery_term::{Literal, Term};
 
-use super::output::Output;
 use crate::arguments::DumpArguments;
+use crate::commands::output::Output;
 use crate::failure::Failure;
 
 /// Bytes gathered before they go to the output.

@@ -2,9 +2,9 @@
 
 use orrery_sparql::QueryOptions;
 
-use super::output::Output;
-use super::query_text::runtime_for;
 use crate::arguments::{ExplainArguments, ReportFormat};
+use crate::commands::output::Output;
+use crate::commands::query_text::runtime_for;
 use crate::failure::Failure;
 
 pub(crate) fn run(arguments: ExplainArguments) -> Result<(), Failure> {

@@ -11,8 +11,8 @@ use orrery_loader::{LoadOptions, Source, TerminalProgress};
 use orrery_server::stop_signal;
 use tempfile::TempDir;
 
-use super::serve;
 use crate::arguments::DemoArguments;
+use crate::commands::serving::serve;
 use crate::database_place::{DatabasePlace, only_a_directory};
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};

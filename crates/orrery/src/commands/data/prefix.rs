@@ -6,9 +6,9 @@ use orrery_storage::{CommitOptions, WriterOptions};
 use orrery_term::Prefixes;
 use serde_json::Value;
 
-use super::http::{get, post, server_url};
-use super::output::Output;
 use crate::arguments::{PrefixCommand, PrefixPlace, ReportFormat};
+use crate::commands::http::{get, post, server_url};
+use crate::commands::output::Output;
 use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use orrery_storage::{ByteCount, WarmExtent};
 
-use super::output::Output;
 use crate::arguments::WarmArguments;
+use crate::commands::output::Output;
 use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 use orrery_loader::{CompactOptions, SilentProgress, TerminalProgress, changes_of};
 use orrery_storage::{ByteCount, Retention, WriterOptions};
 
-use super::http::{post, server_url};
-use super::load::warn_of_little_memory;
-use super::output::Output;
 use crate::arguments::CompactArguments;
+use crate::commands::data::load::warn_of_little_memory;
+use crate::commands::http::{post, server_url};
+use crate::commands::output::Output;
 use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::Counted;

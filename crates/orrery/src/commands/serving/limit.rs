@@ -2,8 +2,8 @@
 
 use orrery_guard::{Command, LimitedWhom, Limits};
 
-use super::access::{Part, change, list, whom};
 use crate::arguments::{LimitArguments, LimitCommand, LimitedArguments};
+use crate::commands::serving::access::{Part, change, list, whom};
 use crate::failure::Failure;
 
 pub(crate) fn run(command: LimitCommand) -> Result<(), Failure> {

@@ -14,12 +14,12 @@ use orrery_guard::{
 };
 use orrery_storage::{WriterOptions, format_time};
 
-use super::http::{get, post, server_url};
-use super::output::Output;
 use crate::arguments::{
     AccessPlace, GrantCommand, GroupCommand, KeyCommand, PasswordArguments, ReportFormat,
     RightArgument, TargetArguments, UserCommand, WhomArguments,
 };
+use crate::commands::http::{get, post, server_url};
+use crate::commands::output::Output;
 use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 
@@ -209,7 +209,7 @@ fn new_password(arguments: &PasswordArguments) -> Result<NewPassword, Failure> {
     Ok(NewPassword::Given(password.to_owned()))
 }
 
-pub(super) fn whom(arguments: &WhomArguments) -> Result<Whom, Failure> {
+pub(crate) fn whom(arguments: &WhomArguments) -> Result<Whom, Failure> {
     Ok(match (&arguments.user, &arguments.group) {
         (Some(name), _) => Whom::User(named(name)?),
         (None, Some(name)) => Whom::Group(named(name)?),
@@ -251,7 +251,7 @@ fn target(arguments: TargetArguments) -> Result<Target, Failure> {
 }
 
 /// Has a command done, and writes what is seen once: alone on a line of standard output, so that a script can take it.
-pub(super) fn change(place: &AccessPlace, command: &Command) -> Result<(), Failure> {
+pub(crate) fn change(place: &AccessPlace, command: &Command) -> Result<(), Failure> {
     let done = match (&place.directory, &place.server) {
         (Some(directory), _) => change_here(&DatabasePlace::of(directory, &place.cache)?, command)?,
         (None, Some(server)) => {
@@ -289,7 +289,7 @@ fn change_here(place: &DatabasePlace, command: &Command) -> Result<Done, Failure
 
 /// What of the listing a command lists.
 #[derive(Clone, Copy)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Users,
     Groups,
     Keys,
@@ -297,7 +297,7 @@ pub(super) enum Part {
     Limits,
 }
 
-pub(super) fn list(place: &AccessPlace, format: ReportFormat, part: Part) -> Result<(), Failure> {
+pub(crate) fn list(place: &AccessPlace, format: ReportFormat, part: Part) -> Result<(), Failure> {
     let listing = match (&place.directory, &place.server) {
         (Some(directory), _) => {
             let place = DatabasePlace::of(directory, &place.cache)?;
@@ -438,13 +438,13 @@ fn now() -> u64 {
     since.unwrap_or_default().as_secs()
 }
 
-pub(super) fn write_out(text: String) -> Result<(), Failure> {
+pub(crate) fn write_out(text: String) -> Result<(), Failure> {
     let mut output = Output::open(None)?;
     output.drain(&mut text.into_bytes())?;
     output.finish()
 }
 
-pub(super) fn unexpected(error: serde_json::Error) -> Failure {
+pub(crate) fn unexpected(error: serde_json::Error) -> Failure {
     Failure::Other(format!("the server did not answer as expected: {error}"))
 }
 

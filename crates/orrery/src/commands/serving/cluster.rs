@@ -1,8 +1,8 @@
 //! `orrery cluster`: the nodes of a cluster, asked through one of its servers.
 
-use super::http::{delete, get, post, server_url};
-use super::output::Output;
 use crate::arguments::ClusterCommand;
+use crate::commands::http::{delete, get, post, server_url};
+use crate::commands::output::Output;
 use crate::failure::Failure;
 
 pub(crate) fn run(command: ClusterCommand) -> Result<(), Failure> {

@@ -7,9 +7,9 @@ use orrery_storage::text::{TextReport, TextRules};
 use serde::Deserialize;
 use url::Url;
 
-use super::http::{delete, get, post, server_url};
-use super::output::Output;
 use crate::arguments::{PrefixPlace, ReportFormat, TextCommand};
+use crate::commands::http::{delete, get, post, server_url};
+use crate::commands::output::Output;
 use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::{Bytes, Counted};

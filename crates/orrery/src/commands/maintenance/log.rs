@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use orrery_storage::{CommitEntry, format_time};
 
-use super::output::Output;
 use crate::arguments::{LogArguments, ReportFormat};
+use crate::commands::output::Output;
 use crate::failure::Failure;
 use crate::units::ShowCount;
 

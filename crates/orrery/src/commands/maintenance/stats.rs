@@ -7,8 +7,8 @@ use orrery_storage::{ByteCount, Database, Permutation, ReadView, Snapshot};
 use orrery_term::TermId;
 use serde_json::{Value, json};
 
-use super::output::Output;
 use crate::arguments::{ReportFormat, StatsArguments};
+use crate::commands::output::Output;
 use crate::failure::Failure;
 use crate::units::{ShowCount, plural};
 

@@ -2,8 +2,8 @@
 
 use orrery_usage::{bill, report};
 
-use super::output::Output;
 use crate::arguments::{BillArguments, BillFormat, ReportCommand, UsageArguments, UsageFormat};
+use crate::commands::output::Output;
 use crate::failure::Failure;
 
 pub(crate) fn run(command: ReportCommand) -> Result<(), Failure> {

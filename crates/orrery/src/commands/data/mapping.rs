@@ -9,10 +9,10 @@ use orrery_sparql::{Engine, EngineOptions};
 use orrery_sql::{MappedGraph, MappingSource, Outcome, Session, SessionOptions};
 use orrery_storage::WriterOptions;
 
-use super::foreign::foreign_anywhere;
-use super::output::Output;
-use super::query_text::{read_text, threads};
 use crate::arguments::{DatabaseArgument, MappingCommand};
+use crate::commands::foreign::foreign_anywhere;
+use crate::commands::output::Output;
+use crate::commands::query_text::{read_text, threads};
 use crate::failure::Failure;
 
 pub(crate) fn run(command: MappingCommand) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use reqwest::Body;
 use url::Url;
 
-use super::http::post;
+use crate::commands::http::post;
 use crate::failure::Failure;
 
 /// How much of a file is read and sent at a time.

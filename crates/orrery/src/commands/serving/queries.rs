@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use super::access::{unexpected, write_out};
-use super::http::{delete, get, server_url};
 use crate::arguments::{QueriesCommand, ReportFormat};
+use crate::commands::http::{delete, get, server_url};
+use crate::commands::serving::access::{unexpected, write_out};
 use crate::failure::Failure;
 
 /// Of the admin socket.

@@ -2,8 +2,8 @@
 
 use orrery_storage::verify_with;
 
-use super::output::Output;
 use crate::arguments::VerifyArguments;
+use crate::commands::output::Output;
 use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 

@@ -11,12 +11,12 @@ use orrery_server::{
 use orrery_storage::WriterOptions;
 use orrery_tls::TlsFiles;
 
-use super::foreign::foreign_of;
-use super::http::authorities;
-use super::update::allow_list;
-use super::warm::warm_bytes;
 use crate::arguments::{LogFormat, ServeArguments, ServerArguments};
 use crate::cluster_node::ClusterNode;
+use crate::commands::foreign::foreign_of;
+use crate::commands::http::authorities;
+use crate::commands::maintenance::warm::warm_bytes;
+use crate::commands::statements::update::allow_list;
 use crate::database_place::{DatabasePlace, cache_bytes, only_a_directory};
 use crate::failure::Failure;
 

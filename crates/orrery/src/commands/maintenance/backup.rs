@@ -6,8 +6,8 @@ use std::future::Future;
 use orrery_backup::{BackupList, Target};
 use orrery_storage::{Asker, ByteCount, ReadScope};
 
-use super::output::Output;
 use crate::arguments::{BackupArguments, RestoreArguments};
+use crate::commands::output::Output;
 use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::{Counted, ShowTime};

@@ -13,9 +13,9 @@ use orrery_sparql::{
 
 use orrery_term::Prefixes;
 
-use super::output::Output;
-use super::query_text::{runtime_for, warn_of};
 use crate::arguments::QueryArguments;
+use crate::commands::output::Output;
+use crate::commands::query_text::{runtime_for, warn_of};
 use crate::failure::Failure;
 use crate::units::{ShowCount, plural};
 
