@@ -11,13 +11,13 @@ use tokio::sync::watch;
 use tonic::codegen::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use tonic::{Request, Status};
 
-use crate::by::By;
-use crate::capabilities::capabilities;
-use crate::guard::Guard;
+use crate::access::by::By;
+use crate::access::guard::Guard;
+use crate::calls::shared::Shared;
 use crate::life::Stage;
+use crate::listener::service::Service;
+use crate::metadata::capabilities::capabilities;
 use crate::options::FlightOptions;
-use crate::service::Service;
-use crate::shared::Shared;
 
 /// Pieces of an answer that are taken.
 const PIECES_MAX: usize = 16;

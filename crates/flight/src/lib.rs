@@ -12,35 +12,22 @@
 //!
 //! A statement runs when `GetFlightInfo` asks for it, once: a change is done then, and of a query the first batches are computed, which wait for `DoGet`.
 //! It takes its turn at the same door as the queries of `/sparql` ([`Turns`](orrery_sql::Turns)).
+//!
+//! Rooms: `listener` takes connections and hands on calls. `access` finds out who makes a call, and
+//! `calls` holds what outlives it. `execution` runs statements, ingestion and transactions;
+//! `metadata` reports what there is.
 
-mod answer;
-mod by;
-mod call;
-mod capabilities;
-mod columns;
-mod definitions;
+mod access;
+mod calls;
+mod execution;
 pub mod fuzzing;
-mod guard;
 mod handles;
-mod ingest;
-mod kept_statement;
-mod keys;
 mod life;
-mod listen;
-mod open_transaction;
+mod listener;
+mod metadata;
 mod options;
-mod parameters;
-mod password;
-mod peer;
 mod refusal;
-mod savepoints;
-mod service;
-mod shared;
-mod socket;
-mod statements;
-mod transactions;
-mod work;
 
-pub use listen::Listener;
+pub use access::password::Password;
+pub use listener::listen::Listener;
 pub use options::{FlightOptions, PORT_DEFAULT, StartError};
-pub use password::Password;

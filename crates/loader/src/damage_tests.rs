@@ -5,8 +5,8 @@
 //! right statement, which is taken before anything is wrong. Where the damaged text is right in itself nobody can know better, and a term that only the damaged text has is what that
 //! says; everything else is held against the undamaged document. `ORRERY_DAMAGES` is how many times as many are tried.
 
-use crate::document::{Document, DocumentTerm, read_skipping};
-use crate::format::Format;
+use crate::load::document::{Document, DocumentTerm, read_skipping};
+use crate::sources::format::Format;
 use orrery_term::{Term, parse_key};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

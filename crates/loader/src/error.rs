@@ -1,8 +1,8 @@
 //! What can go wrong in a load, by what the caller can do about it.
 
 use crate::excerpt::{Excerpt, shown, shown_character};
-use crate::format::Format;
-use crate::looks::LooksLike;
+use crate::sources::format::Format;
+use crate::sources::looks::LooksLike;
 use orrery_storage::{ByteCount, reason};
 use std::fmt;
 use std::io;

@@ -6,14 +6,14 @@
 //!                      terms, quads   the dictionary        what is there, written   names them
 //! ```
 //!
-//! * **Parse** (`ingest`, `parsing`): reader threads decompress and cut N-Triples and N-Quads into blocks, workers
-//!   parse blocks (`ntriples`) or whole documents (`documents`) and intern terms (`interner`).
+//! * **Parse** (`sources`, `parse`, `ingest`): reader threads decompress and cut N-Triples and N-Quads into blocks, workers
+//!   parse blocks or whole documents and intern terms.
 //!   A worker's batch that outgrows its share of the memory is sorted and written to `DIR/load-stage`.
-//! * **Terms** (`segment`, `merge`): the sorted terms of all batches and of the database's dictionary
-//!   become the new dictionary, and each term gets its ordinal, the rank among all (`ordinals`).
-//! * **Permutations** (`permutations`, `row_packing`, `row_sort`): quads of ordinals are sorted per permutation, in memory
+//! * **Terms** (`merge`): the sorted terms of all batches and of the database's dictionary
+//!   become the new dictionary, and each term gets its ordinal, the rank among all.
+//! * **Permutations** (`merge`): quads of ordinals are sorted per permutation, in memory
 //!   or by runs on disk, merged with the rows of the database, and written once, in order.
-//! * **Publish**: the manifest is replaced; from then on readers see the new segment.
+//! * **Publish** (`load`): the manifest is replaced; from then on readers see the new segment.
 //!
 //! # A load that is killed, or fails
 //!
@@ -27,8 +27,8 @@
 //! # A database with updates
 //!
 //! What was changed since the base was written goes along: rows with a tombstone are left out, and inserted quads are
-//! a further batch (`delta_batch`). [`load_into`] does this to a database that is open for writing, and [`compact`] does it
-//! without any sources. An update that inserts more than memory holds goes the same way ([`commit_in_bulk`]). Terms that no quad has any more leave the dictionary (`used_terms`).
+//! a further batch (`load::delta_batch`). [`load_into`] does this to a database that is open for writing, and [`compact`] does it
+//! without any sources. An update that inserts more than memory holds goes the same way ([`commit_in_bulk`]). Terms that no quad has any more leave the dictionary (`merge::used_terms`).
 //!
 //! # Loads by several processes
 //!
@@ -40,84 +40,40 @@
 //!
 //! [`LoadOptions::memory_bytes`] bounds what is held at a time: batches while parsing, then the
 //! sorts. Below [`MEMORY_BYTES_MIN`], or a thousandth of the input, fixed buffers weigh more than the bound. A literal of N-Triples or
-//! N-Quads may have any length: long ones never stand in memory (`long_line`, `large_literals`). In the other formats what the
+//! N-Quads may have any length: long ones never stand in memory (`ingest::long_line`, `ingest::large_literals`). In the other formats what the
 //! parser holds until a statement comes of it must: it may take a quarter of what batches may take, in JSON-LD an eighth, for two parsers read it
-//! (`json_ld`), and a token of it 16 MiB.
+//! (`parse::json_ld`), and a token of it 16 MiB.
 
-mod arena;
-mod batch;
-mod blocks;
-mod bulk;
-mod check;
-mod compact;
 #[cfg(test)]
 mod damage_tests;
-mod decompress;
-mod delta_batch;
-mod document;
-mod documents;
 mod error;
 mod excerpt;
-mod format;
-mod held;
 mod ingest;
-mod interner;
-mod iris;
-mod json_ld;
-mod json_numbers;
-mod json_reader;
-mod key_sort;
-mod large_literals;
 mod load;
-mod long_line;
-mod looks;
-mod loser_tree;
-mod mends;
 mod merge;
-mod ntriples;
-mod order_label;
-mod ordinals;
-mod parsing;
-mod parts;
-mod permutations;
+mod parse;
 mod progress;
-mod publish;
-mod rdf_xml;
 mod report;
-mod row_packing;
-mod row_sort;
-mod segment;
-mod sort_keys;
-mod source;
-mod stage_dir;
-mod staged_sink;
-mod statement_reader;
-mod statements;
+mod sources;
 mod threads;
-mod triple_keys;
-mod turtle;
-mod used_terms;
-mod window;
 mod workers;
-mod xml_entities;
-mod xml_literal;
 
-pub use bulk::{BulkCommit, commit_in_bulk};
-pub use check::LoadCheck;
-pub use compact::{
-    BackgroundCompaction, BackgroundOptions, CompactOptions, compact, compact_tables,
-};
-pub use decompress::{brotli_text, brotli_window_bytes, decompressed_text};
-pub use delta_batch::changes_of;
-pub use document::{Document, DocumentBounds, DocumentError, DocumentTerm, read_document};
 pub use error::{LoadError, LoadOption, SyntaxError};
 pub use excerpt::Excerpt;
-pub use format::{Format, UnknownFormat};
-pub use load::{load, load_by_workers, load_into, load_into_by_workers, load_with};
-pub use looks::LooksLike;
+pub use load::bulk::{BulkCommit, commit_in_bulk};
+pub use load::check::LoadCheck;
+pub use load::compact::{
+    BackgroundCompaction, BackgroundOptions, CompactOptions, compact, compact_tables,
+};
+pub use load::delta_batch::changes_of;
+pub use load::document::{Document, DocumentBounds, DocumentError, DocumentTerm, read_document};
+pub use load::run::{load, load_by_workers, load_into, load_into_by_workers, load_with};
 pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};
 pub use report::{Effort, LoadReport, StageReport};
-pub use source::{Source, Upload, file_iri};
+pub use sources::decompress::{brotli_text, brotli_window_bytes, decompressed_text};
+pub use sources::format::{Format, UnknownFormat};
+pub use sources::looks::LooksLike;
+pub use sources::source::{Source, Upload, file_iri};
 pub use workers::{
     LoadWorker, LoadWorkers, WorkPieces, WorkerCounts, WorkerPlace, answer_load_request,
 };

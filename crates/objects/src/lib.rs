@@ -4,9 +4,13 @@
 //! storage ── FileSystem ──> file_system ── view ──> catalog        which object is which file; one at a time is in place
 //!                             │   │   │              lease, turn    who writes, and that nobody else does
 //!                             │   │   └─ log         a sync is an object
-//!                             │   └───── files ─ staging ─ upload   files are written here, then sent
+//!                             │   └───── streams ─ staging ─ upload files are written here, then sent
 //!                             └───────── cache <── store            pieces of files that are read
 //! ```
+//!
+//! Rooms: `files` is the file system that the storage sees. `coordination` holds the catalog, the
+//! writer's lease and the readers'. `stores` sends requests to a store; `cache` keeps pieces of
+//! files on the local disk.
 //!
 //! Below the prefix of a database lie
 //!
@@ -25,40 +29,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-mod background;
 mod cache;
-mod catalog;
-mod checksummed;
-mod counts;
-mod directory;
+mod coordination;
 mod error;
-mod file_system;
 mod files;
-mod garbage;
-mod inner;
-mod lease;
-mod location;
-mod log;
-mod log_object;
-mod machine;
 mod options;
-mod plain_http;
 mod random;
-mod readers;
-mod runtime;
-mod staging;
-mod store;
+mod stores;
 mod timing;
-mod turn;
-mod upload;
-mod view;
 
 pub use cache::{CacheCounts, CacheOptions};
-pub use counts::{ObjectCounts, RequestKind};
 pub use error::ObjectError;
-pub use file_system::ObjectFileSystem;
-pub use location::is_address;
+pub use files::file_system::ObjectFileSystem;
 pub use options::ObjectOptions;
+pub use stores::counts::{ObjectCounts, RequestKind};
+pub use stores::location::is_address;
 pub use timing::Timing;
 
 /// Opens the file system of a database at an address; returns it and the directory to hand to the storage. Settings of the store are the
@@ -77,7 +62,7 @@ pub fn open_with(
     options: &ObjectOptions,
 ) -> Result<(Arc<ObjectFileSystem>, PathBuf), ObjectError> {
     let timing = Timing::default();
-    let location = location::Location::parse(address, settings, &timing)?;
+    let location = stores::location::Location::parse(address, settings, &timing)?;
     let file_system = ObjectFileSystem::over_with(
         location.store,
         location.prefix,

@@ -10,164 +10,93 @@
 //! [`Runtime`](orrery_runtime::Runtime), so that `--memory` holds for both languages together. A statement comes to an [`Outcome`]; what fails is an
 //! [`Error`] with the code that PostgreSQL's clients know, and with the place in the text where the planner knows it.
 //!
-//! Solutions of SPARQL and the quads are tables, too (`graph`), which a session reads from whoever it is given.
+//! The rooms, by the way of a statement:
 //!
-//! Statements that change something work on the storage's transaction (`change`): definitions of tables, indexes, views and schemas (`definitions`), and
-//! rows (`changes`). Each is done as a whole or not at all. Where SQL means something else by an expression than DataFusion does, rules of the analyzer
-//! mend it (`rules`): integers that run over, sums of decimals, times, bytes, zeros.
+//! | room | what it does |
+//! | --- | --- |
+//! | `listener` | what a protocol gives: users, turns, who watches |
+//! | `session` | what one client has, and the way from its text to an outcome |
+//! | `parse` | text to statement, within limits |
+//! | `catalog` | which tables there are, and who may see them |
+//! | `plan` | statement to plan, over one state of the tables |
+//! | `semantics`, `functions` | SQL's meaning, where DataFusion's is another |
+//! | `optimizer` | rules that stand beside DataFusion's |
+//! | `execute` | plan nodes and streams; they bound memory and end when nobody waits |
+//! | `transactions` | what a session has begun; each change is done as a whole or not at all |
+//! | `definitions`, `changes` | what changes: tables, indexes and views; rows |
+//! | `copy`, `files`, `delimited` | rows from and to clients and files |
+//! | `graph`, `mapped` | graphs as tables (from a [`GraphSource`]), and tables as graphs |
+//! | `distributed` | statements over several processes |
+//! | `answers` | outcomes, tags, and how large an answer may be |
+//! | `values`, `errors` | types and values; errors with PostgreSQL's codes |
 
-mod answer_max;
-mod arguments;
-mod arithmetic;
-mod asked;
-mod blocking;
-mod branches;
-mod bytes;
-mod bytes_length;
-mod casts;
+mod answers;
 mod catalog;
-mod change;
 mod changes;
-mod column_names;
-mod committing;
-mod connections;
-mod control;
 mod copy;
-mod copying;
-mod counted;
-mod counted_sets;
-mod counted_windows;
-mod cursor;
-mod cursors;
-mod decimal_sum;
 mod definitions;
 mod delimited;
-mod described;
-mod divided;
-mod engine_state;
-mod engine_words;
-mod error;
-mod evaluate;
+mod distributed;
+mod errors;
+mod execute;
 mod facts;
 mod files;
-mod floats;
-mod foreign;
-mod forward;
+mod functions;
 mod graph;
-mod grouping_rows;
-mod host;
-mod identifiers;
-mod in_lists;
-mod iri;
-mod join_order;
-mod kept;
-mod key_sets;
-mod kind;
-mod load;
-mod lone_selects;
-mod long_planning;
-mod looks;
-mod lookup;
+mod listener;
 mod mapped;
-mod mended;
-mod named_in;
 mod names;
-mod no_row;
-mod number_texts;
-mod offered;
-mod old_states;
-mod on_its_way;
-mod outcome;
-mod outer_types;
-mod own_bytes;
-mod passing;
-mod pg_catalog;
-mod place;
-mod plan_size;
-mod planner;
-mod prepared;
-mod query_depth;
-mod ready;
-mod references;
-mod rounding;
-mod rows;
-mod rows_at_once;
-mod rules;
-mod run_query;
-mod scope;
-mod second_run;
+mod optimizer;
+mod parse;
+mod plan;
+mod semantics;
 mod session;
 mod settings;
-mod sort_keys;
-mod split;
-mod state;
-mod statement;
-mod stopping;
-mod strict_field;
-mod suggested;
-mod table_reader;
-mod tag;
-mod task_settings;
-mod threads;
-mod times;
-mod transaction;
-mod truncated;
-mod turns;
-mod types;
-mod unit;
-mod unknown_in;
-mod users;
-mod using;
-mod value_bytes;
-mod value_row;
+mod transactions;
 mod values;
-mod waiting_rows;
-mod watch;
-mod words;
-mod writer_source;
 
-pub use answer_max::WholeAnswer;
-pub use catalog::catalog;
-pub use committing::{Begun, Committing};
-pub use connections::{Connections, OpenConnection};
+pub use answers::answer_max::WholeAnswer;
+pub use answers::outcome::{Outcome, Rows};
+pub use answers::tag::Tag;
+pub use catalog::foreign::{ForeignDefinition, foreign_definition, foreign_definitions};
+pub use catalog::pg_catalog::VECTOR;
+pub use catalog::provider::catalog;
+pub use catalog::scope::SqlScope;
 pub use copy::{BatchesIn, CopyIn, CopyOut, CopyRows};
 pub use datafusion::arrow::datatypes::DataType;
 pub use datafusion::common::ScalarValue;
-pub use error::{Error, ErrorObjects, Result};
+pub use distributed::forward::{ForwardAnswer, ForwardCalls, Guests};
+pub use distributed::writer_source::{WriterPlace, WriterSource};
+pub use errors::error::{Error, ErrorObjects, Result};
+pub use errors::state::SqlState;
 pub use files::FileAccess;
-pub use foreign::{ForeignDefinition, foreign_definition, foreign_definitions};
-pub use forward::{ForwardAnswer, ForwardCalls, Guests};
+pub use functions::offered::{OfferedFunctions, offered_functions};
 pub use graph::{
     GraphColumn, GraphCondition, GraphLimits, GraphQuery, GraphRows, GraphSource, GraphTest,
 };
-pub use host::Host;
-pub use kept::Kept;
-pub use kind::StatementKind;
-pub use mapped::{GraphMappings, MappedGraph, MappingSource};
-pub use names::{CATALOG as DATABASE, SCHEMA as DEFAULT_SCHEMA};
-pub use offered::{OfferedFunctions, offered_functions};
-pub use orrery_foreign::ForeignAccess;
-pub use orrery_runtime::{Paused, Spending};
-pub use outcome::{Outcome, Rows};
-pub use pg_catalog::VECTOR;
-pub use prepared::Prepared;
-pub use scope::SqlScope;
-pub use session::{HeldValues, PlannedQuery, Session, SessionOptions};
-pub use split::{Inside, Split, split};
-pub use state::SqlState;
-pub use statement::{SQL_BYTES_MAX, Statement};
-pub use table_reader::TableReader;
-pub use tag::Tag;
-pub use transaction::TransactionStatus;
-pub use turns::{Turn, Turns};
-pub use types::name_of_type;
-pub use unit::Unit;
-pub use users::{
+pub use listener::connections::{Connections, OpenConnection};
+pub use listener::host::Host;
+pub use listener::turns::{Turn, Turns};
+pub use listener::users::{
     Admitted, AnswerBound, AnswerMax, Caller, CallerLimits, Denied, Entered, RuledScope,
     ScramAttempt, ScramKeys, Spent, Users, spent,
 };
-pub use value_bytes::bytes_of_values;
-pub use values::ValueTexts;
-pub use waiting_rows::{HeldRows, WaitingRows};
-pub use watch::{Ending, Watch, Watchable, Watched};
-pub use writer_source::{WriterPlace, WriterSource};
+pub use listener::watch::{Ending, Watch, Watchable, Watched};
+pub use mapped::{GraphMappings, MappedGraph, MappingSource};
+pub use names::{CATALOG as DATABASE, SCHEMA as DEFAULT_SCHEMA};
+pub use orrery_foreign::ForeignAccess;
+pub use orrery_runtime::{Paused, Spending};
+pub use parse::split::{Inside, Split, split};
+pub use parse::statement::{SQL_BYTES_MAX, Statement};
+pub use plan::prepared::Prepared;
+pub use session::client::{HeldValues, PlannedQuery, Session, SessionOptions};
+pub use session::kept::Kept;
+pub use session::kind::StatementKind;
+pub use session::table_reader::TableReader;
+pub use session::unit::Unit;
+pub use transactions::block::TransactionStatus;
+pub use transactions::committing::{Begun, Committing};
+pub use transactions::waiting_rows::{HeldRows, WaitingRows};
+pub use values::data_types::name_of_type;
+pub use values::sizes::bytes_of_values;
+pub use values::texts::ValueTexts;

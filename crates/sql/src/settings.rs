@@ -13,7 +13,7 @@ use std::time::Duration;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parking_lot::Mutex;
 
-use crate::writer_source::Standing;
+use crate::distributed::writer_source::Standing;
 use crate::{Error, Result, SqlState};
 
 /// The version of PostgreSQL whose clients' ways are followed.

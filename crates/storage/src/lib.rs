@@ -1,105 +1,77 @@
 //! Dictionary, sorted permutations, manifest, snapshots: the only place that knows files.
 //!
 //! A [`Database`] is a directory; its [`Snapshot`] is what queries read: a [`Dictionary`] between terms and ids, sorted
-//! permutations of all quads (`index`), and [`Statistics`]. A [`SegmentBuilder`] writes the next state under
+//! permutations of all quads, and [`Statistics`]. A [`SegmentBuilder`] writes the next state under
 //! a [`WriterLock`] and publishes it by one atomic rename; [`verify()`] checks every byte.
 //!
 //! All files go through the seam in [`io`] and are made of checksummed blocks ([`block_file`]).
+//!
+//! | room | what it holds |
+//! | --- | --- |
+//! | `files` | the seam to disks, block files, the log, the lock, the manifest and its components |
+//! | `quads` | the dictionary, permutations, deltas over them, statistics, adjacencies |
+//! | [`table`] | tables: projections, indices, and what changed since |
+//! | [`text`] | the index of the texts of literals |
+//! | `access` | which graphs an asker may see |
+//! | `snapshots` | one unchanging state, put together from files and log, and the views that read it |
+//! | `database` | a directory: made, opened, filled, dumped, copied |
+//! | `history` | old states, and what each commit changed |
+//! | `writer` | the one writer: transactions, commits, checkpoints, new bases |
+//! | `verification` | the check of every byte, and that the parts agree |
 
-pub mod adjacency;
-mod asker;
-pub mod backup;
-pub mod block_file;
-mod by_list;
-pub mod delta;
-pub mod dictionary;
-mod index;
-pub mod io;
-pub mod log;
-pub mod statistics;
 pub mod table;
 pub mod text;
 
+mod access;
 mod activity;
-mod base;
-mod changed_quads;
-mod changes;
-mod components;
-mod counts;
-mod create;
-mod damage;
+mod asker;
 mod database;
-mod delta_dictionary;
-mod derived;
-mod dump;
 mod durations;
 mod error;
-mod flushed;
-mod graph_set;
-mod held;
+mod files;
 mod history;
-mod identity;
-mod listed_files;
-mod lock;
-mod manifest;
-mod read_cost;
-mod read_scope;
-mod read_view;
-mod renumbering;
-mod reopened;
-mod replay;
-mod row_checks;
-mod scoped_states;
-mod segment;
-mod shown_files;
-mod shown_states;
-mod small;
-mod snapshot;
-mod stored;
-mod table_events;
-mod time;
-mod unlisted;
-mod varint;
-mod verify;
-mod verify_changes;
-mod verify_tables;
-mod warm;
+mod quads;
+mod snapshots;
+mod verification;
 mod words;
 mod writer;
 
+pub use access::read_scope::{GraphNames, IriPrefixes, ReadScope};
 pub use activity::{Activity, LogActivity, Run, Work};
-pub use adjacency::{Adjacency, AdjacencySlot};
 pub use asker::Asker;
-pub use components::{ComponentEntry, DirectoryComponents, FileEntry, Need};
-pub use damage::{Damage, Note, Verified};
-pub use database::Database;
-pub use delta::{DeltaEntry, DeltaIndex};
-pub use delta_dictionary::DeltaDictionary;
-pub use derived::{BaseChange, DERIVED_MAX, DerivedIndex};
-pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter, KeySearch, KeyText};
-pub use dump::{QuadBatch, QuadRef, Quads};
+pub use database::backup;
+pub use database::directory::Database;
+pub use database::dump::{QuadBatch, QuadRef, Quads};
+pub use database::segment::{PublishedCounts, SegmentBuilder, SegmentFiles};
+pub use database::small::{SmallQuad, build_small, build_small_with};
+pub use database::warm::{WarmExtent, Warmed};
 pub use durations::{DurationCounts, Durations};
 pub use error::{Error, PendingChange, Result, TableName};
-pub use graph_set::GraphSet;
-pub use history::{At, CommitChanges, CommitEntry};
-pub use identity::DatabaseIdentity;
-pub use index::{
+pub use files::components::{ComponentEntry, DirectoryComponents, FileEntry, Need};
+pub use files::damage::{Damage, Note, Verified};
+pub use files::identity::DatabaseIdentity;
+pub use files::lock::WriterLock;
+pub use files::manifest::{BaseEntry, FlushedEntry, Loaded, LogEntry, Manifest, ManifestNames};
+pub use files::{block_file, io, log};
+pub use history::old_states::{At, CommitChanges, CommitEntry};
+pub use history::table_events::TableEvent;
+pub use history::time::{AtError, format_time, parse_time};
+pub use quads::adjacency::{Adjacency, AdjacencySlot};
+pub use quads::delta::{DeltaEntry, DeltaIndex};
+pub use quads::delta_dictionary::DeltaDictionary;
+pub use quads::dictionary::{Dictionary, DictionarySummary, DictionaryWriter, KeySearch, KeyText};
+pub use quads::graph_set::GraphSet;
+pub use quads::index::{
     COLUMNS, Cursor, IndexSummary, PerPermutation, Permutation, QuadIndexWriter, QuadPosition,
     QuadRow, RowRange, Scan, ScanVector,
 };
-pub use lock::WriterLock;
-pub use manifest::{BaseEntry, FlushedEntry, Loaded, LogEntry, Manifest, ManifestNames};
-pub use read_cost::ReadCounts;
-pub use read_scope::{GraphNames, IriPrefixes, ReadScope};
-pub use read_view::{IndexView, ReadView};
-pub use segment::{PublishedCounts, SegmentBuilder, SegmentFiles};
-pub use small::{SmallQuad, build_small, build_small_with};
-pub use snapshot::{CommittedState, Snapshot};
-pub use statistics::{Statistics, StatisticsBuilder};
-pub use table_events::TableEvent;
-pub use time::{AtError, format_time, parse_time};
-pub use verify::{VerifyProgress, verify, verify_with};
-pub use warm::{WarmExtent, Warmed};
+pub use quads::read_cost::ReadCounts;
+pub use quads::statistics::{Statistics, StatisticsBuilder};
+pub use quads::{adjacency, delta, dictionary, statistics};
+pub use snapshots::derived::{BaseChange, DERIVED_MAX, DerivedIndex};
+pub use snapshots::read_view::{IndexView, ReadView};
+pub use snapshots::snapshot::{CommittedState, Snapshot};
+pub use verification::verify::{VerifyProgress, verify, verify_with};
 pub use words::{ByteCount, reason, without_numbers};
 pub use writer::{
     BulkEnd, BulkTransaction, ChangeMemory, CommitOptions, Durability, FixedMemory, InsertionStage,

@@ -280,7 +280,7 @@ fn each_plan_node_answers_for_each_promise() {
 fn each_derived_index_answers_for_each_promise() {
     let mut indices = implementors("DerivedIndex");
     let sources = sources();
-    let components = Path::new("storage/src/components.rs");
+    let components = Path::new("storage/src/files/components.rs");
     let (_, text) = sources.iter().find(|(path, _)| path == components).unwrap();
     // The kinds are the private constants; names of files are for all.
     for line in text.lines() {

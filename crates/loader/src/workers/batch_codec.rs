@@ -19,11 +19,13 @@
 //! What is read is checked: keys ascend and have their forms, numbers lie below that of the terms, and counts fit.
 
 use super::wire::{FRAME_BYTES, FrameWriter, Kind, Packing, push_varint, take_varint};
-use crate::arena::{Arena, KeyRef};
-use crate::batch::{MemoryBatch, SortedTerms};
-use crate::interner::LocalQuad;
-use crate::large_literals::{LargeLiterals, TextWriter, read_up_to};
-use crate::sort_keys::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, NUMBERED_BLANK_NODE_KEY};
+use crate::ingest::arena::{Arena, KeyRef};
+use crate::ingest::batch::{MemoryBatch, SortedTerms};
+use crate::ingest::interner::LocalQuad;
+use crate::ingest::large_literals::{LargeLiterals, TextWriter, read_up_to};
+use crate::ingest::sort_keys::{
+    BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, NUMBERED_BLANK_NODE_KEY,
+};
 use std::io::{self, Write};
 
 /// Quads of a frame: some 300 KiB before they are packed.
@@ -350,9 +352,9 @@ fn is_key(key: &[u8]) -> bool {
 mod tests {
     use super::super::wire::FrameReader;
     use super::*;
-    use crate::batch::seal;
-    use crate::interner::Interner;
-    use crate::ntriples::TermSink;
+    use crate::ingest::batch::seal;
+    use crate::ingest::interner::Interner;
+    use crate::parse::ntriples::TermSink;
     use orrery_storage::io::LocalFileSystem;
     use proptest::prelude::*;
     use std::sync::Arc;

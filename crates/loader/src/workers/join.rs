@@ -6,9 +6,9 @@
 //!
 //! Cost: each key is read once more (`loser_tree`) and copied, and the quads are renumbered in place.
 
-use crate::arena::{Arena, KeyRef};
-use crate::batch::{MemoryBatch, SortedTerms};
-use crate::loser_tree::{LoserTree, RunKeys};
+use crate::ingest::arena::{Arena, KeyRef};
+use crate::ingest::batch::{MemoryBatch, SortedTerms};
+use crate::merge::loser_tree::{LoserTree, RunKeys};
 
 /// The terms of batches, with the place of each in its own.
 struct Runs(Vec<(SortedTerms, usize)>);
@@ -94,15 +94,21 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::seal;
-    use crate::interner::Interner;
+    use crate::ingest::batch::seal;
+    use crate::ingest::interner::Interner;
     use proptest::prelude::*;
 
     fn batch(statements: &[[u8; 3]]) -> MemoryBatch {
         let mut interner = Interner::new(None);
         for statement in statements {
             let terms = statement.map(|n| interner.checked_iri(&format!("urn:{}", n % 40)));
-            crate::ntriples::TermSink::quad(&mut interner, terms[0], terms[1], terms[2], None);
+            crate::parse::ntriples::TermSink::quad(
+                &mut interner,
+                terms[0],
+                terms[1],
+                terms[2],
+                None,
+            );
         }
         seal(interner.take())
     }

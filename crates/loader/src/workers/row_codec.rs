@@ -4,7 +4,7 @@
 //! range, in as few bytes as the range needs; on the way back, in order, as varints of the distances from one to the next.
 
 use super::wire::{FRAME_BYTES, FrameWriter, Kind, Packing, push_varint, take_varint};
-use crate::row_packing::PackedRow;
+use crate::merge::row_packing::PackedRow;
 use std::io::{self, Write};
 
 /// Bytes of numbers up to this one.

@@ -7,10 +7,10 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{ExecutionPlan, PlanProperties};
 use parking_lot::Mutex;
 
-use super::compile::Arrangement;
-use super::compiled::CompiledPattern;
-use super::pipeline::StepCounters;
+use super::compiler::compile::Arrangement;
 use super::plan::PatternExec;
+use super::run::compiled::CompiledPattern;
+use super::run::pipeline::StepCounters;
 use super::specification::PatternSpecification;
 use crate::context::QueryContext;
 use crate::dealing::Executions;

@@ -14,13 +14,13 @@
 //! ```
 //!
 //! A [`PatternExec`] evaluates several quad patterns in the order the planner
-//! gave. Each step is compiled once (`compile`): which permutation, which of its
+//! gave. Each step is compiled once (`compiler`): which permutation, which of its
 //! leading columns are known (constants or columns bound before), which columns to
-//! read, what is left to check. At run time (`stream`) every step keeps its
+//! read, what is left to check. At run time (`run`) every step keeps its
 //! position, so that a key with a million matches comes out in bounded chunks, the
 //! memory in use is bounded by steps x chunk size, and a `LIMIT` stops early.
 //!
-//! Patterns that bind one variable with all else known are one step (`arrange`): the variable's values are the
+//! Patterns that bind one variable with all else known are one step (`compiler::arrange`): the variable's values are the
 //! intersection of sorted ranges (`intersection`). So a cyclic pattern costs what a worst-case-optimal join costs,
 //! whatever its nodes' degrees are.
 //!
@@ -28,45 +28,31 @@
 //! equality of terms. What it does not do: choose the order of the patterns, estimate,
 //! or spill (nothing here grows with the data).
 
-mod access;
-mod adjacent;
-mod adjacent_step;
-mod arrange;
 mod chunk;
-mod compile;
-mod compiled;
-mod cursors;
+mod compiler;
 mod detached;
 mod display;
-mod distinct_rows;
-mod expansion;
 mod filter;
 mod found_ids;
 mod given_ids;
 mod id_set;
 mod intersection;
-mod liveness;
-mod morsel;
-mod optional;
 pub mod ordered;
-mod pipeline;
 mod plan;
 mod program;
-mod sort;
-mod span;
+mod run;
 mod specification;
-mod step_compiler;
-mod stream;
+mod steps;
 #[cfg(test)]
 mod tests;
 
 pub use found_ids::FoundIds;
 pub use given_ids::GivenIds;
 pub use plan::{PatternExec, PatternReport, StepReport};
-pub use sort::sort_rows;
 pub use specification::{
     GraphScope, ObjectRanges, PatternMode, PatternSpecification, PatternStep, QuadPattern, Slot,
 };
+pub use steps::sort::sort_rows;
 
 pub(crate) use chunk::Chunk;
 pub(crate) use detached::DetachedPattern;

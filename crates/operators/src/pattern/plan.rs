@@ -13,14 +13,14 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use orrery_storage::Permutation;
 use parking_lot::Mutex;
 
-use super::compiled::CompiledPattern;
 use super::display;
 use super::found_ids::FoundIds;
-use super::morsel::{MorselReader, Morsels, first_ranges};
-use super::pipeline::StepCounters;
 use super::program::StepProgram;
+use super::run::compiled::CompiledPattern;
+use super::run::morsel::{MorselReader, Morsels, first_ranges};
+use super::run::pipeline::StepCounters;
+use super::run::stream::{PatternInput, PatternStream};
 use super::specification::{ObjectRanges, PatternMode, PatternSpecification, PatternStep};
-use super::stream::{PatternInput, PatternStream};
 use crate::context::QueryContext;
 use crate::dealing::{Dealing, Executions, Spread};
 use crate::error::Error;

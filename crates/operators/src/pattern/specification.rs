@@ -1,6 +1,6 @@
 //! What a pattern operator is to do: quad patterns, the graphs to match them in, bounds on objects, conditions.
 //!
-//! Names of variables and ids of terms only; how it is done is for [`compile`](super::compile) to find out.
+//! Names of variables and ids of terms only; how it is done is for [`compile`](super::compiler::compile) to find out.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! What runs is listed on the admin socket, and ended there.
 
-use super::access::{CSV, PASSWORD, basic, some_users, start};
 use super::client::{Answer, ask, get, post, send};
 use super::fixture::TestServer;
+use super::users::access::{CSV, PASSWORD, basic, some_users, start};
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

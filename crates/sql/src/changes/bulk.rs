@@ -1,4 +1,4 @@
-//! An INSERT of so many rows that they go to new files of the table ([`crate::load`]), and not through memory and log.
+//! An INSERT of so many rows that they go to new files of the table ([`crate::changes::load`]), and not through memory and log.
 //!
 //! Whether there are so many is what the plan's statistics say: of a table or a Parquet file they are known, a filter's are a guess.
 
@@ -19,14 +19,14 @@ use orrery_runtime::Watched;
 use orrery_storage::table::{TableDefinition, Tables};
 
 use super::maker::Maker;
-use crate::change::Change;
-use crate::counted::watched;
-use crate::key_sets::KeySets;
-use crate::load::load;
-use crate::own_bytes::without_others;
-use crate::planner::Planner;
-use crate::references;
-use crate::stopping::{ToName, follow};
+use crate::changes::change::Change;
+use crate::changes::key_sets::KeySets;
+use crate::changes::load::load;
+use crate::changes::references;
+use crate::execute::own_bytes::without_others;
+use crate::execute::stopping::{ToName, follow};
+use crate::plan::counted::watched;
+use crate::plan::planner::Planner;
 use crate::{Error, Result};
 
 /// From so many rows on.

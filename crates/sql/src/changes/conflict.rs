@@ -25,11 +25,11 @@ use super::maker::Maker;
 use super::returning::batch_of;
 use super::select::{column, item, select, table};
 use super::update::{Rewrite, assigned, behind};
-use crate::change::Change;
-use crate::identifiers::{folded, quoted, simple};
-use crate::lookup::unique_key;
-use crate::references;
-use crate::rows::{all_rows, columns_at, joined, state_of, taken};
+use crate::catalog::lookup::unique_key;
+use crate::changes::change::Change;
+use crate::changes::references;
+use crate::changes::rows::{all_rows, columns_at, joined, state_of, taken};
+use crate::parse::identifiers::{folded, quoted, simple};
 use crate::{Error, Result, SqlState};
 
 /// The column that pairs a row that is there with the one that was to come.
@@ -132,7 +132,7 @@ fn arbiters(definition: &TableDefinition, on: &OnConflict) -> Result<Vec<Arbiter
         Some(ConflictTarget::Columns(names)) => {
             let columns = names.iter().map(|name| {
                 let name = folded(name)?;
-                Ok(crate::lookup::column_named(definition, &name)?.id)
+                Ok(crate::catalog::lookup::column_named(definition, &name)?.id)
             });
             let columns: Vec<ColumnId> = columns.collect::<Result<_>>()?;
             let key = unique_key(definition, &columns).ok_or_else(unmatched)?;

@@ -6,13 +6,13 @@ use datafusion::sql::sqlparser::ast::{Delete, FromTable, TableFactor};
 
 use super::returning;
 use super::select::{Target, item, select};
-use crate::change::Change;
-use crate::lookup::table_named;
-use crate::outcome::Outcome;
-use crate::references;
-use crate::rows::{all_rows, columns_at, found, state_of};
-use crate::scope::RowsChange;
-use crate::tag::Tag;
+use crate::answers::outcome::Outcome;
+use crate::answers::tag::Tag;
+use crate::catalog::lookup::table_named;
+use crate::catalog::scope::RowsChange;
+use crate::changes::change::Change;
+use crate::changes::references;
+use crate::changes::rows::{all_rows, columns_at, found, state_of};
 use crate::{Error, Result};
 
 /// Does it.

@@ -16,16 +16,16 @@ use super::bulk;
 use super::conflict;
 use super::maker::{Maker, default_of, is_default};
 use super::returning;
-use crate::change::Change;
-use crate::column_names::shown_columns;
+use crate::answers::outcome::Outcome;
+use crate::answers::tag::Tag;
+use crate::catalog::lookup::{column_named, table_named};
+use crate::catalog::scope::RowsChange;
+use crate::changes::change::Change;
+use crate::changes::references;
+use crate::changes::rows::{joined, state_of};
 use crate::definitions::{require_place, table_of_values};
-use crate::identifiers::{folded, quoted, simple};
-use crate::lookup::{column_named, table_named};
-use crate::outcome::Outcome;
-use crate::references;
-use crate::rows::{joined, state_of};
-use crate::scope::RowsChange;
-use crate::tag::Tag;
+use crate::parse::identifiers::{folded, quoted, simple};
+use crate::semantics::column_names::shown_columns;
 use crate::{Error, Result, SqlState};
 
 /// Rows that are inserted at a time.
@@ -171,7 +171,7 @@ async fn source(
             planner.query(query, text).await
         }
         None => {
-            let one = crate::statement::parse_one("VALUES (1)")?;
+            let one = crate::parse::statement::parse_one("VALUES (1)")?;
             planner.logical(one, text).await
         }
     }

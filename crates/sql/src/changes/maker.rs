@@ -8,9 +8,9 @@ use datafusion::sql::sqlparser::ast::Expr;
 use orrery_storage::table::{ColumnDefinition, RelationId, TableDefinition};
 
 use crate::Result;
-use crate::evaluate::{Conditions, Default};
-use crate::statement::parse_expression;
-use crate::types::assign;
+use crate::parse::statement::parse_expression;
+use crate::plan::evaluate::{Conditions, Default};
+use crate::values::data_types::assign;
 
 /// Where the values of a column come from.
 #[derive(Debug, Clone)]

@@ -10,11 +10,16 @@
 //! there already; foreign keys are looked at when all rows have come and gone. Whatever fails, the session undoes the whole statement.
 
 mod bulk;
+pub(crate) mod change;
 mod conflict;
 mod delete;
 mod insert;
+pub(crate) mod key_sets;
+pub(crate) mod load;
 mod maker;
+pub(crate) mod references;
 mod returning;
+pub(crate) mod rows;
 mod select;
 mod update;
 
@@ -25,8 +30,8 @@ pub(crate) use insert::{given_columns, insert_query};
 pub(crate) use maker::Maker;
 pub(crate) use returning::columns as returned_columns;
 
-use crate::change::Change;
-use crate::outcome::Outcome;
+use crate::answers::outcome::Outcome;
+use crate::changes::change::Change;
 use crate::{Error, Result};
 
 /// Whether a statement is one of these.

@@ -10,15 +10,15 @@ use datafusion::sql::sqlparser::ast::{
 use orrery_storage::table::{TableDefinition, Tables};
 
 use super::select::{select, table};
-use crate::change::Change;
-use crate::column_names::shown_columns;
-use crate::identifiers::{folded, quoted};
-use crate::lookup::table_named;
-use crate::outcome::Outcome;
-use crate::planner::Planner;
-use crate::rows::held_rows;
-use crate::tag::Tag;
-use crate::types::schema_of;
+use crate::answers::outcome::Outcome;
+use crate::answers::tag::Tag;
+use crate::catalog::lookup::table_named;
+use crate::changes::change::Change;
+use crate::changes::rows::held_rows;
+use crate::parse::identifiers::{folded, quoted};
+use crate::plan::planner::Planner;
+use crate::semantics::column_names::shown_columns;
+use crate::values::data_types::schema_of;
 use crate::{Error, Result};
 
 /// The outcome of a change of these rows, given as arrays in the order of the table's columns.

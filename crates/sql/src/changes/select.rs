@@ -6,9 +6,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 use orrery_storage::table::{ROW_NUMBER, TableState};
 
-use crate::identifiers::{folded, quoted};
-use crate::planner::Planner;
-use crate::statement::parse_one;
+use crate::parse::identifiers::{folded, quoted};
+use crate::parse::statement::parse_one;
+use crate::plan::planner::Planner;
 use crate::{Error, Result, SqlState};
 use orrery_tables::StoredTable;
 
@@ -106,7 +106,7 @@ impl Target {
         let alias = match alias {
             Some(alias) if alias.columns.is_empty() => quoted(&folded(&alias.name)?),
             Some(_) => return Err(Error::unsupported("an alias of columns")),
-            None => quoted(&crate::identifiers::qualified(name)?.1),
+            None => quoted(&crate::parse::identifiers::qualified(name)?.1),
         };
         let definition = state.definition();
         let mut key: Vec<Expr> = definition

@@ -13,16 +13,16 @@ use orrery_storage::table::{ColumnId, RowPlace, TableDefinition, Tables};
 use super::maker::{default_of, is_default};
 use super::returning;
 use super::select::{Target, item, select};
-use crate::change::Change;
-use crate::evaluate::Conditions;
-use crate::identifiers::simple;
-use crate::lookup::{column_named, table_named};
-use crate::outcome::Outcome;
-use crate::references;
-use crate::rows::{all_rows, columns_at, found, state_of, taken};
-use crate::scope::RowsChange;
-use crate::tag::Tag;
-use crate::types::assign;
+use crate::answers::outcome::Outcome;
+use crate::answers::tag::Tag;
+use crate::catalog::lookup::{column_named, table_named};
+use crate::catalog::scope::RowsChange;
+use crate::changes::change::Change;
+use crate::changes::references;
+use crate::changes::rows::{all_rows, columns_at, found, state_of, taken};
+use crate::parse::identifiers::simple;
+use crate::plan::evaluate::Conditions;
+use crate::values::data_types::assign;
 use crate::{Error, Result, SqlState};
 
 /// Does it.

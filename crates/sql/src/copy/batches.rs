@@ -7,10 +7,10 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 
 use super::from::Rows;
-use crate::change::Change;
+use crate::catalog::lookup::{shown, undefined};
+use crate::catalog::scope::RowsChange;
+use crate::changes::change::Change;
 use crate::changes::{Maker, given_columns};
-use crate::lookup::{shown, undefined};
-use crate::scope::RowsChange;
 use crate::{Error, Result, SqlState};
 
 /// What is to be inserted, and where.

@@ -25,15 +25,15 @@ use orrery_storage::table::Tables;
 use parking_lot::Mutex;
 
 use super::options::{Format, Options};
-use crate::change::{Change, pay_up_to};
+use crate::catalog::lookup::table_named;
+use crate::catalog::scope::{RowsChange, Sight};
+use crate::changes::change::{Change, pay_up_to};
+use crate::changes::load::{load, load_once};
+use crate::changes::references;
+use crate::changes::rows::joined;
 use crate::changes::{Maker, given_columns, insert_query, schema_of};
 use crate::delimited::{Dialect, Reader, TextBatch, at_value, text_batches};
 use crate::files::{FoundFile, READING_BYTES};
-use crate::load::{load, load_once};
-use crate::lookup::table_named;
-use crate::references;
-use crate::rows::joined;
-use crate::scope::{RowsChange, Sight};
 use crate::{Error, Result, SqlState};
 
 /// From so many rows on they go to new files of the table.

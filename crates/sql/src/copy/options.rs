@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::ast::{CopyOption, Ident};
 
 use crate::delimited::{Dialect, Form};
-use crate::identifiers::folded;
+use crate::parse::identifiers::folded;
 use crate::{Error, Result, SqlState};
 
 /// What data look like outside.

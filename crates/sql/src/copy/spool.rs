@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::stream::{Piece, Pieces, canceled};
-use crate::threads::on_own_thread;
+use crate::execute::threads::on_own_thread;
 use crate::{Error, Result, SqlState};
 use bytes::Bytes;
 use datafusion::common::DataFusionError;

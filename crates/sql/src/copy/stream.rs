@@ -15,7 +15,7 @@ use futures::stream::BoxStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::tag::Tag;
+use crate::answers::tag::Tag;
 use crate::{Error, Result, SqlState};
 
 /// Chunks that may wait for the statement.

@@ -17,11 +17,11 @@ use object_store::{ObjectStoreExt as _, WriteMultipart};
 
 use super::options::{Chosen, Format, Options};
 use super::stream::CopyRows;
+use crate::answers::outcome::Rows;
 use crate::delimited::{Dialect, Form};
 use crate::files::{Location, of_store};
-use crate::outcome::Rows;
-use crate::statement::parse_one;
-use crate::values::ValueTexts;
+use crate::parse::statement::parse_one;
+use crate::values::texts::ValueTexts;
 use crate::{Error, Result, SqlState};
 
 /// A row group of a Parquet file has so many rows: it is in memory until it is whole.

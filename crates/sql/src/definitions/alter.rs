@@ -24,16 +24,16 @@ use super::fill;
 use super::rebuild::rebuild;
 use super::row_work::RowWork;
 use super::views;
-use crate::change::Change;
-use crate::evaluate::{Conditions, constant};
-use crate::identifiers::{folded, simple};
-use crate::lookup::{
+use crate::catalog::lookup::{
     column_named, free_relation_name, shown, still_needed, table_named, undefined,
 };
-use crate::references;
-use crate::scope::{Sight, seen_by};
-use crate::threads::require_waited_for;
-use crate::types::column_type;
+use crate::catalog::scope::{Sight, seen_by};
+use crate::changes::change::Change;
+use crate::changes::references;
+use crate::execute::threads::require_waited_for;
+use crate::parse::identifiers::{folded, simple};
+use crate::plan::evaluate::{Conditions, constant};
+use crate::values::data_types::column_type;
 use crate::{Error, Result, SqlState};
 
 /// Rows whose conditions are computed at a time: some milliseconds of work.
@@ -460,7 +460,7 @@ impl Alter<'_> {
                 // So that defaults and conditions are known to go with the type.
                 Conditions::of(self.state, &definition)?;
                 for column in &definition.columns {
-                    if let Some(default) = crate::evaluate::Default::of(self.state, column)? {
+                    if let Some(default) = crate::plan::evaluate::Default::of(self.state, column)? {
                         default.values(1)?;
                     }
                 }
@@ -494,7 +494,7 @@ impl Alter<'_> {
         }
         let gone = unique.map(|it| &it.columns).or(key.map(|it| &it.columns));
         if let Some(columns) = gone {
-            if cascade && crate::lookup::unique_key(&definition, columns).is_none() {
+            if cascade && crate::catalog::lookup::unique_key(&definition, columns).is_none() {
                 self.drop_foreign_keys_to(columns)?;
                 let own = definition.id;
                 definition

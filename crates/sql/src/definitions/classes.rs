@@ -18,11 +18,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 use orrery_storage::table::ColumnType;
 
-use crate::change::Change;
+use crate::changes::change::Change;
+use crate::changes::rows::all_rows;
 use crate::graph::{ENTITY, IRI_TYPE, SeenGraphs};
-use crate::iri::require_iri;
-use crate::rows::all_rows;
-use crate::statement::parse_one;
+use crate::parse::statement::parse_one;
+use crate::values::iri::require_iri;
 use crate::{Error, Result, SqlState};
 
 /// The part of its entities that have a property which becomes a column: one of so many.

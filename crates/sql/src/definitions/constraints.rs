@@ -13,11 +13,11 @@ use orrery_storage::table::{
     PrimaryKey, RelationId, TableDefinition, Tables,
 };
 
-use crate::evaluate;
-use crate::identifiers::{folded, qualified};
-use crate::lookup::{chosen_name, column_named, table_named, unique_key};
-use crate::planner::expression;
-use crate::types::{column_type, schema_of};
+use crate::catalog::lookup::{chosen_name, column_named, table_named, unique_key};
+use crate::parse::identifiers::{folded, qualified};
+use crate::plan::evaluate;
+use crate::plan::planner::expression;
+use crate::values::data_types::{column_type, schema_of};
 use crate::{Error, Result, SqlState};
 
 /// Columns that a key may have.

@@ -13,12 +13,12 @@ use orrery_storage::table::{DefinitionChange, RelationId, TableDefinition, Table
 use super::constraints::{Draft, plain_columns};
 use super::fill;
 use super::row_work::RowWork;
-use crate::change::Change;
-use crate::identifiers::{qualified, simple};
-use crate::lookup::{chosen_name, free_relation_name, table_named};
-use crate::rows::state_of;
-use crate::scope::{Sight, seen_by};
-use crate::types::type_of_values;
+use crate::catalog::lookup::{chosen_name, free_relation_name, table_named};
+use crate::catalog::scope::{Sight, seen_by};
+use crate::changes::change::Change;
+use crate::changes::rows::state_of;
+use crate::parse::identifiers::{qualified, simple};
+use crate::values::data_types::type_of_values;
 use crate::{Error, Result, SqlState};
 
 /// Tables that a database may have.

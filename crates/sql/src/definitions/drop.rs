@@ -9,10 +9,10 @@ use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, TableDefinition, Tables};
 
 use super::views;
-use crate::identifiers::{qualified, simple};
-use crate::lookup::{shown, still_needed, table_named, undefined};
+use crate::catalog::lookup::{shown, still_needed, table_named, undefined};
+use crate::changes::rows::state_of;
 use crate::names::SCHEMA;
-use crate::rows::state_of;
+use crate::parse::identifiers::{qualified, simple};
 use crate::{Error, Result, SqlState};
 
 /// Drops a table; with `CASCADE` also the foreign keys that refer to it, and the views over it.
@@ -132,7 +132,7 @@ pub(super) fn refuse_needed_key(
     columns: &[orrery_storage::table::ColumnId],
     what: &str,
 ) -> Result<()> {
-    if crate::lookup::unique_key(definition, columns).is_some() {
+    if crate::catalog::lookup::unique_key(definition, columns).is_some() {
         return Ok(());
     }
     let mut others = referring(tables, definition.id);

@@ -5,11 +5,11 @@
 use orrery_storage::table::{DefinitionChange, RelationId, ViewDefinition};
 
 use super::views::VIEWS_MAX;
-use crate::change::Change;
+use crate::answers::outcome::Outcome;
+use crate::answers::tag::Tag;
+use crate::catalog::lookup::free_relation_name;
+use crate::changes::change::Change;
 use crate::files::{ExternalTable, is_external};
-use crate::lookup::free_relation_name;
-use crate::outcome::Outcome;
-use crate::tag::Tag;
 use crate::{Error, Result, SqlState};
 
 /// Does it.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! few rows, of few bytes   Transaction::define fills the indexes in memory
-//! others                   the table is emptied, defined, and its files are written anew with all indexes (crate::load)
+//! others                   the table is emptied, defined, and its files are written anew with all indexes (crate::changes::load)
 //! ```
 //!
 //! In memory an index takes some ten times its file, and whoever reads the log fills it there again.
@@ -11,9 +11,9 @@ use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, ProjectionLayout, TableDefinition, TableState};
 
 use super::row_work::RowWork;
-use crate::change::Change;
-use crate::load;
-use crate::threads::require_waited_for;
+use crate::changes::change::Change;
+use crate::changes::load;
+use crate::execute::threads::require_waited_for;
 use crate::{Error, Result, SqlState};
 
 /// An index of a table with more rows is written to a file.

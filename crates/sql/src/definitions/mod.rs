@@ -26,10 +26,10 @@ use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{AlterTable, AlterTableOperation, ObjectType, Statement};
 use orrery_storage::Transaction;
 
-use crate::change::Change;
-use crate::outcome::Outcome;
-use crate::scope::{Sight, seen_by};
-use crate::tag::Tag;
+use crate::answers::outcome::Outcome;
+use crate::answers::tag::Tag;
+use crate::catalog::scope::{Sight, seen_by};
+use crate::changes::change::Change;
 use crate::{Error, Result};
 
 pub(crate) use create::table_of_values;

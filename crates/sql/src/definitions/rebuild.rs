@@ -9,9 +9,9 @@ use super::drop::referring;
 use super::fill::not_unique;
 use super::row_work::RowWork;
 use crate::Result;
-use crate::evaluate::Conditions;
-use crate::threads::require_waited_for;
-use crate::types::assign;
+use crate::execute::threads::require_waited_for;
+use crate::plan::evaluate::Conditions;
+use crate::values::data_types::assign;
 
 /// Rows that are inserted at a time: some milliseconds of work.
 const ROWS_AT_ONCE: usize = 4 * 1024;

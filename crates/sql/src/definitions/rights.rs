@@ -5,9 +5,9 @@
 use datafusion::sql::sqlparser::ast::{ObjectName, ObjectType, SchemaName, Statement};
 use orrery_storage::table::Tables;
 
-use crate::change::Change;
-use crate::identifiers::{qualified, simple};
-use crate::scope::{RowsChange, Sight};
+use crate::catalog::scope::{RowsChange, Sight};
+use crate::changes::change::Change;
+use crate::parse::identifiers::{qualified, simple};
 use crate::{Error, Result, SqlState};
 
 /// Fails unless whoever asks may do it to what is there. What they do not see is left to the statement, which does not find it.
@@ -60,7 +60,7 @@ pub(crate) fn require_place(sight: &Sight, seen: &Tables, name: &ObjectName) -> 
     let (schema, _) = qualified(name)?;
     match seen.has_schema(&schema) {
         true => sight.require_schema(&schema),
-        false => Err(crate::lookup::undefined("schema", &schema)),
+        false => Err(crate::catalog::lookup::undefined("schema", &schema)),
     }
 }
 

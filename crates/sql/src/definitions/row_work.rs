@@ -14,9 +14,9 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use orrery_runtime::Spending;
 use orrery_storage::table::{ColumnId, TableState};
 
-use crate::change::Change;
-use crate::rows_at_once::RowsAtOnce;
-use crate::threads::require_waited_for;
+use crate::changes::change::Change;
+use crate::execute::rows_at_once::RowsAtOnce;
+use crate::execute::threads::require_waited_for;
 use crate::{Error, Result, SqlState};
 
 /// What is made of a piece, such as keys and values of another type, has so many times its bytes together with it.
@@ -95,7 +95,7 @@ mod tests {
     use orrery_storage::table::{ColumnDefinition, ColumnType, RelationId, TableDefinition};
 
     use super::*;
-    use crate::stopping::StopOnDrop;
+    use crate::execute::stopping::StopOnDrop;
 
     const NUMBER: ColumnId = ColumnId(1);
 

@@ -14,14 +14,14 @@ use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, Tables, ViewDefinition};
 
 use super::classes::with_columns;
-use crate::change::Change;
-use crate::column_names::shown_name;
+use crate::catalog::lookup::{free_relation_name, shown, still_needed, undefined};
+use crate::catalog::named_in::named_in;
+use crate::changes::change::Change;
 use crate::files::is_external;
-use crate::identifiers::{folded, qualified};
-use crate::lookup::{free_relation_name, shown, still_needed, undefined};
-use crate::named_in::named_in;
-use crate::statement::OldTable;
-use crate::types::type_of_values;
+use crate::parse::identifiers::{folded, qualified};
+use crate::parse::statement::OldTable;
+use crate::semantics::column_names::shown_name;
+use crate::values::data_types::type_of_values;
 use crate::{Error, Result, SqlState};
 
 /// Views that a database may have.

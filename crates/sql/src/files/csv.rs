@@ -33,7 +33,7 @@ use orrery_storage::table::ColumnType;
 use super::bytes::READING_BYTES;
 use super::location::FoundFile;
 use crate::delimited::{Dialect, Header, Reader, TextBatch, at_value, first_record, text_batches};
-use crate::types::assign;
+use crate::values::data_types::assign;
 use crate::{Error, Result, SqlState};
 
 /// What is looked at of the first file.

@@ -12,7 +12,7 @@ use orrery_foreign::{
 };
 
 use super::csv::Column;
-use crate::identifiers::folded;
+use crate::parse::identifiers::folded;
 use crate::{Error, Result, SqlState};
 
 /// What a definition keeps beside the options that were given.

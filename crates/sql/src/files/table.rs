@@ -18,9 +18,9 @@ use super::foreign::ForeignSource;
 use super::kind::Kind;
 use super::listing::{Listed, listed};
 use super::location::{FileAccess, FoundFile};
-use crate::identifiers::{folded, qualified};
-use crate::statement::parse_one;
-use crate::types::column_type;
+use crate::parse::identifiers::{folded, qualified};
+use crate::parse::statement::parse_one;
+use crate::values::data_types::column_type;
 use crate::{Error, Result, SqlState};
 
 /// What the text of an external table begins with, where a view has its query.

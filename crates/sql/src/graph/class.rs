@@ -14,7 +14,7 @@ use orrery_storage::table::ColumnType;
 
 use super::condition::Seen;
 use super::declared::declared;
-use crate::iri::require_iri;
+use crate::values::iri::require_iri;
 use crate::{Error, Result, SqlState};
 
 /// The column of the entity.

@@ -10,9 +10,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 use orrery_storage::table::ColumnType;
 
-use crate::identifiers::folded;
-use crate::statement::parse_one;
-use crate::types::column_type;
+use crate::parse::identifiers::folded;
+use crate::parse::statement::parse_one;
+use crate::values::data_types::column_type;
 use crate::{Error, Result, SqlState};
 
 /// The function's name.

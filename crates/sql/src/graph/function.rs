@@ -14,7 +14,7 @@ use super::condition::Seen;
 use super::declared::declared;
 use super::table::GraphTable;
 use super::{GraphColumn, SeenGraphs};
-use crate::iri::require_iri;
+use crate::values::iri::require_iri;
 use crate::{Error, Result, SqlState};
 
 /// The function, over one state.

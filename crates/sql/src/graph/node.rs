@@ -35,7 +35,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::condition::Seen;
 use super::{GraphCondition, GraphQuery, GraphRows, GraphSource};
-use crate::types::assign;
+use crate::values::data_types::assign;
 
 /// Runs a query, in one partition: it is spread over threads within.
 #[derive(Clone)]

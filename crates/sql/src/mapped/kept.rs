@@ -5,7 +5,7 @@ use orrery_storage::table::{Tables, ViewDefinition};
 
 use super::definition::{MappedGraph, SCHEMA};
 use super::statement::{GraphStatement, of};
-use crate::statement::parse_one;
+use crate::parse::statement::parse_one;
 use crate::{Error, Result, SqlState};
 
 impl MappedGraph {

@@ -7,9 +7,9 @@ use orrery_storage::table::{DefinitionChange, RelationId, ViewDefinition};
 use super::GraphMappings;
 use super::definition::{MappedGraph, SCHEMA};
 use super::statement::GraphStatement;
-use crate::change::Change;
-use crate::outcome::Outcome;
-use crate::tag::Tag;
+use crate::answers::outcome::Outcome;
+use crate::answers::tag::Tag;
+use crate::changes::change::Change;
 use crate::{Error, Result, SqlState};
 
 /// Mapped graphs of a database.

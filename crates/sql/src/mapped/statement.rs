@@ -9,8 +9,8 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::definition::{MappedGraph, MappingSource};
-use crate::identifiers::folded;
 use crate::names::SCHEMA;
+use crate::parse::identifiers::folded;
 use crate::{Error, Result};
 
 /// The procedure.

@@ -28,12 +28,12 @@ use super::projection::Projection;
 use super::rows::RowBytes;
 use super::state::TableState;
 use super::tables::Tables;
-use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber, FileKind, FileSummary};
-use crate::components::{DirectoryComponents, FileEntry};
-use crate::io::FileSystem;
-use crate::listed_files::{check_lengths, check_summary};
-use crate::unlisted::{AllUnlisted, Unlisted};
-use crate::{Error, Result, varint};
+use crate::files::block_file::{BlockFile, BlockFileWriter, BlockNumber, FileKind, FileSummary};
+use crate::files::components::{DirectoryComponents, FileEntry};
+use crate::files::io::FileSystem;
+use crate::files::listed_files::{check_lengths, check_summary};
+use crate::files::unlisted::{AllUnlisted, Unlisted};
+use crate::{Error, Result, files::varint};
 
 /// Begins the names of directories with the changes of tables.
 pub(crate) const TABLE_CHANGES_PREFIX: &str = "tables-";
@@ -401,7 +401,7 @@ fn laid_over(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::LocalFileSystem;
+    use crate::files::io::LocalFileSystem;
 
     #[test]
     fn changes_of_tables_that_an_earlier_program_wrote_are_not_passed_over() {

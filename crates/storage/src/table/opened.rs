@@ -8,9 +8,9 @@ use super::file::ProjectionFile;
 use super::projection::Projection;
 use super::state::TableState;
 use crate::Result;
-use crate::components::DirectoryComponents;
-use crate::io::FileSystem;
-use crate::listed_files::check_summary;
+use crate::files::components::DirectoryComponents;
+use crate::files::io::FileSystem;
+use crate::files::listed_files::check_summary;
 
 /// Begins the names of directories with a table's projections.
 pub(crate) const TABLE_PREFIX: &str = "table-";

@@ -22,9 +22,9 @@ use super::key::{KeyEncoder, KeyRows};
 use super::opened::{TABLE_PREFIX, open_files, rows_file};
 use super::projection::Projection;
 use super::state::{TableState, duplicate, duplicate_key, null_in};
-use crate::components::{DirectoryComponents, FileEntry};
-use crate::io::FileSystem;
-use crate::unlisted::{Unlisted, may_be_published};
+use crate::files::components::{DirectoryComponents, FileEntry};
+use crate::files::io::FileSystem;
+use crate::files::unlisted::{Unlisted, may_be_published};
 use crate::{Error, Result};
 
 /// Rows read at once where a table is written from its present state.

@@ -403,12 +403,12 @@ fn take_number(bytes: &mut &[u8]) -> Option<i128> {
 }
 
 fn write_bytes(value: &[u8], out: &mut Vec<u8>) {
-    crate::varint::write(value.len() as u64, out);
+    crate::files::varint::write(value.len() as u64, out);
     out.extend_from_slice(value);
 }
 
 fn take_bytes<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
-    let length = crate::varint::read_length(bytes)?;
+    let length = crate::files::varint::read_length(bytes)?;
     take(bytes, length)
 }
 

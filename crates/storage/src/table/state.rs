@@ -18,7 +18,7 @@ use super::key::KeyRows;
 use super::new_rows::{Look, ROWS_AT_ONCE, new_rows_bytes};
 use super::projection::{Projection, RowPlace};
 use super::written::WrittenChanges;
-use crate::components::DirectoryComponents;
+use crate::files::components::DirectoryComponents;
 use crate::{Error, Result, TableName};
 
 /// A table of a snapshot. Cheap to clone.

@@ -15,8 +15,8 @@ use super::new_rows::Look;
 use super::rewrite::open_rewritten;
 use super::rows::RowBytes;
 use super::state::TableState;
-use crate::components::DirectoryComponents;
-use crate::io::FileSystem;
+use crate::files::components::DirectoryComponents;
+use crate::files::io::FileSystem;
 use crate::{Error, Result};
 
 /// The schema in which tables are if nothing else is said.
@@ -409,7 +409,7 @@ impl TableChange {
     /// Appends it as a log has it: what it is u8, then of rows and keys table, count, and each after its length, as LEB128; of
     /// definitions and files the length and JSON.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        use crate::varint::write;
+        use crate::files::varint::write;
         match self {
             Self::Definition(change) => {
                 out.push(tag::DEFINITION);
@@ -465,7 +465,7 @@ impl TableChange {
 
     /// Takes one off the bytes; `None` if they are none.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        use crate::varint::{read, read_length};
+        use crate::files::varint::{read, read_length};
         let table = |bytes: &mut &[u8]| Some(RelationId(u32::try_from(read(bytes)?).ok()?));
         fn take<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
             let length = read_length(bytes)?;

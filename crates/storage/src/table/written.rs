@@ -2,7 +2,7 @@
 
 use super::changes::ChangesIdentity;
 use super::projection::Projection;
-use crate::components::DirectoryComponents;
+use crate::files::components::DirectoryComponents;
 
 /// A file with the changes of a table, and which changes these are.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Holding the files of a state while writers go on, and restoring them.
 
 use super::*;
-use crate::backup::{MANIFEST_NAME, RestoredState, StateFiles};
-use crate::io::testing::RecordingFileSystem;
-use crate::io::{FileSystem, LocalFileSystem};
+use crate::database::backup::{MANIFEST_NAME, RestoredState, StateFiles};
+use crate::files::io::testing::RecordingFileSystem;
+use crate::files::io::{FileSystem, LocalFileSystem};
 
 fn restore(held: &StateFiles, directory: &Path) -> Result<()> {
     let file_system: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::log::log_file;
+use crate::files::log::log_file;
 
 /// Quads of the base; several vectors of rows.
 const BASE_QUADS: u64 = 3_000;

@@ -1,9 +1,9 @@
 //! What a newer program adds to a database: passed over and kept, or refused by name.
 
 use super::*;
-use crate::backup::StateFiles;
-use crate::io::LocalFileSystem;
-use crate::manifest::Manifest;
+use crate::database::backup::StateFiles;
+use crate::files::io::LocalFileSystem;
+use crate::files::manifest::Manifest;
 use crate::writer::Durability;
 
 /// Replaces text in the manifest, whose checksum is made anew.

@@ -2,8 +2,8 @@
 
 use super::kept_states::try_publish_empty;
 use super::*;
-use crate::io::FileSystem;
-use crate::io::testing::{FailingFileSystem, Fault, RecordingFileSystem, Unsynced};
+use crate::files::io::FileSystem;
+use crate::files::io::testing::{FailingFileSystem, Fault, RecordingFileSystem, Unsynced};
 use crate::text::TextRules;
 
 const DIRECTORY: &str = "/db";

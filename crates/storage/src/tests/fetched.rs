@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 
 use super::updates::{commit, intern, options};
 use super::{dump, iri, some_quads};
-use crate::io::testing::all_else_of_this_machine;
-use crate::io::{ByteSource, FileBytes, FileSystem, FileWriter, LocalFileSystem};
+use crate::files::io::testing::all_else_of_this_machine;
+use crate::files::io::{ByteSource, FileBytes, FileSystem, FileWriter, LocalFileSystem};
 use crate::{
     CommitOptions, Database, Durability, Error, Result, SmallQuad, WarmExtent, build_small,
 };

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::updates::{commit, open, options, quads, set};
 use super::*;
-use crate::base::BASE_PERMUTATIONS;
-use crate::io::testing::{FailingFileSystem, Fault, RecordingFileSystem};
-use crate::io::{Clock, FileSystem};
+use crate::files::io::testing::{FailingFileSystem, Fault, RecordingFileSystem};
+use crate::files::io::{Clock, FileSystem};
+use crate::snapshots::base::BASE_PERMUTATIONS;
 
 type States = BTreeMap<u64, BTreeSet<SmallQuad>>;
 

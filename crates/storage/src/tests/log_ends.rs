@@ -2,10 +2,10 @@
 
 use super::updates::{begin_commit, commit, open, options, quads, set};
 use super::*;
-use crate::backup::{RestoredState, StateFiles};
-use crate::io::testing::{FailingFileSystem, RecordingFileSystem, Unsynced};
-use crate::io::{FileSystem, LocalFileSystem};
-use crate::log::{LogReader, LoggedRecord};
+use crate::database::backup::{RestoredState, StateFiles};
+use crate::files::io::testing::{FailingFileSystem, RecordingFileSystem, Unsynced};
+use crate::files::io::{FileSystem, LocalFileSystem};
+use crate::files::log::{LogReader, LoggedRecord};
 
 const MARK_BYTES: usize = 17;
 

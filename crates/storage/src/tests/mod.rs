@@ -8,8 +8,8 @@ use orrery_term::{Direction, Term, TermId, Triple};
 use proptest::prelude::*;
 
 use super::*;
-use crate::index::{Permutation, QuadIndex};
-use crate::statistics::STATISTICS_FILE;
+use crate::quads::index::{Permutation, QuadIndex};
+use crate::quads::statistics::STATISTICS_FILE;
 
 mod backup;
 mod cleared;
@@ -109,7 +109,7 @@ fn quads_come_back_and_terms_are_found() {
         }
         assert_eq!(snapshot.term_id(&iri("nowhere")).unwrap(), None);
         let p1 = snapshot.term_id(&iri("p1")).unwrap().unwrap();
-        let crate::statistics::Figures::Counted(statistics) = snapshot.figures() else {
+        let crate::quads::statistics::Figures::Counted(statistics) = snapshot.figures() else {
             panic!("all is shown");
         };
         let figures = statistics.predicate(p1).unwrap();

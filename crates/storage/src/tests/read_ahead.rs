@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::io::testing::RecordingFileSystem;
-use crate::warm::WarmExtent;
+use crate::database::warm::WarmExtent;
+use crate::files::io::testing::RecordingFileSystem;
 
 const ROWS: u64 = 600_000;
 
@@ -105,7 +105,7 @@ fn pages_of_many_ranks_are_asked_for_together() {
 #[test]
 fn a_warm_database_asks_for_nothing_and_the_limit_holds() {
     let disk = RecordingFileSystem::new();
-    let file_system: Arc<dyn crate::io::FileSystem> = Arc::new(disk.clone());
+    let file_system: Arc<dyn crate::files::io::FileSystem> = Arc::new(disk.clone());
     let quads = some_quads(true);
     build_small_with(Arc::clone(&file_system), "/db", &quads).unwrap();
     let go_on = &mut |_| ControlFlow::Continue(());
@@ -127,7 +127,7 @@ fn a_warm_database_asks_for_nothing_and_the_limit_holds() {
 #[test]
 fn warming_meets_damage_as_any_reader_does() {
     let disk = RecordingFileSystem::new();
-    let file_system: Arc<dyn crate::io::FileSystem> = Arc::new(disk.clone());
+    let file_system: Arc<dyn crate::files::io::FileSystem> = Arc::new(disk.clone());
     build_small_with(Arc::clone(&file_system), "/db", &some_quads(false)).unwrap();
     let files = disk.files();
     let ospg = files

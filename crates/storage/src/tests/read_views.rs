@@ -2,7 +2,7 @@
 
 use super::updates::commit;
 use super::*;
-use crate::statistics::Figures;
+use crate::quads::statistics::Figures;
 use crate::{Asker, GraphNames, ReadScope};
 
 /// The default graph, two named ones, and a graph that there is not.

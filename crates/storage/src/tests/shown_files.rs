@@ -4,8 +4,8 @@ use proptest::collection::vec;
 
 use super::updates::{open, options};
 use super::*;
-use crate::shown_states::shown_to;
-use crate::statistics::Figures;
+use crate::quads::statistics::Figures;
+use crate::snapshots::shown_states::shown_to;
 use crate::{Asker, Durability, GraphNames, ReadScope};
 
 /// The default graph, and named ones: three of one kind and three of another.

@@ -4,8 +4,8 @@ use super::kept_states::try_publish_empty;
 use super::tables::{ModelRow, arrays, create, definition, rows};
 use super::updates::{commit, open, options, quads};
 use super::*;
-use crate::io::FileSystem;
-use crate::io::testing::{FailingFileSystem, Fault, RecordingFileSystem};
+use crate::files::io::FileSystem;
+use crate::files::io::testing::{FailingFileSystem, Fault, RecordingFileSystem};
 use crate::table::*;
 
 const DIRECTORY: &str = "/db";

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::io::testing::{FailingFileSystem, RecordingFileSystem};
-use crate::io::{Clock, FileSystem};
+use crate::files::io::testing::{FailingFileSystem, RecordingFileSystem};
+use crate::files::io::{Clock, FileSystem};
 
 /// Goes on by a second with each look at it.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::io::testing::FailingFileSystem;
-use crate::io::{Clock, LocalFileSystem};
+use crate::files::io::testing::FailingFileSystem;
+use crate::files::io::{Clock, LocalFileSystem};
 use crate::text::TextRules;
 
 fn commit(writer: &Writer, name: &str) {

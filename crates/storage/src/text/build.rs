@@ -20,13 +20,13 @@ use parking_lot::Mutex;
 use super::file::{TextFileWriter, text_error};
 use super::rules::{TextEntry, TextRules};
 use super::selection::Selection;
-use crate::base::Base;
-use crate::components::FileEntry;
-use crate::components::{DirectoryComponents, TEXT_FILE};
-use crate::dictionary::Dictionary;
-use crate::index::{COLUMNS, Permutation};
-use crate::io::FileSystem;
-use crate::unlisted::{AllUnlisted, Unlisted};
+use crate::files::components::FileEntry;
+use crate::files::components::{DirectoryComponents, TEXT_FILE};
+use crate::files::io::FileSystem;
+use crate::files::unlisted::{AllUnlisted, Unlisted};
+use crate::quads::dictionary::Dictionary;
+use crate::quads::index::{COLUMNS, Permutation};
+use crate::snapshots::base::Base;
 use crate::{Error, Result};
 
 /// Begins the names of directories with indices of texts.

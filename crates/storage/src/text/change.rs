@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::build::{TEXT_MEMORY_BYTES, write_texts};
 use super::rules::TextRules;
-use crate::base::Base;
-use crate::io::FileSystem;
-use crate::lock::{LockText, WriterLock};
-use crate::manifest::Manifest;
-use crate::segment::{remove_leftovers, remove_unnamed};
+use crate::database::segment::{remove_leftovers, remove_unnamed};
+use crate::files::io::FileSystem;
+use crate::files::lock::{LockText, WriterLock};
+use crate::files::manifest::Manifest;
+use crate::snapshots::base::Base;
 use crate::{Database, PendingChange, Result, Snapshot};
 
 impl Database {

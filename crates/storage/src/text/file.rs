@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::recent::RecentTexts;
 use super::rules::{TextEntry, TextRules};
 use super::stored_file::{BLOCK_BYTES, StoredFile};
-use crate::block_file::{BlockFile, BlockFileWriter, FileKind, FileSummary};
-use crate::components::TEXT_FILE;
-use crate::io::FileSystem;
-use crate::listed_files::{check_lengths, check_summary};
+use crate::files::block_file::{BlockFile, BlockFileWriter, FileKind, FileSummary};
+use crate::files::components::TEXT_FILE;
+use crate::files::io::FileSystem;
+use crate::files::listed_files::{check_lengths, check_summary};
 use crate::{Error, Result};
 
 pub(super) const TEXT_KIND: FileKind = FileKind(*b"TEXT");

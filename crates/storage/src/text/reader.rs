@@ -13,10 +13,10 @@ use super::file::{TextFile, text_error};
 use super::recent::{RECENT_BYTES_MAX, RecentPart, RecentTexts, Taken, TextMemory, Unshared};
 use super::rules::TextRules;
 use super::selection::Selection;
-use crate::delta::{DeltaEntry, DeltaIndex};
-use crate::index::{COLUMNS, Permutation};
-use crate::read_view::ReadView;
-use crate::snapshot::Snapshot;
+use crate::quads::delta::{DeltaEntry, DeltaIndex};
+use crate::quads::index::{COLUMNS, Permutation};
+use crate::snapshots::read_view::ReadView;
+use crate::snapshots::snapshot::Snapshot;
 use crate::{Error, Result};
 
 /// Memory that tantivy's tables begin with for a part in memory.
@@ -236,7 +236,7 @@ impl<'s> Selected<'s> {
     /// Takes up all that the state has and that was not looked at yet.
     fn take_up(&self, taken: &mut Taken) -> Result<()> {
         let files: Arc<dyn Any + Send + Sync> =
-            Arc::<crate::stored::Stored>::clone(self.snapshot.stored());
+            Arc::<crate::snapshots::stored::Stored>::clone(self.snapshot.stored());
         let in_memory = self.snapshot.deltas().get(Permutation::Ospg);
         let seen = taken.seen(&files).map(|changes| changes.cloned());
         let mut new = Vec::new();

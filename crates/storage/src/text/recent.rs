@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use orrery_text::OpenPart;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::delta::DeltaIndex;
+use crate::quads::delta::DeltaIndex;
 
 /// Bytes of all parts together.
 pub(super) const RECENT_BYTES_MAX: usize = 256 << 20;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use orrery_term::{Literal, LiteralKind, Term};
 use serde::{Deserialize, Serialize};
 
-use crate::components::DirectoryComponents;
+use crate::files::components::DirectoryComponents;
 
 /// Which literals are indexed: strings, with a language tag or without, that stand in a quad with one of the predicates, in one of the graphs, whose subject has
 /// one of the classes by an `rdf:type` in any graph.

@@ -12,7 +12,7 @@ use orrery_term::{Term, TermId};
 
 use super::rules::TextRules;
 use crate::Result;
-use crate::index::Cursor;
+use crate::quads::index::Cursor;
 
 /// The rules, in the ids of a state.
 pub(super) struct Selection {

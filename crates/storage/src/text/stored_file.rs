@@ -10,7 +10,7 @@ use std::sync::Arc;
 use orrery_text::{FileHandle, HasLen, OwnedBytes};
 use stable_deref_trait::StableDeref;
 
-use crate::block_file::{BlockFile, BlockNumber};
+use crate::files::block_file::{BlockFile, BlockNumber};
 
 /// Length of a block, but the last one of each file.
 pub(super) const BLOCK_BYTES: usize = 64 * 1024;

@@ -7,13 +7,13 @@ use orrery_text::OpenPart;
 
 use super::build::for_each_literal;
 use super::file::TextFile;
-use crate::base::Base;
-use crate::components::{Component, FileEntry};
-use crate::damage::{Verified, damage_of};
-use crate::io::FileSystem;
-use crate::listed_files::verify_directory;
-use crate::manifest::Manifest;
-use crate::row_checks::hash_bytes;
+use crate::files::components::{Component, FileEntry};
+use crate::files::damage::{Verified, damage_of};
+use crate::files::io::FileSystem;
+use crate::files::listed_files::verify_directory;
+use crate::files::manifest::Manifest;
+use crate::quads::row_checks::hash_bytes;
+use crate::snapshots::base::Base;
 use crate::{Error, Result};
 
 /// Adds what is wrong with the indices of texts of all bases.

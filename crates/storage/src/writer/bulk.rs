@@ -19,9 +19,9 @@ use parking_lot::MutexGuard;
 use super::handle::Writer;
 use super::rebase::StateCheck;
 use super::{CommitOptions, PendingCommit, Rebase, Transaction};
-use crate::segment::{PublishedCounts, SegmentFiles};
-use crate::snapshot::Snapshot;
-use crate::statistics::Statistics;
+use crate::database::segment::{PublishedCounts, SegmentFiles};
+use crate::quads::statistics::Statistics;
+use crate::snapshots::snapshot::Snapshot;
 use crate::{Error, Result};
 
 /// A transaction that may change more than memory holds.

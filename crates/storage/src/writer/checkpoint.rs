@@ -19,18 +19,18 @@ use parking_lot::MutexGuard;
 
 use super::options::Retention;
 use super::shared::{Shared, WriteGuard};
-use crate::flushed;
-use crate::history::forget;
-use crate::index::Permutation;
-use crate::io::FileSystem;
-use crate::log::LogWriter;
-use crate::manifest::{FlushedEntry, Manifest};
-use crate::replay::{Start, log_path};
-use crate::segment::DELTA_PREFIX;
-use crate::snapshot::Snapshot;
-use crate::stored::{Deltas, Stored};
+use crate::database::segment::DELTA_PREFIX;
+use crate::files::io::FileSystem;
+use crate::files::log::LogWriter;
+use crate::files::manifest::{FlushedEntry, Manifest};
+use crate::files::unlisted::ignore_missing;
+use crate::history::old_states::forget;
+use crate::quads::index::Permutation;
+use crate::snapshots::flushed;
+use crate::snapshots::replay::{Start, log_path};
+use crate::snapshots::snapshot::Snapshot;
+use crate::snapshots::stored::{Deltas, Stored};
 use crate::table::Tables;
-use crate::unlisted::ignore_missing;
 use crate::{Error, Result};
 
 impl Writer {

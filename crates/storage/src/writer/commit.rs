@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::handle::Writer;
-use crate::log::LogWriter;
+use crate::files::log::LogWriter;
 use crate::{PendingChange, Result};
 
 /// A commit that has its number, but may not be on the disk yet.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::Result;
-use crate::io::FileSystem;
-use crate::log::{LOG_DIRECTORY, LogHeader, LogWriter};
-use crate::manifest::{FORMAT_VERSION, LogEntry, Manifest};
-use crate::replay::log_path;
-use crate::snapshot::Snapshot;
-use crate::unlisted::Unlisted;
+use crate::files::io::FileSystem;
+use crate::files::log::{LOG_DIRECTORY, LogHeader, LogWriter};
+use crate::files::manifest::{FORMAT_VERSION, LogEntry, Manifest};
+use crate::files::unlisted::Unlisted;
+use crate::snapshots::replay::log_path;
+use crate::snapshots::snapshot::Snapshot;
 
 /// Begins a log file after a state, and publishes the manifest that names it.
 pub(super) fn next_log(

@@ -1,6 +1,6 @@
 //! What commits do to a table while it is compacted, kept to be done once more on its new files.
 
-use crate::log::LogRecord;
+use crate::files::log::LogRecord;
 use crate::table::{RelationId, TableChange};
 
 /// What commits do to a table while it is compacted.

@@ -14,12 +14,12 @@ use super::requests::Worker;
 use super::shared::{Shared, State};
 use super::turn_files::{TurnEnd, TurnFiles};
 use super::worker::{self};
-use crate::io::FileSystem;
-use crate::lock::WriterLock;
-use crate::log::{LogEnd, LogTail, LogWriter};
-use crate::replay::log_path;
-use crate::segment::remove_leftovers;
-use crate::snapshot::Snapshot;
+use crate::database::segment::remove_leftovers;
+use crate::files::io::FileSystem;
+use crate::files::lock::WriterLock;
+use crate::files::log::{LogEnd, LogTail, LogWriter};
+use crate::snapshots::replay::log_path;
+use crate::snapshots::snapshot::Snapshot;
 use crate::{Database, Error, Result};
 
 impl Database {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::io::{Clock, SystemClock};
+use crate::files::io::{Clock, SystemClock};
 
 /// How long old states can be read: a commit is kept while both limits allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

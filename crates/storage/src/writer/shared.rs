@@ -12,12 +12,12 @@ use super::noted_changes::NotedChanges;
 use super::options::{CommitOptions, Durability, WriterOptions};
 use super::requests::Worker;
 use super::turn_files::{TurnEnd, turn_ended};
-use crate::delta::DeltaEntry;
-use crate::io::FileSystem;
-use crate::lock::{ClosedLog, WriterLock};
-use crate::log::{ClearedGraphs, LogRecord, LogWriter};
-use crate::manifest::Manifest;
-use crate::snapshot::Snapshot;
+use crate::files::io::FileSystem;
+use crate::files::lock::{ClosedLog, WriterLock};
+use crate::files::log::{ClearedGraphs, LogRecord, LogWriter};
+use crate::files::manifest::Manifest;
+use crate::quads::delta::DeltaEntry;
+use crate::snapshots::snapshot::Snapshot;
 use crate::table::TableChange;
 use crate::{Database, Error, Result};
 

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use orrery_term::TermId;
 
 use crate::Result;
-use crate::graph_set::GraphSet;
-use crate::index::COLUMNS;
+use crate::quads::graph_set::GraphSet;
+use crate::quads::index::COLUMNS;
 
 /// Graphs of staged quads that are told apart; beyond, all named ones count.
 const GRAPHS_MAX: usize = 64;

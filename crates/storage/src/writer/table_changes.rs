@@ -7,8 +7,8 @@ use arrow::array::ArrayRef;
 use super::checkpoint::stop_where_unknown;
 use super::shared::WriteGuard;
 use super::transaction::Transaction;
-use crate::components::DirectoryComponents;
-use crate::manifest::Manifest;
+use crate::files::components::DirectoryComponents;
+use crate::files::manifest::Manifest;
 use crate::table::{
     DefinitionChange, RelationId, RowPlace, TableChange, TableRewrite, TableState, Tables,
     new_rows_bytes,

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use super::checkpoint::{remove_dropped, stop_where_unknown};
 use super::handle::Writer;
 use super::shared::{Shared, WriteGuard};
-use crate::base::Base;
-use crate::manifest::Manifest;
+use crate::files::manifest::Manifest;
+use crate::snapshots::base::Base;
 use crate::text::{TEXT_MEMORY_BYTES, TextEntry, TextRules, write_texts};
 use crate::{PendingChange, Result, Snapshot};
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::{RwLock, RwLockReadGuard};
 
-use crate::io::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LogFile};
+use crate::files::io::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LogFile};
 use crate::{Error, Result};
 
 /// Whether a turn is over, and why.

@@ -5,15 +5,15 @@ use std::sync::{Arc, OnceLock};
 use datafusion_common::{DataFusionError, Result};
 use orrery_storage::{Permutation, QuadPosition};
 
-use super::super::access::KnownPosition;
-use super::super::arrange::common_ranges;
+use super::super::compiler::access::KnownPosition;
+use super::super::compiler::arrange::common_ranges;
+use super::super::compiler::step_compiler::StepCompiler;
 use super::super::program::{
     AdjacentStep, IntersectionProgram, Key, SetScanProgram, SideProgram, StepProgram,
 };
-use super::super::step_compiler::StepCompiler;
 use super::matches::VALUE_COLUMN;
 
-/// Compiles patterns that [`arrange`](super::super::arrange) has put together: each has one unknown variable, and it is
+/// Compiles patterns that [`arrange`](super::super::compiler::arrange) has put together: each has one unknown variable, and it is
 /// the same one.
 pub(in super::super) fn compile(
     mut members: Vec<StepCompiler<'_>>,

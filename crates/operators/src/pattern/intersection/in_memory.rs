@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use datafusion_common::Result;
 
-use super::super::adjacent::{ColumnOrConstant, WithTouched, aside_of};
 use super::super::chunk::Chunk;
 use super::super::program::{AdjacentStep, IntersectionProgram, StepProgram};
+use super::super::steps::adjacent::{ColumnOrConstant, WithTouched, aside_of};
 use super::matches::{IntersectionMatches, chunk_of, retain_within};
 use crate::solutions::storage_error;
 

@@ -4,8 +4,8 @@ use datafusion_common::{DataFusionError, Result};
 use orrery_storage::RowRange;
 
 use super::super::chunk::Chunk;
-use super::super::cursors::Cursors;
 use super::super::program::{IntersectionProgram, StepProgram};
+use super::super::steps::cursors::Cursors;
 use super::lists::{SideKeys, retain_common};
 use super::matches::{IntersectionMatches, chunk_of, retain_within};
 use super::probes::Probes;

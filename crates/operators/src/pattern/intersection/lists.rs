@@ -5,9 +5,9 @@ use orrery_storage::{Cursor, RowRange};
 use orrery_term::TermId;
 
 use super::super::chunk::Chunk;
-use super::super::cursors::Cursors;
 use super::super::program::{IntersectionProgram, Key, SideProgram};
-use super::super::sort::sort_rows;
+use super::super::steps::cursors::Cursors;
+use super::super::steps::sort::sort_rows;
 use super::matches::{GRAPH_COLUMN, VALUE_COLUMN};
 use crate::solutions::storage_error;
 

@@ -15,7 +15,7 @@
 //! back", 2013), vectored. A row whose smallest range is longer than a block is done piece by piece.
 //!
 //! Where all sides but one are the same for every row (`?product :producer ?p . ?p :country :US`), their values become a
-//! [set](super::id_set) once, and if the rows of the one that is not lie close together it is [scanned](super::span) and what is not in
+//! [set](super::id_set) once, and if the rows of the one that is not lie close together it is [scanned](super::steps::span) and what is not in
 //! the set dropped there.
 //!
 //! Memory: the lengths of the ranges of a chunk's keys, and the lists of one block.

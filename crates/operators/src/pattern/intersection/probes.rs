@@ -6,8 +6,8 @@ use datafusion_common::Result;
 use orrery_storage::{Cursor, RowRange};
 use orrery_term::TermId;
 
-use super::super::cursors::Cursors;
 use super::super::program::SideProgram;
+use super::super::steps::cursors::Cursors;
 use super::lists::{ROWS_PER_CANDIDATE_MAX, SideKeys, read_values};
 use super::matches::GRAPH_COLUMN;
 use crate::solutions::storage_error;

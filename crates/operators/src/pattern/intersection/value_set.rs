@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use datafusion_common::Result;
 
-use super::super::cursors::Cursors;
 use super::super::id_set::IdSet;
 use super::super::program::{IntersectionProgram, SetScanProgram};
+use super::super::steps::cursors::Cursors;
 use super::lists::values_without;
 use super::matches::retain_within;
 

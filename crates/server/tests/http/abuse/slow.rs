@@ -3,7 +3,7 @@
 use super::assert_unharmed;
 use crate::client::{get, parse, query_path, request};
 use crate::fixture::{ENDLESS_ROWS, TestServer};
-use crate::tls;
+use crate::transport::tls;
 use orrery_server::{ClientTimes, ServerOptions};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};

@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use super::super::location::FoundFile;
 use super::shape::{RECORD_BYTES_MAX, Seen, Shape, too_long};
-use crate::threads::on_own_thread;
+use crate::execute::threads::on_own_thread;
 use crate::{Error, Result};
 
 /// A line is in a buffer that doubles while the old one is there.

@@ -14,7 +14,7 @@ use super::metadata::ColumnStatistics;
 use super::vector::{BlockBuilder, BlockKind, Validity};
 use super::zones::{ColumnZones, ZoneKind, prefix_lane};
 use super::{LONG_BYTES, VALUE_BYTES_MAX};
-use crate::block_file::BlockFileWriter;
+use crate::files::block_file::BlockFileWriter;
 use crate::{Error, Result};
 
 /// A longer least or greatest value is not kept.

@@ -70,7 +70,7 @@ pub use zones::{ColumnZones, ZoneKind, zone_lane};
 
 use orrery_column::VECTOR_ROWS;
 
-use crate::block_file::FileKind;
+use crate::files::block_file::FileKind;
 
 /// Vectors of a group.
 pub const GROUP_VECTORS: usize = 32;

@@ -14,7 +14,7 @@ use super::views::ViewBuilder;
 use super::wanted::{LaneReader, Selection, Wanted, append_nulls};
 use super::{Decoded, GROUP_VECTORS, TextDictionary};
 use crate::Result;
-use crate::block_file::BlockNumber;
+use crate::files::block_file::BlockNumber;
 
 /// Reads a column of texts or blobs.
 pub(super) struct BytesReader<'f> {

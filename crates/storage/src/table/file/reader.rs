@@ -16,8 +16,8 @@ use super::{
     ColumnZones, Decoded, FENCES_PER_BLOCK, FileStatistics, GROUP_ROWS, GROUP_VECTORS, KIND,
     TextDictionary, ZoneKind, vectors_of,
 };
-use crate::block_file::{BlockFile, BlockNumber, FileSummary};
-use crate::io::FileSystem;
+use crate::files::block_file::{BlockFile, BlockNumber, FileSummary};
+use crate::files::io::FileSystem;
 use crate::{Error, Result};
 
 /// The finished file of a projection, open for reading; shared between threads behind an `Arc`.

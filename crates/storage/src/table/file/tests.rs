@@ -14,8 +14,8 @@ use super::super::{
     ColumnId, ColumnType, LANE_DIGITS_MAX, Physical, ProjectionColumn, ProjectionLayout, RelationId,
 };
 use super::*;
-use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber};
-use crate::io::LocalFileSystem;
+use crate::files::block_file::{BlockFile, BlockFileWriter, BlockNumber};
+use crate::files::io::LocalFileSystem;
 
 /// Numbers that look random, the same each time.
 #[derive(Debug, Clone)]

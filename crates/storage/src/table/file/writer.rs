@@ -16,8 +16,8 @@ use super::bytes_column::{BytesColumn, FinishedBytes};
 use super::lane_column::LaneColumn;
 use super::metadata::{ColumnMetadata, DictionaryMetadata, Metadata, VERSION};
 use super::{DICTIONARIES_BYTES_MAX, FENCES_PER_BLOCK, GROUP_ROWS, KIND};
-use crate::block_file::{BlockFileWriter, FileSummary};
-use crate::io::FileSystem;
+use crate::files::block_file::{BlockFileWriter, FileSummary};
+use crate::files::io::FileSystem;
 use crate::{Error, Result};
 
 /// Columns of lanes whose rows are kept for other threads; each takes a quarter of a MiB.

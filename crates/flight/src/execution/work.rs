@@ -1,0 +1,271 @@
+//! A statement at work: where it runs, its turn, its time, and who pays for it.
+
+use std::ops::Deref;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use orrery_sql::{
+    AnswerMax, Error, Outcome, Rows, Session, Spent, Statement, StatementKind, Tag, Turn, Turns,
+    WholeAnswer, spent,
+};
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
+use tonic::{Code, Status};
+
+use crate::calls::answer::{Again, Batches, Bounds, Time, is_killed};
+use crate::calls::call::Call;
+use crate::calls::open_transaction::OpenTransaction;
+use crate::execution::columns::{plain_batch, plain_schema};
+use crate::life::{Stage, reached};
+use crate::refusal::{killed, out_of_time, refusal, refused, shutting_down, used_up};
+
+/// Where a statement runs: in a session of its own, or in a transaction, where it waits for the one before it.
+pub(crate) enum Place {
+    Own(Box<Session>),
+    Within {
+        transaction: Arc<OpenTransaction>,
+        /// The transaction's, held to what may be done now.
+        held: Option<Box<Session>>,
+        _turn: OwnedMutexGuard<()>,
+    },
+}
+
+impl Place {
+    pub(crate) fn session(&self) -> &Session {
+        match self {
+            Self::Own(session) => session,
+            Self::Within {
+                transaction, held, ..
+            } => held.as_deref().unwrap_or(&transaction.session),
+        }
+    }
+
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+}
+
+/// The session of a statement that has begun.
+pub(crate) enum Begun<'a> {
+    /// As it is: nothing is limited.
+    Unpaid(&'a Session),
+    /// The same, whose work is counted for who pays for this statement.
+    Paid(Box<Session>),
+}
+
+impl Deref for Begun<'_> {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        match self {
+            Self::Unpaid(session) => session,
+            Self::Paid(session) => session,
+        }
+    }
+}
+
+/// That a statement is counted, until this is dropped.
+#[derive(Default)]
+pub(crate) struct Counted {
+    pub(crate) terms: Terms,
+    _held: Option<Turn>,
+}
+
+/// What limits say of a statement that is counted.
+#[derive(Default)]
+pub(crate) struct Terms {
+    /// How long a turn of it may take.
+    time_max: Option<Duration>,
+    spent: Option<Spent>,
+}
+
+/// What a statement came to.
+pub(crate) enum Ran {
+    Rows(arrow::datatypes::SchemaRef, Batches),
+    Done(Tag),
+}
+
+impl Call {
+    /// Where a statement of this transaction runs; without one in a session of its own.
+    pub(crate) async fn place(&self, transaction: Option<&[u8]>) -> Result<Place, Status> {
+        self.require_serving()?;
+        match transaction.filter(|handle| !handle.is_empty()) {
+            None => Ok(Place::Own(Box::new(self.session()))),
+            Some(handle) => {
+                let transaction = self.transaction(handle)?;
+                let turn = transaction.enter().await?;
+                Ok(self.within_transaction(transaction, turn).await)
+            }
+        }
+    }
+
+    /// In a transaction whose statement before is done.
+    pub(crate) async fn within_transaction(
+        &self,
+        transaction: Arc<OpenTransaction>,
+        turn: OwnedMutexGuard<()>,
+    ) -> Place {
+        Place::Within {
+            held: self.held(&transaction.session).await.map(Box::new),
+            transaction,
+            _turn: turn,
+        }
+    }
+
+    /// Counts a statement, and waits for a turn; the session in which it runs.
+    pub(crate) async fn begin<'a>(
+        &self,
+        session: &'a Session,
+    ) -> Result<(Begun<'a>, Time), Status> {
+        let (session, counted) = self.enter(session)?;
+        let mut time = self.turn(&session, &counted.terms).await?;
+        time.counted = Box::new(counted);
+        Ok((session, time))
+    }
+
+    /// Counts a statement, which may take many turns; the session in which it runs.
+    pub(crate) fn enter<'a>(&self, session: &'a Session) -> Result<(Begun<'a>, Counted), Status> {
+        let Some(entered) = self.by().enter()? else {
+            return Ok((Begun::Unpaid(session), Counted::default()));
+        };
+        // Settings, statements and the transaction are shared; the one that is kept has no part in who pays.
+        let mut paid = session.clone();
+        paid.set_spending(Some(Arc::clone(&entered.spending)));
+        // For all sets of values that are bound, whose rows are one answer.
+        let answer_max = entered.answer_max.clone();
+        paid.set_answer_max(
+            answer_max.map(|max| Arc::new(WholeAnswer::new(max)) as Arc<dyn AnswerMax>),
+        );
+        let counted = Counted {
+            terms: Terms {
+                time_max: entered.time_max,
+                spent: Some(entered.spent.clone()),
+            },
+            _held: Some(entered.within(Box::new(()), self.watched().cloned())),
+        };
+        Ok((Begun::Paid(Box::new(paid)), counted))
+    }
+
+    /// Waits for a turn of a statement that is counted.
+    pub(crate) async fn turn(&self, session: &Session, terms: &Terms) -> Result<Time, Status> {
+        let turn = place_of(&self.host.turns, session).await?;
+        let asked = session.statement_timeout();
+        let time = asked.unwrap_or(self.options.statement_time_default);
+        let time = time.min(self.options.statement_time_max);
+        let bounds = Bounds {
+            until: Instant::now() + time.min(terms.time_max.unwrap_or(time)),
+            spent: terms.spent.clone(),
+        };
+        Ok(Time {
+            turn,
+            counted: Box::new(()),
+            bounds,
+        })
+    }
+
+    /// A place for the rows of a statement, when they are fetched.
+    pub(crate) fn again(&self, session: &Session) -> Again {
+        let (turns, session) = (Arc::clone(&self.host.turns), session.clone());
+        async move { place_of(&turns, &session).await }.boxed()
+    }
+
+    /// Does something until it is done, its time is up or the server's, or it costs more than there is. A commit that has begun is waited for: it cannot be undone.
+    pub(crate) async fn within<T>(
+        &self,
+        session: &Session,
+        bounds: &Bounds,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Status> {
+        let mut work = pin!(work);
+        let mut stage = self.stage.clone();
+        let done = tokio::select! {
+            // What is done was done, whatever else has come meanwhile.
+            biased;
+            done = &mut work => done,
+            () = tokio::time::sleep_until(bounds.until) => match session.committing().is_begun() {
+                true => work.await,
+                false => return Err(out_of_time()),
+            },
+            message = spent(bounds.spent.as_ref()) => match session.committing().is_begun() {
+                true => work.await,
+                false => return Err(used_up(message)),
+            },
+            () = is_killed(self.watched()) => match session.committing().is_begun() {
+                true => work.await,
+                false => return Err(killed()),
+            },
+            () = reached(&mut stage, Stage::Over) => return Err(shutting_down()),
+        };
+        done.map_err(|error| refused(&error))
+    }
+}
+
+/// Waits for a place among those who compute.
+async fn place_of(turns: &Arc<dyn Turns>, session: &Session) -> Result<Turn, Status> {
+    let turn = match session.is_waited_for() {
+        true => turns.turn_of_writer().await,
+        false => turns.turn().await,
+    };
+    let turn = turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why))?;
+    Ok(session.hold(turn))
+}
+
+/// What a statement came to, for this protocol.
+pub(crate) fn ran(outcome: Outcome) -> Result<Ran, Status> {
+    match outcome {
+        Outcome::Query(rows) | Outcome::Returned(rows, _) => {
+            let schema = plain_schema(&rows.schema());
+            Ok(Ran::Rows(Arc::clone(&schema), batches(rows, schema)))
+        }
+        Outcome::Done(tag) => Ok(Ran::Done(tag)),
+        Outcome::CopyIn(_) | Outcome::CopyOut(_) => Err(refusal(
+            Code::Unimplemented,
+            "0A000",
+            "COPY FROM STDIN and TO STDOUT are not supported here; ingest rows instead",
+        )),
+    }
+}
+
+fn batches(rows: Rows, schema: arrow::datatypes::SchemaRef) -> Batches {
+    let rows = rows.map_err(|error| refused(&Error::of_run(&error)));
+    rows.map(move |batch| {
+        plain_batch(&batch?, &schema)
+            .map_err(|error| refusal(Code::Internal, "XX000", error.to_string()))
+    })
+    .boxed()
+}
+
+/// How many rows a change was of; none are counted of a definition.
+pub(crate) fn count(tag: Tag) -> i64 {
+    match tag {
+        Tag::Select(rows)
+        | Tag::Insert(rows)
+        | Tag::Update(rows)
+        | Tag::Delete(rows)
+        | Tag::Copy(rows)
+        | Tag::Materialize(rows)
+        | Tag::Fetch(rows) => i64::try_from(rows).unwrap_or(i64::MAX),
+        Tag::Words(_) => 0,
+    }
+}
+
+/// Fails where a statement is of a session or a transaction, which have calls of their own.
+pub(crate) fn refuse_control(statement: &Statement, is_own: bool) -> Result<(), Status> {
+    if statement.kind() == StatementKind::Transaction {
+        return Err(refusal(
+            Code::FailedPrecondition,
+            "25001",
+            "transactions begin and end by BeginTransaction and EndTransaction, not by statements",
+        ));
+    }
+    if is_own && statement.is_of_session() {
+        return Err(refusal(
+            Code::Unimplemented,
+            "0A000",
+            "there is no session outside of a transaction whose settings and statements would be kept",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! Whole loads: of sources, of the changes since a base (compaction), of one large update.
+//!
+//! Each but `document`, which reads into memory, makes batches, has them merged, and publishes
+//! the new segment by one rename.
+
+pub(crate) mod bulk;
+pub(crate) mod check;
+pub(crate) mod compact;
+pub(crate) mod delta_batch;
+pub(crate) mod document;
+pub(crate) mod publish;
+pub(crate) mod run;

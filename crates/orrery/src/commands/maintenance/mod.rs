@@ -1,0 +1,9 @@
+//! Commands that keep a database well: copies, compaction, checks, figures and reports.
+
+pub(crate) mod backup;
+pub(crate) mod compact;
+pub(crate) mod log;
+pub(crate) mod report;
+pub(crate) mod stats;
+pub(crate) mod verify;
+pub(crate) mod warm;

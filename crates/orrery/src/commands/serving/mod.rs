@@ -1,0 +1,8 @@
+//! Commands that start a server, or ask and change a running one.
+
+pub(crate) mod access;
+pub(crate) mod cluster;
+pub(crate) mod demo;
+pub(crate) mod limit;
+pub(crate) mod queries;
+pub(crate) mod serve;

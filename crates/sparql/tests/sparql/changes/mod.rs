@@ -1,0 +1,5 @@
+//! Updates, against models.
+
+pub(crate) mod update_rights;
+pub(crate) mod update_service;
+pub(crate) mod updates;

@@ -1,0 +1,286 @@
+//! A transaction of a client of another process, in this one, which writes.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use tokio::sync::{Mutex, mpsc};
+
+use super::incoming::{Batches, Incoming};
+use super::messages::{
+    Asked, Opening, SettingValues, Told, damaged, pieces_of, schema_to_bytes, to_bytes,
+    values_from_bytes, values_to_bytes,
+};
+use crate::answers::outcome::{Outcome, Rows};
+use crate::listener::turns::{Turn, Turns};
+use crate::listener::users::{Caller, Denied, Entered, Spent, Users, spent};
+use crate::parse::statement::{Statement, parse, prepared_in};
+use crate::session::client::Session;
+use crate::settings::Scope;
+use crate::{Error, Result, SqlState};
+
+/// Where answers go. Nobody reads them any more if that fails.
+pub(super) type Answers = mpsc::Sender<Result<Bytes, String>>;
+
+/// See the module.
+pub(super) struct Guest {
+    session: Session,
+    caller: Option<Arc<dyn Caller>>,
+    /// What the user of the opening is known by, where all messages have to say so.
+    passport: Option<Option<String>>,
+    turns: Arc<dyn Turns>,
+    /// The statement that takes pieces, and what it holds.
+    incoming: Mutex<Option<(Incoming, Held)>>,
+}
+
+/// What a statement holds while it runs.
+struct Held {
+    _turn: Turn,
+    spent: Option<Spent>,
+}
+
+impl From<Denied> for Error {
+    fn from(denied: Denied) -> Self {
+        let state = SqlState::of_code(denied.code()).unwrap_or(SqlState::InsufficientPrivilege);
+        Self::new(state, denied.to_string())
+    }
+}
+
+/// Says something to who asked.
+pub(super) async fn tell(answers: &Answers, told: &Told, behind: &[u8]) -> Result<()> {
+    let message = to_bytes(told, behind)?;
+    let gone = |_| Error::new(SqlState::QueryCanceled, "nobody waits for the answer");
+    answers.send(Ok(message)).await.map_err(gone)
+}
+
+impl Guest {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// When whoever asks for it is not known here.
+    pub(super) fn new(
+        sessions: &Session,
+        users: Option<&dyn Users>,
+        turns: &Arc<dyn Turns>,
+        opening: Opening,
+    ) -> Result<Self> {
+        let caller = match (users, &opening.passport) {
+            (Some(users), Some(passport)) => {
+                // Their own address is known, and was looked at, where they came in.
+                let client = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+                Some(users.of_passport(passport, client)?)
+            }
+            (None, None) => None,
+            _ => {
+                let words = "one of the processes knows users of the database, and the other none";
+                let error = Error::new(SqlState::InvalidAuthorization, words);
+                return Err(error.with_hint("Start them again, with the same options."));
+            }
+        };
+        let session = sessions.another_of(&opening.user, opening.who);
+        session.begin_block();
+        let mut block = session.block().lock();
+        block.begin_after(opening.after, opening.savepoints);
+        drop(block);
+        Ok(Self {
+            session,
+            caller,
+            passport: opening.names_user.then_some(opening.passport),
+            turns: Arc::clone(turns),
+            incoming: Mutex::default(),
+        })
+    }
+
+    /// Whether who asks is who opened it.
+    pub(super) fn is_of(&self, passport: Option<&str>) -> bool {
+        let of = self.passport.as_ref();
+        of.is_none_or(|of| of.as_deref() == passport)
+    }
+
+    /// A statement begins: what who asks may do now, and its turn.
+    async fn begin(&self, settings: Option<SettingValues>) -> Result<(Session, Held)> {
+        // What came before has ended, also where nobody said so.
+        self.incoming.lock().await.take();
+        self.set(settings);
+        let mut session = self.session.clone();
+        let mut entered: Option<Entered> = None;
+        if let Some(caller) = &self.caller {
+            let admitted = caller.admitted().await?;
+            session.set_scope(admitted.scope);
+            session.set_ruled(admitted.ruled);
+            session.go_by_transaction().await;
+            let limits = admitted.limits.map(|limits| limits.enter());
+            entered = limits.transpose()?;
+        }
+        session.set_spending(entered.as_ref().map(|it| Arc::clone(&it.spending)));
+        session.set_answer_max(entered.as_ref().and_then(|it| it.answer_max.clone()));
+        let busy = |why: String| Error::new(SqlState::InsufficientResources, why);
+        let turn = match session.is_waited_for() {
+            true => self.turns.turn_of_writer().await,
+            false => self.turns.turn().await,
+        };
+        let turn = session.hold(turn.map_err(busy)?);
+        let spent = entered.as_ref().map(|it| it.spent.clone());
+        let turn = match entered {
+            None => turn,
+            Some(entered) => entered.within(turn, None),
+        };
+        let held = Held { _turn: turn, spent };
+        Ok((session, held))
+    }
+
+    fn set(&self, settings: Option<SettingValues>) {
+        let mut known = self.session.settings.lock();
+        for (name, value) in settings.into_iter().flatten() {
+            // What an older or newer process does not know, or is not set by clients, is as it is.
+            _ = known.set(&name, Some(&value), Scope::Session);
+        }
+    }
+
+    /// Runs a statement.
+    pub(super) async fn run(&self, asked: Asked, values: &Bytes, answers: &Answers) -> Result<()> {
+        let (session, held) = self.begin(asked.settings).await?;
+        let statement = statement(&asked.text, asked.place)?;
+        let work = async {
+            match asked.is_prepared {
+                false => session.execute(&statement).await,
+                true => {
+                    let (types, values) = values_from_bytes(values)?;
+                    let prepared = session.prepare_statement(statement, &types).await?;
+                    session.run(&prepared, &values).await
+                }
+            }
+        };
+        let outcome = within(held.spent.as_ref(), work).await?;
+        if let Outcome::CopyIn(copy) = outcome {
+            let columns = copy.columns();
+            *self.incoming.lock().await = Some((Incoming::Copy(copy), held));
+            return tell(answers, &Told::CopyIn { columns }, &[]).await;
+        }
+        within(held.spent.as_ref(), give(outcome, answers)).await
+    }
+
+    /// Tells what a statement takes and gives.
+    pub(super) async fn prepare(
+        &self,
+        asked: Asked,
+        types: &Bytes,
+        answers: &Answers,
+    ) -> Result<()> {
+        let (session, _held) = self.begin(asked.settings).await?;
+        let statement = statement(&asked.text, asked.place)?;
+        let (types, _) = values_from_bytes(types)?;
+        let prepared = session.prepare_statement(statement, &types).await;
+        if prepared.is_err() {
+            session.fail();
+        }
+        let prepared = prepared?;
+        let parameters = values_to_bytes(prepared.parameters(), &[])?;
+        tell(answers, &Told::Parameters, &parameters).await?;
+        match prepared.columns() {
+            None => tell(answers, &Told::End, &[]).await,
+            Some(columns) => tell(answers, &Told::Columns, &schema_to_bytes(columns)?).await,
+        }
+    }
+
+    /// Begins to insert batches.
+    pub(super) async fn insert(
+        &self,
+        settings: Option<SettingValues>,
+        into: (Option<String>, String, Vec<String>),
+        answers: &Answers,
+    ) -> Result<()> {
+        let (session, held) = self.begin(settings).await?;
+        let batches = Batches::begin(session, into);
+        *self.incoming.lock().await = Some((Incoming::Batches(batches), held));
+        tell(answers, &Told::Taken, &[]).await
+    }
+
+    /// Takes a piece of what the client sends.
+    pub(super) async fn take(&self, piece: Bytes, answers: &Answers) -> Result<()> {
+        let mut incoming = self.incoming.lock().await;
+        let (taking, held) = incoming.as_mut().ok_or_else(nothing_is_taken)?;
+        within(held.spent.as_ref(), taking.send(piece)).await?;
+        tell(answers, &Told::Taken, &[]).await
+    }
+
+    /// The client has sent everything, or has given up.
+    pub(super) async fn finish(&self, failed: Option<String>, answers: &Answers) -> Result<()> {
+        let incoming = self.incoming.lock().await.take();
+        let (taking, held) = incoming.ok_or_else(nothing_is_taken)?;
+        let tag = within(held.spent.as_ref(), taking.finish(failed)).await?;
+        tell(answers, &Told::Done(tag), &[]).await
+    }
+
+    /// Commits.
+    pub(super) async fn commit(&self, answers: &Answers) -> Result<()> {
+        if let Some(caller) = &self.caller {
+            caller.require()?;
+        }
+        let own = self.session.end_block(true).await?;
+        // One that has changed nothing has seen no more than is here now.
+        let commit = own.unwrap_or_else(|| self.session.database.snapshot().commit());
+        tell(answers, &Told::Committed(commit), &[]).await
+    }
+}
+
+fn nothing_is_taken() -> Error {
+    damaged(&"no statement takes pieces")
+}
+
+/// A statement of a text, or the one that it prepares.
+fn statement(text: &str, place: usize) -> Result<Statement> {
+    let mut parsed = parse(text)?;
+    let parsed = parsed.remove(place);
+    let parsed = parsed.ok_or_else(|| damaged(&"the text has no such statement"))?;
+    let parsed = prepared_in(parsed);
+    Ok(Statement {
+        parsed,
+        text: text.into(),
+        place,
+    })
+}
+
+/// Does something unless it costs more than there is.
+async fn within<T>(said: Option<&Spent>, work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::select! {
+        biased;
+        done = work => done,
+        message = spent(said) => Err(Error::new(SqlState::ConfigurationLimitExceeded, message)),
+    }
+}
+
+/// Gives what became of a statement to who asked.
+async fn give(outcome: Outcome, answers: &Answers) -> Result<()> {
+    match outcome {
+        Outcome::Done(tag) => tell(answers, &Told::Done(tag), &[]).await,
+        Outcome::Query(rows) => give_rows(&Told::Query, rows, answers).await,
+        Outcome::Returned(rows, tag) => give_rows(&Told::Returned(tag), rows, answers).await,
+        Outcome::CopyOut(mut copy) => {
+            let columns = copy.columns();
+            tell(answers, &Told::CopyOut { columns }, &[]).await?;
+            while let Some(rows) = copy.next().await {
+                let rows = rows?;
+                let told = Told::Copied {
+                    ends: rows.ends,
+                    count: rows.count,
+                };
+                tell(answers, &told, &rows.bytes).await?;
+            }
+            tell(answers, &Told::End, &[]).await
+        }
+        Outcome::CopyIn(_) => Err(nothing_is_taken()),
+    }
+}
+
+async fn give_rows(told: &Told, mut rows: Rows, answers: &Answers) -> Result<()> {
+    tell(answers, told, &schema_to_bytes(&rows.schema())?).await?;
+    while let Some(batch) = rows.next().await {
+        let batch = batch.map_err(|error| Error::of_run(&error))?;
+        for piece in pieces_of(batch)? {
+            tell(answers, &Told::Rows, &piece).await?;
+        }
+    }
+    tell(answers, &Told::End, &[]).await
+}

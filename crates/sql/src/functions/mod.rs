@@ -1,0 +1,14 @@
+//! The functions that statements may call, where they are not DataFusion's own.
+//!
+//! `offered` lists all functions and bounds the size of each result. The other files compute what
+//! PostgreSQL computes differently.
+
+pub(crate) mod arguments;
+pub(crate) mod arithmetic;
+pub(crate) mod bytes;
+pub(crate) mod bytes_length;
+pub(crate) mod decimal_sum;
+pub(crate) mod offered;
+pub(crate) mod rounding;
+pub(crate) mod strict_field;
+pub(crate) mod truncated;

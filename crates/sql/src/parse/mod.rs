@@ -1,0 +1,13 @@
+//! Parsing: from a text to statements, within limits.
+//!
+//! `split` finds where a statement ends. `statement` checks its size and nesting, and parses it
+//! in PostgreSQL's dialect. The other files read or change the tree: names, numbers, depth.
+
+pub(crate) mod identifiers;
+pub(crate) mod looks;
+pub(crate) mod number_texts;
+pub(crate) mod plan_size;
+pub(crate) mod query_depth;
+pub(crate) mod split;
+pub(crate) mod statement;
+pub(crate) mod words;

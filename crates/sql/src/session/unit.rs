@@ -1,0 +1,103 @@
+//! Several statements as one: they see one state, and what they change comes together or not at all.
+//!
+//! This is for who asks once and keeps no session, such as a request over HTTP. Whoever runs a unit brings the transaction, and gets it back to commit
+//! it: so that the turn among the writers, the conditions and the wait for the disk are theirs. Rows of a query that ends a unit of changes are all
+//! there before that, for a query that fails must undo the changes; without changes they come as they are asked for.
+
+use datafusion::common::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::MemoryConsumer;
+use futures::TryStreamExt;
+use orrery_storage::Transaction;
+
+use crate::answers::outcome::Outcome;
+use crate::answers::tag::Tag;
+use crate::changes::rows::held_rows;
+use crate::parse::statement::Statement;
+use crate::session::client::Session;
+use crate::session::kind::StatementKind;
+use crate::{Error, Result, SqlState};
+
+/// What a unit came to.
+#[derive(Debug)]
+pub struct Unit {
+    /// Of the last statement.
+    pub outcome: Outcome,
+    /// The commit whose state was read, or changed.
+    pub commit: u64,
+    /// When that was made, in microseconds since 1970.
+    pub commit_time_us: i64,
+    /// With what was changed, for the caller to commit.
+    pub transaction: Option<Transaction>,
+}
+
+impl Session {
+    /// Runs statements as one, in this transaction; without one they may read alone.
+    ///
+    /// # Errors
+    /// As [`Session::execute`]; when there is no statement, or one that begins or ends a transaction. The transaction is dropped then.
+    pub async fn run_unit(
+        &self,
+        statements: &[Statement],
+        transaction: Option<Transaction>,
+    ) -> Result<Unit> {
+        let ends = |statement: &Statement| statement.kind() == StatementKind::Transaction;
+        if statements.iter().any(ends) {
+            return Err(Error::new(
+                SqlState::ActiveSqlTransaction,
+                "the statements are one transaction, none of them can begin or end it",
+            )
+            .with_hint("Leave BEGIN, COMMIT and ROLLBACK out."));
+        }
+        let does_change = transaction.is_some();
+        if statements.iter().any(Statement::copies_with_client) {
+            return Err(Error::unsupported(
+                "COPY FROM STDIN or TO STDOUT among statements that are sent at once",
+            ));
+        }
+        self.block().lock().begin_unit(transaction)?;
+        let run = self.run_all(statements, does_change).await;
+        let seen = self.seen();
+        let (transaction, _) = self.block().lock().end();
+        let (outcome, seen) = (run?, seen?);
+        Ok(Unit {
+            outcome,
+            commit: seen.commit(),
+            commit_time_us: seen.commit_time_us(),
+            transaction,
+        })
+    }
+
+    async fn run_all(&self, statements: &[Statement], does_change: bool) -> Result<Outcome> {
+        let Some((last, before)) = statements.split_last() else {
+            return Err(Error::new(SqlState::SyntaxError, "there is no statement"));
+        };
+        for statement in before {
+            match self.run_statement(statement).await? {
+                // What fails in it counts, though nobody sees its rows.
+                Outcome::Query(rows) => drain(rows).await?,
+                Outcome::Returned(..)
+                | Outcome::CopyIn(_)
+                | Outcome::CopyOut(_)
+                | Outcome::Done(_) => {}
+            }
+        }
+        match self.run_statement(last).await? {
+            Outcome::Query(rows) if does_change => self.kept(rows).await,
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// All rows of a query, in memory that is counted until they are taken.
+    async fn kept(&self, rows: SendableRecordBatchStream) -> Result<Outcome> {
+        let memory = MemoryConsumer::new("rows of a query behind changes").register(self.pool());
+        let (rows, count) = held_rows(rows, memory).await?;
+        Ok(Outcome::Returned(rows, Tag::Select(count)))
+    }
+}
+
+async fn drain(mut rows: SendableRecordBatchStream) -> Result<()> {
+    let of_run = |error: DataFusionError| Error::of_run(&error);
+    while rows.try_next().await.map_err(of_run)?.is_some() {}
+    Ok(())
+}
