@@ -64,7 +64,7 @@ quick: setup
 	cargo test --release $(LIGHTLY) -p orrery-$(or $(CRATE),operators) --lib -- $(TEST)
 
 test-cluster: setup
-	QUORUM_SCHEDULES=$(or $(SCHEDULES),10000) QUORUM_FIRST_SEED=$(or $(SEED),1) cargo test --release $(LIGHTLY) -p orrery-quorum --features simulation --lib -- --nocapture simulation
+	QUORUM_SCHEDULES=$(or $(SCHEDULES),10000) QUORUM_FIRST_SEED=$(or $(SEED),1) cargo test --release $(LIGHTLY) -p orrery-raft-store --features simulation --lib -- --nocapture simulation
 
 # The directory is kept if anything is wrong.
 FAULTS_DIRECTORY := $(CARGO_TARGET_DIR)/cluster-faults

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Counts the instructions of the hot paths under callgrind, and compares them with the kept figures
-# (crates/testsuite/costs/instructions.txt). Counts do not depend on how busy the machine is, so that a slow change
+# (tools/testsuite/costs/instructions.txt). Counts do not depend on how busy the machine is, so that a slow change
 # is seen on any machine; they depend on the compiler and on what the processor can do. Where these are not those of
 # the kept figures (machine.txt beside them), `check` shows the differences and does not fail.
 #
@@ -19,7 +19,7 @@ target="${CARGO_TARGET_DIR:?make sets it}"
 # The frame of the measured work, by its whole name: dumps are not made for patterns.
 frame=orrery_testsuite::costs::path::measured_cost_path
 costs="$target/release/costs"
-kept="crates/testsuite/costs"
+kept="tools/testsuite/costs"
 work="$target/costs"
 machine="$(rustc --version), $(grep -o -m1 -w avx2 /proc/cpuinfo || echo 'no avx2'), $(valgrind --version 2>/dev/null || true)"
 

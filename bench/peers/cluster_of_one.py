@@ -19,7 +19,7 @@ import urllib.request
 
 from cluster import free_port, until
 
-QUERIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/bench/queries")
+QUERIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools/bench/queries")
 
 
 def processor_seconds(process):

@@ -1,4 +1,4 @@
-//! What fuzzers give bytes to (`crates/fuzzing`): the calls of a client, behind HTTP/2 and gRPC.
+//! What fuzzers give bytes to (`tools/fuzzing`): the calls of a client, behind HTTP/2 and gRPC.
 
 use std::sync::Arc;
 use std::time::Duration;

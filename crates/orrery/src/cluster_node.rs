@@ -1,7 +1,7 @@
 //! A node of a cluster within `orrery serve`: the nodes' store takes the place of an object store.
 //!
 //! ```text
-//! --db DIR    DIR/node    the node's log, snapshot and files (orrery_quorum)
+//! --db DIR    DIR/node    the node's log, snapshot and files (orrery_raft_store)
 //!             DIR/cache   pieces of the database's files, as for any object store
 //! ```
 //!
@@ -19,12 +19,12 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
-use orrery_objects::{CacheOptions, ObjectFileSystem, ObjectOptions, Timing};
-use orrery_quorum::{CALL_SILENCE, CallError, CallHandler, Node, NodeConfig, NodeStatus, Pace};
+use orrery_distributed::{Answer, Network, NetworkError};
+use orrery_object_store::{CacheOptions, ObjectFileSystem, ObjectOptions, Timing};
+use orrery_raft_store::{CALL_SILENCE, CallError, CallHandler, Node, NodeConfig, NodeStatus, Pace};
 use orrery_server::{Answers, Cluster, Work};
 use orrery_storage::Database;
 use orrery_storage::io::FileSystem as _;
-use orrery_workers::{Answer, Network, NetworkError};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::arguments::ClusterArguments;
@@ -153,7 +153,7 @@ impl ClusterNode {
 struct Nodes(Arc<Node>);
 
 impl Nodes {
-    async fn asked(&self) -> Result<serde_json::Value, orrery_quorum::Error> {
+    async fn asked(&self) -> Result<serde_json::Value, orrery_raft_store::Error> {
         let own = self.0.status().await?;
         let mut nodes: BTreeMap<String, serde_json::Value> = BTreeMap::new();
         for &id in own.voters.iter().chain(&own.learners) {

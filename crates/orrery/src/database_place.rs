@@ -15,7 +15,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orrery_objects::{CacheOptions, ObjectFileSystem, ObjectOptions};
+use orrery_object_store::{CacheOptions, ObjectFileSystem, ObjectOptions};
 use orrery_storage::Database;
 use orrery_storage::io::{FileSystem, LocalFileSystem};
 use sha2::{Digest as _, Sha256};
@@ -124,7 +124,7 @@ impl DatabasePlace {
         let options = ObjectOptions {
             cache: CacheOptions { directory, bytes },
         };
-        let (files, directory) = orrery_objects::open(address, &options)?;
+        let (files, directory) = orrery_object_store::open(address, &options)?;
         Ok(Self {
             files: Arc::clone(&files) as Arc<dyn FileSystem>,
             directory,
@@ -185,7 +185,7 @@ pub(crate) fn only_a_directory(command: &str, directory: &Path) -> Result<(), Fa
 fn address(directory: &Path) -> Option<&str> {
     directory
         .to_str()
-        .filter(|text| orrery_objects::is_address(text) || text.contains("://"))
+        .filter(|text| orrery_object_store::is_address(text) || text.contains("://"))
 }
 
 /// Where caches are: the command line says it, or the environment.

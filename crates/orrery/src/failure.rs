@@ -55,7 +55,7 @@ pub(crate) enum Failure {
     #[error("standard output was closed")]
     OutputClosed,
     #[error(transparent)]
-    Usage(#[from] orrery_usage::Error),
+    Usage(#[from] orrery_query_log::Error),
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error(transparent)]
@@ -89,7 +89,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Serve(#[from] orrery_server::ServeError),
     #[error(transparent)]
-    Remote(#[from] orrery_remote::Error),
+    Remote(#[from] orrery_http_client::Error),
     #[error(transparent)]
     Format(#[from] orrery_server::format::FormatError),
     #[error(transparent)]
@@ -97,12 +97,12 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Prefix(#[from] orrery_term::PrefixError),
     #[error(transparent)]
-    Users(#[from] orrery_guard::Error),
+    Users(#[from] orrery_access::Error),
     #[error(transparent)]
     Backup(#[from] orrery_backup::Error),
     /// An address in an object store is wrong, or cannot be used.
     #[error(transparent)]
-    Objects(#[from] orrery_objects::ObjectError),
+    Objects(#[from] orrery_object_store::ObjectError),
     #[error("{}: {}", path.display(), reason(source))]
     File { path: PathBuf, source: io::Error },
     #[error("standard output: {}", reason(.0))]

@@ -1,4 +1,4 @@
-//! What fuzzers give bytes to (`crates/fuzzing`): all that is read of a client before anything is done for it.
+//! What fuzzers give bytes to (`tools/fuzzing`): all that is read of a client before anything is done for it.
 
 use bytes::{Buf, Bytes, BytesMut};
 

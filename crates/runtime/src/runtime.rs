@@ -51,7 +51,7 @@ pub struct Runtime {
     workers: Arc<Workers>,
     adjacencies: Arc<Adjacencies>,
     turns: Arc<Semaphore>,
-    processes: OnceLock<Arc<orrery_workers::Workers>>,
+    processes: OnceLock<Arc<orrery_distributed::Workers>>,
 }
 
 impl fmt::Debug for Runtime {
@@ -100,12 +100,12 @@ impl Runtime {
     }
 
     /// The processes that large queries are divided among, this one included; none if it is alone.
-    pub fn processes(&self) -> Option<&Arc<orrery_workers::Workers>> {
+    pub fn processes(&self) -> Option<&Arc<orrery_distributed::Workers>> {
         self.processes.get()
     }
 
     /// Says once with whom large queries are divided.
-    pub fn divide_among(&self, processes: Arc<orrery_workers::Workers>) {
+    pub fn divide_among(&self, processes: Arc<orrery_distributed::Workers>) {
         _ = self.processes.set(processes);
     }
 

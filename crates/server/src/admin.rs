@@ -21,7 +21,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get};
 use axum::{Json, Router, middleware};
-use orrery_guard::{Command, Done, Error, Listing, UserId};
+use orrery_access::{Command, Done, Error, Listing, UserId};
 
 use crate::access_log::{Observers, log_access};
 use crate::audit::{Act, AuditLog};
@@ -85,7 +85,7 @@ async fn list(State(state): State<Arc<ServerState>>, request: Request) -> Respon
 fn listing(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
     edge::require_administrator(parts, "read who may do what")?;
     let snapshot = state.engine.database().snapshot();
-    let catalog = orrery_guard::read(snapshot.tables()).map_err(refusal)?;
+    let catalog = orrery_access::read(snapshot.tables()).map_err(refusal)?;
     Ok((no_store(), Json(Listing::of(&catalog))).into_response())
 }
 
@@ -150,7 +150,7 @@ fn apply(
     writer: &orrery_storage::Writer,
     command: &Command,
     by: &By,
-) -> orrery_guard::Result<Done> {
+) -> orrery_access::Result<Done> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default().as_secs();
     let (user, act) = (by.user, command.summary());
@@ -158,7 +158,7 @@ fn apply(
         Some(name) => format!("{name}: {act}"),
         None => format!("user {}: {act}", user.0),
     };
-    let changed = orrery_guard::change(writer, &who, |catalog| {
+    let changed = orrery_access::change(writer, &who, |catalog| {
         if !command.is_allowed(catalog, user) {
             let name = catalog.user(user).map(|user| user.name.clone());
             let what = command.summary();

@@ -62,7 +62,7 @@ fn end(state: &ServerState, parts: &Parts, id: &str) -> Result<Response, ServerE
     if let Some(audit) = &state.audit {
         let user = edge::rights(parts).and_then(|rights| rights.user.as_ref());
         audit.act(&Act {
-            user: user.map(orrery_guard::Name::as_str),
+            user: user.map(orrery_access::Name::as_str),
             client: parts.extensions.get().map(|&Peer(address)| address),
             act: &format!("end query {number}"),
             outcome: if is_killed { "done" } else { "it does not run" },

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::http::header::{self, HeaderName};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use orrery_usage::{Bill, Error, Period, bill};
+use orrery_query_log::{Bill, Error, Period, bill};
 
 use crate::edge;
 use crate::errors::{ServerError, told_to_the_log};

@@ -16,8 +16,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use orrery_query_log::{Time, cut};
 use orrery_storage::reason;
-use orrery_usage::{Time, cut};
 use serde::Serialize;
 
 /// Denied requests that are written in a second.

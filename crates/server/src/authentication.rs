@@ -16,7 +16,7 @@ use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use futures::future::BoxFuture;
-use orrery_guard::{
+use orrery_access::{
     Attempt, Catalog, DecoySecret, GroupId, Identity, KeptPassword, Known, Limited, Limits,
     NAME_BYTES_MAX, Name, Right, ShownToScram, User, UserId,
 };
@@ -173,7 +173,7 @@ impl Authentication {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub(crate) fn of(database: &Arc<Database>) -> orrery_guard::Result<Option<Self>> {
+    pub(crate) fn of(database: &Arc<Database>) -> orrery_access::Result<Option<Self>> {
         let kept = KeptCatalog::read(database)?;
         if kept.catalog.is_empty() {
             return Ok(None);
@@ -480,12 +480,12 @@ impl Authentication {
 }
 
 impl KeptCatalog {
-    fn read(database: &Database) -> orrery_guard::Result<Self> {
+    fn read(database: &Database) -> orrery_access::Result<Self> {
         // Before the state is taken: one that comes meanwhile is read again.
         let (history, read) = (database.history_number(), Instant::now());
         let snapshot = database.snapshot();
         Ok(Self {
-            catalog: Arc::new(orrery_guard::read(snapshot.tables())?),
+            catalog: Arc::new(orrery_access::read(snapshot.tables())?),
             of: (snapshot.commit(), history),
             read,
             is_stale: false,
@@ -646,7 +646,7 @@ fn wrong() -> ServerError {
     ServerError::unknown_asker("the name, the password or the key is wrong")
 }
 
-fn unreadable(error: orrery_guard::Error) -> ServerError {
+fn unreadable(error: orrery_access::Error) -> ServerError {
     ServerError::Internal {
         message: error.to_string(),
     }

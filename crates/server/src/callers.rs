@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::BoxFuture;
-use orrery_guard::{Catalog, Limited, Limits, Name, ShownToScram, UserId};
+use orrery_access::{Catalog, Limited, Limits, Name, ShownToScram, UserId};
 use orrery_sql::{
     Admitted, AnswerBound, AnswerMax, Caller, CallerLimits, Denied, Entered, ScramAttempt,
     ScramKeys, Users,

@@ -7,8 +7,8 @@
 use crate::errors::ServerError;
 use crate::media_type::MediaType;
 use axum::http::{HeaderMap, header};
+use orrery_http_client::{AllowList, Client, ClientOptions, Request};
 use orrery_loader::{DocumentBounds, DocumentError, DocumentTerm, Format, read_document};
-use orrery_remote::{AllowList, Client, ClientOptions, Request};
 use orrery_sparql::{DocumentSource, Engine, Statements, TermNumber, TooMuchText};
 use orrery_storage::reason;
 use orrery_term::Term;
@@ -89,7 +89,7 @@ impl Drop for Documents {
 
 impl DocumentSource for Documents {
     fn load(&self, iri: &str) -> Result<Statements, String> {
-        let url = orrery_remote::Url::parse(iri).map_err(|error| error.to_string())?;
+        let url = orrery_http_client::Url::parse(iri).map_err(|error| error.to_string())?;
         if url.scheme() == "file" {
             return self.load_file(&url);
         }
@@ -119,7 +119,7 @@ impl DocumentSource for Documents {
 }
 
 impl Documents {
-    fn load_file(&self, url: &orrery_remote::Url) -> Result<Statements, String> {
+    fn load_file(&self, url: &orrery_http_client::Url) -> Result<Statements, String> {
         let Some(directory) = &self.directory else {
             return Err(
                 "files are not loaded; start with --load-dir DIR to allow one directory".to_owned(),

@@ -16,7 +16,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use orrery_guard::Name;
+use orrery_access::Name;
 use orrery_sparql::UpdateOptions;
 use orrery_storage::{Asker, GraphNames, ReadScope, Snapshot};
 use orrery_tls::PeerNames;

@@ -1,11 +1,11 @@
 //! Other endpoints over HTTP: what stands behind `SERVICE`.
 //!
-//! Queries go out as the SPARQL protocol's form by POST, through the client of `orrery-remote`, which
+//! Queries go out as the SPARQL protocol's form by POST, through the client of `orrery-http-client`, which
 //! checks every address against the allow-list and bounds time and bytes.
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
-use orrery_remote::{AllowList, Client, ClientOptions, Error, Request, form_encoded};
+use orrery_http_client::{AllowList, Client, ClientOptions, Error, Request, form_encoded};
 use orrery_sparql::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceOptions};
 use std::sync::Arc;
 use std::time::Duration;

@@ -33,10 +33,10 @@ use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use orrery_loader::LoadError;
+use orrery_query_log::Outcome;
 use orrery_sparql::{QueryError, Suggestion, SyntaxError};
 use orrery_sql::SqlState;
 use orrery_storage::{ByteCount, Error as StorageError, without_numbers};
-use orrery_usage::Outcome;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use orrery_guard::UserId;
+use orrery_access::UserId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::errors::ServerError;

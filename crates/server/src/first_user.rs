@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use orrery_guard::{Name, first_administrator};
+use orrery_access::{Name, first_administrator};
 use orrery_storage::{Database, Writer};
 
 use crate::options::ServerOptions;
@@ -22,7 +22,7 @@ pub(crate) async fn make(
     options: &ServerOptions,
     place: &mut Result<Writer, String>,
     take: impl Fn() -> Result<Writer, String>,
-) -> Result<Option<Name>, orrery_guard::Error> {
+) -> Result<Option<Name>, orrery_access::Error> {
     let Some(tell) = options.auth else {
         return Ok(None);
     };
@@ -53,7 +53,7 @@ pub(crate) async fn make(
     }
 }
 
-fn has_users(database: &Database) -> Result<bool, orrery_guard::Error> {
-    let users = orrery_guard::read(database.snapshot().tables())?;
+fn has_users(database: &Database) -> Result<bool, orrery_access::Error> {
+    let users = orrery_access::read(database.snapshot().tables())?;
     Ok(!users.is_empty())
 }

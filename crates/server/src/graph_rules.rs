@@ -11,7 +11,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use orrery_guard::{GraphQuery, Name, Right};
+use orrery_access::{GraphQuery, Name, Right};
 use orrery_sparql::{Engine, QueryOptions, QueryResults};
 use orrery_storage::{GraphNames, Snapshot};
 use orrery_term::Term;

@@ -10,7 +10,7 @@ use crate::state::ServerState;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream;
-use orrery_mapping::TableMappings;
+use orrery_r2rml::TableMappings;
 use orrery_sql::{Guests, Host, Turn, Turns, WriterSource};
 use std::sync::Arc;
 

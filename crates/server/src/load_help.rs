@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
+use orrery_distributed::{Answer, Network};
 use orrery_loader::{LoadWorker, LoadWorkers, WorkPieces, WorkerPlace, answer_load_request};
 use orrery_sparql::Engine;
 use orrery_storage::io::LocalFileSystem;
-use orrery_workers::{Answer, Network};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 

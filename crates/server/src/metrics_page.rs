@@ -24,8 +24,8 @@ use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use orrery_loader::changes_of;
+use orrery_query_log::{Kind, Outcome};
 use orrery_storage::Work;
-use orrery_usage::{Kind, Outcome};
 use std::sync::Arc;
 
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

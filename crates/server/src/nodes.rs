@@ -6,12 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use orrery_workers::Network;
+use orrery_distributed::Network;
 
 /// Kinds of work that nodes do for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Parts of queries (`orrery_workers`).
+    /// Parts of queries (`orrery_distributed`).
     Queries,
     /// Shares of loads (`orrery_loader`).
     Loads,

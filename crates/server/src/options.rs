@@ -8,10 +8,10 @@ use crate::proxies::TrustedProxies;
 use crate::query_log::QueryLogOptions;
 use crate::traces::OtlpOptions;
 use orrery_flight::FlightOptions;
+use orrery_http_client::AllowList;
 use orrery_loader::{BackgroundOptions, CompactOptions};
-use orrery_objects::ObjectFileSystem;
+use orrery_object_store::ObjectFileSystem;
 use orrery_postgres::PostgresOptions;
-use orrery_remote::AllowList;
 use orrery_sparql::EngineOptions;
 use orrery_sql::ForeignAccess;
 use orrery_storage::WriterOptions;
@@ -207,7 +207,7 @@ pub struct HttpOptions {
 }
 
 /// From how many rows on a query is divided, if nothing is said.
-pub const DIVIDE_FROM: u64 = orrery_workers::LEAST_ROWS as u64;
+pub const DIVIDE_FROM: u64 = orrery_distributed::LEAST_ROWS as u64;
 
 impl Default for HttpOptions {
     fn default() -> Self {

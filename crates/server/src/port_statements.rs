@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
+use orrery_query_log::{Kind, Outcome};
 use orrery_sql::{Ending, Watch, Watchable, Watched};
-use orrery_usage::{Kind, Outcome};
 
 use crate::metrics::{EndedQuery, Metrics};
 use crate::query_log::{QueryLog, QueryRecord};

@@ -9,9 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
+use orrery_distributed::Network;
 use orrery_sql::{ForwardAnswer, ForwardCalls, WriterPlace};
 use orrery_storage::{Database, Writer};
-use orrery_workers::Network;
 
 use crate::freshness::Freshness;
 use crate::nodes::{Cluster, Work};

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use orrery_usage::{Kind, TEXT_BYTES_MAX, Time, cut};
+use orrery_query_log::{Kind, TEXT_BYTES_MAX, Time, cut};
 use serde::Serialize;
 use tokio::sync::watch;
 

@@ -107,7 +107,7 @@ pub enum ServeError {
     Engine(#[from] orrery_sparql::QueryError),
     /// The client for requests to other endpoints could not be set up.
     #[error(transparent)]
-    Remote(#[from] orrery_remote::Error),
+    Remote(#[from] orrery_http_client::Error),
     /// PostgreSQL's clients cannot be served.
     #[error(transparent)]
     Postgres(#[from] orrery_postgres::StartError),
@@ -128,7 +128,7 @@ pub enum ServeError {
     },
     /// Users, groups and rules cannot be read or written.
     #[error(transparent)]
-    Users(#[from] orrery_guard::Error),
+    Users(#[from] orrery_access::Error),
     /// One password for all, and users who have their own.
     #[error(
         "the database has users, who have passwords of their own: leave the one password of {port} out ({options})"
@@ -225,7 +225,7 @@ impl Server {
             ..defaults
         };
         let engine = Engine::new(Arc::clone(&database), engine_options)?;
-        let engine = Arc::new(orrery_mapping::mapped(engine, &options.http.foreign));
+        let engine = Arc::new(orrery_r2rml::mapped(engine, &options.http.foreign));
         let take = || self::writer(&database, &options);
         let first_administrator = first_user::make(&database, &options, &mut writer, take).await?;
         let tls = options.tls.take();
@@ -574,7 +574,7 @@ async fn refresh_until_users_come(database: Arc<Database>, has_users: bool) {
             Ok(Ok(true)) => {
                 tracing::info!("the database has a new state, which is served now");
                 let snapshot = database.snapshot();
-                let users = orrery_guard::read(snapshot.tables());
+                let users = orrery_access::read(snapshot.tables());
                 if !has_users && users.is_ok_and(|users| !users.is_empty()) {
                     return;
                 }

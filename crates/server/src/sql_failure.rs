@@ -1,8 +1,8 @@
 //! A statement of SQL that failed, as clients are told: a status, a line with the code, and the place for programs.
 
 use axum::http::StatusCode;
+use orrery_query_log::Outcome;
 use orrery_sql::{Error, SqlState};
-use orrery_usage::Outcome;
 use std::fmt;
 
 /// What failed, and where in the text of the request.

@@ -7,7 +7,7 @@
 //!                                                         ── another's ──> where that one is, for changes that come here
 //! ```
 //!
-//! The lock decides who writes, see `orrery_objects`: whoever takes it after its holder was taken for dead finds all that was acknowledged, and nothing of the
+//! The lock decides who writes, see `orrery_object_store`: whoever takes it after its holder was taken for dead finds all that was acknowledged, and nothing of the
 //! other is acknowledged after that.
 
 use std::io;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
-use orrery_objects::ObjectFileSystem;
+use orrery_object_store::ObjectFileSystem;
 use parking_lot::Mutex;
 
 use orrery_storage::{Database, Error, Writer, WriterOptions};

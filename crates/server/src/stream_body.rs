@@ -41,12 +41,12 @@ use crate::second_try::{Tried, produce_within_memory};
 use crate::warnings::{header_of, warnings_of};
 use axum::http::Method;
 use axum::response::{IntoResponse as _, Response};
+use orrery_query_log::Kind;
 use orrery_sparql::{
     Engine, MemoryPool, OwnShare, PreparedQuery, QueryKind, QueryOptions, QueryResults,
     SolutionStream, Spending, TripleStream, WrittenStream,
 };
 use orrery_storage::{ReadScope, ReadView, Snapshot};
-use orrery_usage::Kind;
 use std::future;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Weak};

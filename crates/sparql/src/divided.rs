@@ -1,4 +1,4 @@
-//! Queries that are divided among processes (`orrery_workers`).
+//! Queries that are divided among processes (`orrery_distributed`).
 //!
 //! ```text
 //! PreparedQuery::execute   much work, several partitions -> the plan as bytes (`travel`) -> WorkersExec
@@ -18,6 +18,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::joins::{HashJoinExec, PartitionMode};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use orrery_distributed::{Error, Language, Query, Rules, WorkerPlan, WorkersExec};
 use orrery_operators::codec::{self, CodecError, Destination, EncodedPlan};
 use orrery_operators::join::KeysExec;
 use orrery_operators::path::PathExec;
@@ -26,7 +27,6 @@ use orrery_operators::rows::RowsExec;
 use orrery_operators::touches;
 use orrery_runtime::{Patience, Runtime};
 use orrery_storage::Snapshot;
-use orrery_workers::{Error, Language, Query, Rules, WorkerPlan, WorkersExec};
 
 use crate::engine::Engine;
 use crate::foreign_terms::ForeignTerms;
@@ -142,7 +142,7 @@ impl Engine {
     /// Lets the engine's large queries be divided among these processes, and runs parts of theirs on those threads.
     pub fn divide_among(
         self: &Arc<Self>,
-        processes: &Arc<orrery_workers::Workers>,
+        processes: &Arc<orrery_distributed::Workers>,
         threads: tokio::runtime::Handle,
     ) {
         let plans = SparqlPlans {

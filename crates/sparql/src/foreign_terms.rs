@@ -17,10 +17,10 @@ use arrow::datatypes::{DataType, Schema, UInt64Type};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use datafusion_common::{DataFusionError, Result, exec_datafusion_err};
 use hashbrown::{HashMap, HashSet};
+use orrery_distributed::{Incoming, Outgoing, Translation};
 use orrery_operators::aggregate::ID_STATE;
 use orrery_operators::context::QueryContext;
 use orrery_term::{LanguageTags, TermId, TermKind, parse_key, write_key};
-use orrery_workers::{Incoming, Outgoing, Translation};
 
 /// The terms of one process's part of a query.
 pub(crate) struct ForeignTerms {

@@ -84,7 +84,7 @@ pub use listener::users::{
 pub use listener::watch::{Ending, Watch, Watchable, Watched};
 pub use mapped::{GraphMappings, MappedGraph, MappingSource};
 pub use names::{CATALOG as DATABASE, SCHEMA as DEFAULT_SCHEMA};
-pub use orrery_foreign::ForeignAccess;
+pub use orrery_postgres_tables::ForeignAccess;
 pub use orrery_runtime::{Paused, Spending};
 pub use parse::split::{Inside, Split, split};
 pub use parse::statement::{SQL_BYTES_MAX, Statement};

@@ -1,6 +1,6 @@
 //! The trigrams that every text has which a regular expression matches.
 //!
-//! The pattern, parsed, is walked from its leaves up. Of each part is known, in folded characters ([`orrery_text::fold`]): all texts that it matches, where these are
+//! The pattern, parsed, is walked from its leaves up. Of each part is known, in folded characters ([`orrery_full_text::fold`]): all texts that it matches, where these are
 //! few; else how they begin and how they end, and what grams are in them. Where two parts meet, the ends of one and the beginnings of the other
 //! give the grams across (Russ Cox, "Regular Expression Matching with a Trigram Index", 2012).
 //!
@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use orrery_text::{GramQuery, fold};
+use orrery_full_text::{GramQuery, fold};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, AsArray, Int32Array, StringViewArray};
 use arrow::datatypes::Int32Type;
+use orrery_full_text::Query;
 use orrery_storage::io::{Clock, FileSystem};
 use orrery_storage::table::{
     ColumnDefinition, ColumnId, ColumnType, DEFAULT_SCHEMA, IndexDefinition, KeyRows, PrimaryKey,
@@ -17,7 +18,6 @@ use orrery_storage::{
     Database, ReadView, Result, Retention, SmallQuad, Snapshot, Transaction, WriterOptions,
 };
 use orrery_term::{Literal, LiteralKind, Term, TermId};
-use orrery_text::Query;
 
 /// Where the database is on its disk.
 pub(crate) const DIRECTORY: &str = "/db";

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args, Subcommand};
-use orrery_guard::Budget;
+use orrery_access::Budget;
 use orrery_server::parse_time;
 
 use super::access::{AccessPlace, WhomArguments};

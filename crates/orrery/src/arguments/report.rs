@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use orrery_usage::{Day, Period};
+use orrery_query_log::{Day, Period};
 
 /// What to report.
 #[derive(Subcommand)]

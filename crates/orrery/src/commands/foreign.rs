@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orrery_remote::AllowList;
+use orrery_http_client::AllowList;
 use orrery_sql::ForeignAccess;
 
 use crate::failure::Failure;

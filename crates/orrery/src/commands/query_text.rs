@@ -4,8 +4,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use orrery_http_client::AllowList;
 use orrery_loader::Excerpt;
-use orrery_remote::AllowList;
 use orrery_server::EndpointOptions;
 use orrery_sparql::{Engine, EngineOptions, PreparedQuery, QueryOptions};
 use tokio::runtime::Runtime;
@@ -49,7 +49,7 @@ impl QueryText {
         };
         let database = Arc::new(database.place()?.open()?);
         let engine = Engine::new(database, options)?;
-        Ok(orrery_mapping::mapped(engine, &foreign_anywhere()))
+        Ok(orrery_r2rml::mapped(engine, &foreign_anywhere()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use orrery_usage::Time;
+use orrery_query_log::Time;
 
 /// In UTC, by RFC 3339, with microseconds.
 pub(super) fn push_time(line: &mut String, time: SystemTime) {

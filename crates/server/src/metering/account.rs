@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use orrery_guard::{Budget, Limits};
+use orrery_access::{Budget, Limits};
 use orrery_sparql::AccountShare;
 
 use super::exceeded::Exceeded;

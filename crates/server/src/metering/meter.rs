@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use orrery_guard::Limits;
+use orrery_access::Limits;
 use orrery_sparql::AccountShare;
 
 use super::account::Account;

@@ -31,7 +31,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use orrery_guard::{Limited, Limits, Subject};
+use orrery_access::{Limited, Limits, Subject};
 
 use account::Account;
 
@@ -170,7 +170,7 @@ fn wider_network(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use orrery_guard::{Budget, UserId};
+    use orrery_access::{Budget, UserId};
 
     fn address(text: &str) -> Option<IpAddr> {
         Some(text.parse().unwrap())

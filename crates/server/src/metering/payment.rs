@@ -118,7 +118,7 @@ impl Payment {
 mod tests {
     use std::time::Instant;
 
-    use orrery_guard::{Budget, Limits};
+    use orrery_access::{Budget, Limits};
     use orrery_sparql::{Engine, EngineOptions};
     use orrery_storage::Database;
 

@@ -1,7 +1,7 @@
 //! Queries and loads that the nodes of a cluster divide among them, and transactions that one has for another. Zeros, where the server is no node.
 
+use orrery_distributed::Figures;
 use orrery_sql::Guests;
-use orrery_workers::Figures;
 
 use super::text::{Page, Type};
 

@@ -28,11 +28,11 @@ pub(crate) use refusals::{Refusal, SpentLimit};
 pub(crate) use text::{Page, Type};
 
 use axum::http::StatusCode;
-use orrery_objects::ObjectFileSystem;
+use orrery_object_store::ObjectFileSystem;
+use orrery_query_log::{Kind, Outcome};
 use orrery_sql::Connections;
 use orrery_sql::Guests;
 use orrery_storage::Durations;
-use orrery_usage::{Kind, Outcome};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! What an object store was asked for the database that is in it, and what of it is kept on this machine. Zeros, where the database is in a directory.
 
-use orrery_objects::{ObjectCounts, ObjectFileSystem, RequestKind};
+use orrery_object_store::{ObjectCounts, ObjectFileSystem, RequestKind};
 
 use super::text::{Page, Type};
 

@@ -3,7 +3,7 @@
 //! ```text
 //! token -> [token] its three parts, what it claims: issuer, audience, days
 //!       -> [keys] its signature, by a key of the provider
-//!                    ^ [provider] the provider's keys, fetched through `orrery-remote`, kept, fetched again
+//!                    ^ [provider] the provider's keys, fetched through `orrery-http-client`, kept, fetched again
 //!       -> Vouched: identities, ISSUER#CLAIM, of which the catalog knows whose they are
 //! ```
 //!

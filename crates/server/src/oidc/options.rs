@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use orrery_remote::{AllowList, EntryError, Url};
+use orrery_http_client::{AllowList, EntryError, Url};
 
 /// How an OpenID provider vouches for users.
 #[derive(Debug, Clone)]

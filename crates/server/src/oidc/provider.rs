@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use orrery_remote::{Client, ClientOptions, Request, Url};
+use orrery_http_client::{Client, ClientOptions, Request, Url};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
@@ -223,7 +223,7 @@ impl OidcProvider {
             while let Some(chunk) = response.body.chunk().await? {
                 bytes.extend_from_slice(&chunk);
             }
-            Ok::<_, orrery_remote::Error>(bytes)
+            Ok::<_, orrery_http_client::Error>(bytes)
         };
         fetched.await.map_err(|error| error.to_string())
     }

@@ -1,6 +1,6 @@
 //! The files of the query log, as its writer needs them: small enough to be replaced by a disk that fails.
 
-use orrery_usage::FileName;
+use orrery_query_log::FileName;
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};

@@ -1,6 +1,6 @@
 //! What requests tell the thread that writes, and what is counted between them.
 
-use orrery_usage::Entry;
+use orrery_query_log::Entry;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// What an entry is counted as beside its texts.

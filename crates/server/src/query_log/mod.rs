@@ -9,7 +9,7 @@
 //! - **It has a bound**: the oldest files go when all together would be larger than they may.
 //! - **No secrets**: `Authorization` is never looked at; names and passwords in URLs of a text are struck out before it is written.
 //!
-//! Without a log, a request costs one look whether there is one. What an entry is stands in `orrery_usage`.
+//! Without a log, a request costs one look whether there is one. What an entry is stands in `orrery_query_log`.
 
 mod files;
 mod message;
@@ -26,7 +26,7 @@ pub(crate) use record::{AtCommit, QueryRecord};
 use crate::query_log::files::LocalFiles;
 use crate::query_log::message::{Counts, Message, bytes_of};
 use crate::query_log::writer::Writer;
-use orrery_usage::{Entry, Time};
+use orrery_query_log::{Entry, Time};
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;

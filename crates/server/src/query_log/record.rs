@@ -4,7 +4,7 @@ use crate::metrics::EndedQuery;
 use crate::query_log::{Peer, QueryLog};
 use axum::extract::Request;
 use axum::http::header;
-use orrery_usage::{AGENT_BYTES_MAX, Entry, Shape, TEXT_BYTES_MAX, Time, cut};
+use orrery_query_log::{AGENT_BYTES_MAX, Entry, Shape, TEXT_BYTES_MAX, Time, cut};
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};

@@ -2,7 +2,7 @@
 
 use super::files::{LogFile, LogFiles};
 use super::*;
-use orrery_usage::{FileName, Kind, Line, Outcome, Series, Shape};
+use orrery_query_log::{FileName, Kind, Line, Outcome, Series, Shape};
 use std::collections::BTreeMap;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};

@@ -11,8 +11,8 @@ use crate::query_log::message::{Counts, Finished, Message};
 use crate::query_log::options::{QUERY_LOG_BYTES_MIN, QueryLogOptions};
 use crate::query_log::strike::strike;
 
+use orrery_query_log::{Day, Entry, FileName, Line, Series, Time, shape_of};
 use orrery_storage::{ByteCount, reason};
-use orrery_usage::{Day, Entry, FileName, Line, Series, Time, shape_of};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::Ordering;

@@ -28,8 +28,8 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{Method, request::Parts};
 use axum::response::Response;
+use orrery_query_log::Kind;
 use orrery_sql::{SQL_BYTES_MAX, StatementKind};
-use orrery_usage::Kind;
 use std::sync::Arc;
 
 use self::asked::Asked;

@@ -8,7 +8,7 @@ use super::messages::{
 use super::options::{OtlpError, OtlpOptions};
 use super::record::{EndedRequest, Place, TraceRecord};
 use axum::extract::Request;
-use orrery_remote::{Client, ClientOptions, Error, Request as Post};
+use orrery_http_client::{Client, ClientOptions, Error, Request as Post};
 use prost::Message as _;
 use std::fmt;
 use std::net::IpAddr;

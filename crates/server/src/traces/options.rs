@@ -1,6 +1,6 @@
 //! Where traces are sent, and which.
 
-use orrery_remote::{AllowList, EntryError, Url};
+use orrery_http_client::{AllowList, EntryError, Url};
 use std::net::IpAddr;
 
 /// Where to below an endpoint that names no path.
@@ -73,7 +73,7 @@ pub enum OtlpError {
     },
     /// The client for requests to it could not be set up.
     #[error("traces cannot be sent: {0}")]
-    Client(#[from] orrery_remote::Error),
+    Client(#[from] orrery_http_client::Error),
     /// As above.
     #[error("traces cannot be sent: {0}")]
     Host(#[from] EntryError),

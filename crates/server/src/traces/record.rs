@@ -8,7 +8,7 @@ use crate::metrics::EndedQuery;
 use crate::stages::STAGES;
 use axum::extract::Request;
 use axum::http::{Method, header};
-use orrery_usage::{AGENT_BYTES_MAX, Outcome, cut};
+use orrery_query_log::{AGENT_BYTES_MAX, Outcome, cut};
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Router, routing::post};
-use orrery_usage::{Kind, Outcome};
+use orrery_query_log::{Kind, Outcome};
 use prost::Message as _;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;

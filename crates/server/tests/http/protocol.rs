@@ -433,7 +433,7 @@ async fn the_service_description_tells_what_this_server_can_do() {
     }
     let able = TestServer::start_with(|options| {
         options.http.union_default_graph = true;
-        options.endpoints.allow = orrery_remote::AllowList::parse(["example.org"]).unwrap();
+        options.endpoints.allow = orrery_http_client::AllowList::parse(["example.org"]).unwrap();
     })
     .await;
     let able = get(able.address, "/sparql", &accept).await;

@@ -2,7 +2,7 @@
 
 use super::client::{Answer, encode, get, post};
 use super::fixture::{SUBJECTS, TestServer};
-use orrery_remote::AllowList;
+use orrery_http_client::AllowList;
 use std::net::SocketAddr;
 use std::time::Duration;
 

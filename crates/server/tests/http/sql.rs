@@ -289,7 +289,7 @@ async fn sparql_within_sql_means_what_it_means_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn other_endpoints_are_asked_by_reads_alone_and_told_when_they_fail() {
     let allow = |options: &mut orrery_server::ServerOptions| {
-        options.endpoints.allow = orrery_remote::AllowList::parse(["127.0.0.1"]).unwrap();
+        options.endpoints.allow = orrery_http_client::AllowList::parse(["127.0.0.1"]).unwrap();
     };
     let server = TestServer::start_with(allow).await;
     let address = server.address;

@@ -11,7 +11,7 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::DataFusionError;
 use orrery_storage::table::Tables;
 
-use orrery_tables::StoredTable;
+use orrery_table_scan::StoredTable;
 
 /// The schemas and tables of a snapshot, or of a transaction.
 pub fn catalog(tables: &Arc<Tables>) -> Arc<dyn CatalogProvider> {

@@ -10,7 +10,7 @@ use crate::parse::identifiers::{folded, quoted};
 use crate::parse::statement::parse_one;
 use crate::plan::planner::Planner;
 use crate::{Error, Result, SqlState};
-use orrery_tables::StoredTable;
+use orrery_table_scan::StoredTable;
 
 /// The column of row numbers, which no text can name.
 const ROW_NUMBER_NAME: &str = "\u{1}row";

@@ -1,4 +1,4 @@
-//! Queries of SQL that are divided among processes (`orrery_workers`).
+//! Queries of SQL that are divided among processes (`orrery_distributed`).
 //!
 //! ```text
 //! Session::started   many rows -> Division: scalar subqueries first, each as a query of its own; their values in their places
@@ -28,7 +28,9 @@ use datafusion::logical_expr::{LogicalPlan, Volatility};
 use datafusion::sql::parser::Statement as Parsed;
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, try_join_all};
-use orrery_workers::{AsTheyAre, OfParts, OwnPart, Query, Workers, WorkersExec, partitions_for};
+use orrery_distributed::{
+    AsTheyAre, OfParts, OwnPart, Query, Workers, WorkersExec, partitions_for,
+};
 
 use self::description::{Part, Stated, part_bytes, statement_bytes};
 use self::rules::{Plan, RULES, gives_other_rows, is_large, is_large_itself};

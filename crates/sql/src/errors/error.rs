@@ -240,9 +240,9 @@ fn of_external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error
         of_runtime(error)
     } else if let Some(error) = error.downcast_ref::<orrery_storage::Error>() {
         of_storage(error)
-    } else if let Some(error) = error.downcast_ref::<orrery_tables::OutOfRange>() {
+    } else if let Some(error) = error.downcast_ref::<orrery_table_scan::OutOfRange>() {
         Error::new(SqlState::NumericValueOutOfRange, error.to_string())
-    } else if let Some(error) = error.downcast_ref::<orrery_foreign::Error>() {
+    } else if let Some(error) = error.downcast_ref::<orrery_postgres_tables::Error>() {
         of_foreign(error)
     } else {
         Error::new(SqlState::InternalError, error.to_string())
@@ -263,8 +263,8 @@ fn of_runtime(error: &orrery_runtime::Error) -> Error {
 }
 
 /// What befell a table of another server.
-fn of_foreign(error: &orrery_foreign::Error) -> Error {
-    use orrery_foreign::Error as Foreign;
+fn of_foreign(error: &orrery_postgres_tables::Error) -> Error {
+    use orrery_postgres_tables::Error as Foreign;
     let made = |state| Error::new(state, error.to_string());
     match error {
         Foreign::NotAllowed { .. } => made(SqlState::InsufficientPrivilege).with_hint(
@@ -286,8 +286,8 @@ fn of_foreign(error: &orrery_foreign::Error) -> Error {
     }
 }
 
-impl From<orrery_foreign::Error> for Error {
-    fn from(error: orrery_foreign::Error) -> Self {
+impl From<orrery_postgres_tables::Error> for Error {
+    fn from(error: orrery_postgres_tables::Error) -> Self {
         of_foreign(&error)
     }
 }

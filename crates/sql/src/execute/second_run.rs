@@ -28,7 +28,7 @@ use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
 };
-use orrery_workers::gives_unmatched_left;
+use orrery_distributed::gives_unmatched_left;
 
 use crate::execute::passing::{Passing, passing_methods};
 

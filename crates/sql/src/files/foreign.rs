@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use datafusion::sql::parser::CreateExternalTable;
 use datafusion::sql::sqlparser::ast::{ColumnOption, Expr, Ident, TableConstraint};
-use orrery_foreign::{
+use orrery_postgres_tables::{
     ForeignAccess, ForeignColumn, ForeignTable, Server, SourceName, SourceType, describe,
 };
 

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     self, ObjectName, Value, visit_relations, visit_relations_mut,
 };
 use datafusion::sql::sqlparser::tokenizer::Token;
-use orrery_foreign::{ForeignAccess, ForeignColumn};
+use orrery_postgres_tables::{ForeignAccess, ForeignColumn};
 
 use super::csv::{Column, CsvTable};
 use super::foreign::ForeignSource;

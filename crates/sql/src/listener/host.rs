@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use orrery_foreign::ForeignAccess;
+use orrery_postgres_tables::ForeignAccess;
 use orrery_runtime::Runtime;
 use orrery_storage::Database;
 use tokio::runtime::Handle;

@@ -154,7 +154,7 @@ fn place_of(node: &Arc<dyn ExecutionPlan>) -> usize {
 }
 
 fn own_touches(node: &Arc<dyn ExecutionPlan>) -> u64 {
-    if let Some(of_table) = orrery_tables::touches(node) {
+    if let Some(of_table) = orrery_table_scan::touches(node) {
         return of_table;
     }
     // The query counts for itself.

@@ -10,7 +10,7 @@ use datafusion::config::Dialect;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::prelude::SessionConfig;
-use orrery_foreign::ForeignAccess;
+use orrery_postgres_tables::ForeignAccess;
 use orrery_runtime::Runtime;
 
 use crate::execute::stopping::ThatAsk;
@@ -24,7 +24,7 @@ use crate::optimizer::join_order::{OrderedJoins, statistics};
 use crate::optimizer::mended::{self, optimizer_rules, physical_rules, relation_planners};
 use crate::parse::statement::STACK_BYTES_MIN;
 use crate::semantics::rules::{AfterTypes, BeforeTypes};
-use orrery_tables::{DenseAggregation, ShareKeys};
+use orrery_table_scan::{DenseAggregation, ShareKeys};
 
 /// A join keeps so many rows or bytes of its left side once for all threads.
 const SHARED_ROWS_MAX: usize = 512 * 1024;

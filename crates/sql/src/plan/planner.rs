@@ -27,7 +27,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner as _}
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast;
-use orrery_foreign::StatementSnapshots;
+use orrery_postgres_tables::StatementSnapshots;
 use orrery_storage::table::{RelationId, Tables, ViewDefinition};
 use parking_lot::RwLock;
 
@@ -63,7 +63,7 @@ use crate::semantics::using::name_used_columns;
 use crate::transactions::old_states::OldStates;
 use crate::values::times::with_precisions;
 use crate::{Error, Result, SqlState};
-use orrery_tables::{ScansInShares, StoredTable};
+use orrery_table_scan::{ScansInShares, StoredTable};
 
 /// Views may be made of views so often.
 const VIEWS_DEEP_MAX: usize = 32;

@@ -31,7 +31,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use crate::plan::counted::environment_of;
 use crate::values::place::place_of;
 use orrery_storage::table::Tables;
-use orrery_tables::StoredTable;
+use orrery_table_scan::StoredTable;
 
 /// A query that needs no more than its values.
 #[derive(Debug, Clone)]

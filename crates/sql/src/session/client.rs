@@ -24,11 +24,11 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
-use orrery_foreign::ForeignAccess;
+use orrery_distributed::Workers;
+use orrery_postgres_tables::ForeignAccess;
 use orrery_runtime::Runtime;
 use orrery_storage::table::Tables;
 use orrery_storage::{Asker, Database, ReadScope, Snapshot, Writer};
-use orrery_workers::Workers;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
-use orrery_foreign::ForeignAccess;
+use orrery_postgres_tables::ForeignAccess;
 use orrery_runtime::{Runtime, Spending};
 use orrery_storage::table::{ColumnType, Tables};
 
@@ -20,7 +20,7 @@ use crate::plan::planner::Planner;
 use crate::semantics::column_names::shown_name;
 use crate::values::data_types::type_of_values;
 use crate::{Error, Result, SqlState};
-use orrery_tables::StoredTable;
+use orrery_table_scan::StoredTable;
 
 /// Reads tables; see the module.
 #[derive(Clone)]

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures::TryStreamExt as _;
 use futures::future::BoxFuture;
+use orrery_distributed::{InProcess, Workers};
 use orrery_runtime::{Runtime, RuntimeOptions, Spending, Touched as _};
 use orrery_sql::{
     DataType, Error, Outcome, Prepared, RuledScope, ScalarValue, Session, SessionOptions, SqlScope,
 };
 use orrery_storage::table::TableNames;
 use orrery_storage::{Asker, GraphNames, ReadScope, Snapshot};
-use orrery_workers::{InProcess, Workers};
 
 use crate::common::House;
 

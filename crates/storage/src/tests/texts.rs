@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::text::{RecentTexts, TextMemory, TextReader, TextRules};
-use orrery_text::Query;
+use orrery_full_text::Query;
 
 /// Each with words of its own.
 fn texts(numbers: std::ops::Range<u64>) -> Vec<SmallQuad> {

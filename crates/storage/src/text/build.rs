@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
+use orrery_full_text::PartBuilder;
 use orrery_term::{Term, TermId, TermKind, parse_key};
-use orrery_text::PartBuilder;
 use parking_lot::Mutex;
 
 use super::file::{TextFileWriter, text_error};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use orrery_text::{DocumentCounts, FileHandle, OpenPart, Part, PartFile, TextError};
+use orrery_full_text::{DocumentCounts, FileHandle, OpenPart, Part, PartFile, TextError};
 use serde::{Deserialize, Serialize};
 
 use super::recent::RecentTexts;

@@ -12,7 +12,7 @@
 //! of the state gives no solution. What has to be right is that every literal of a state that the rules select is found: of the base by its
 //! file, of the changes since by `recent`, which looks at every quad that was inserted.
 //!
-//! Scores are computed with the figures of the base alone ([`orrery_text::Figures`]): so the same state gives the same scores whatever was asked before, and a commit changes none.
+//! Scores are computed with the figures of the base alone ([`orrery_full_text::Figures`]): so the same state gives the same scores whatever was asked before, and a commit changes none.
 //! Who does not see all graphs gets scores without figures, for these tell of hidden literals.
 //!
 //! The file is a block file of the kind `TEXT`:

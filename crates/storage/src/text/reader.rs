@@ -4,10 +4,10 @@ use std::any::Any;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use orrery_term::{TermId, TermKind};
-use orrery_text::{
+use orrery_full_text::{
     Figures, GramBounds, GramQuery, Hit, OpenPart, PartBuilder, Query, gram_search, search,
 };
+use orrery_term::{TermId, TermKind};
 
 use super::file::{TextFile, text_error};
 use super::recent::{RECENT_BYTES_MAX, RecentPart, RecentTexts, Taken, TextMemory, Unshared};

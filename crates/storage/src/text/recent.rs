@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use orrery_text::OpenPart;
+use orrery_full_text::OpenPart;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::quads::delta::DeltaIndex;

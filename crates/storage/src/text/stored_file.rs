@@ -7,7 +7,7 @@ use std::io;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use orrery_text::{FileHandle, HasLen, OwnedBytes};
+use orrery_full_text::{FileHandle, HasLen, OwnedBytes};
 use stable_deref_trait::StableDeref;
 
 use crate::files::block_file::{BlockFile, BlockNumber};

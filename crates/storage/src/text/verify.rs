@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use orrery_full_text::OpenPart;
 use orrery_term::TermId;
-use orrery_text::OpenPart;
 
 use super::build::for_each_literal;
 use super::file::TextFile;

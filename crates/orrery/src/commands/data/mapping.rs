@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orrery_loader::file_iri;
-use orrery_mapping::{TableMappings, has_relative_names};
+use orrery_r2rml::{TableMappings, has_relative_names};
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_sql::{MappedGraph, MappingSource, Outcome, Session, SessionOptions};
 use orrery_storage::WriterOptions;

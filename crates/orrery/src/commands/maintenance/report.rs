@@ -1,6 +1,6 @@
 //! `orrery report` and `orrery usage`: what a server was asked, and by whom, from its query log.
 
-use orrery_usage::{bill, report};
+use orrery_query_log::{bill, report};
 
 use crate::arguments::{BillArguments, BillFormat, ReportCommand, UsageArguments, UsageFormat};
 use crate::commands::output::Output;

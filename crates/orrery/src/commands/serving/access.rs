@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use orrery_guard::{
+use orrery_access::{
     Command, Done, Identity, ListedLimits, Listing, Name, NewPassword, Right, Target, Whom,
 };
 use orrery_storage::{WriterOptions, format_time};
@@ -174,7 +174,7 @@ fn set(
 }
 
 fn named(text: &str) -> Result<Name, Failure> {
-    Ok(Name::new(text).map_err(orrery_guard::Error::from)?)
+    Ok(Name::new(text).map_err(orrery_access::Error::from)?)
 }
 
 fn names(texts: &[String]) -> Result<Vec<Name>, Failure> {
@@ -185,7 +185,7 @@ fn names(texts: &[String]) -> Result<Vec<Name>, Failure> {
 fn called(texts: &[String]) -> Result<Vec<Identity>, Failure> {
     let identities = texts
         .iter()
-        .map(|text| Ok(Identity::new(text).map_err(orrery_guard::Error::from)?));
+        .map(|text| Ok(Identity::new(text).map_err(orrery_access::Error::from)?));
     identities.collect()
 }
 
@@ -283,7 +283,7 @@ fn change_here(place: &DatabasePlace, command: &Command) -> Result<Done, Failure
     let writer = database.open_writer(WriterOptions::default())?;
     let who = format!("orrery: {}", command.summary());
     let (given, commit) =
-        orrery_guard::change(&writer, &who, |catalog| command.apply(catalog, now()))?;
+        orrery_access::change(&writer, &who, |catalog| command.apply(catalog, now()))?;
     Ok(Done { commit, given })
 }
 
@@ -302,7 +302,7 @@ pub(crate) fn list(place: &AccessPlace, format: ReportFormat, part: Part) -> Res
         (Some(directory), _) => {
             let place = DatabasePlace::of(directory, &place.cache)?;
             let snapshot = place.open()?.snapshot();
-            Listing::of(&orrery_guard::read(snapshot.tables())?)
+            Listing::of(&orrery_access::read(snapshot.tables())?)
         }
         (None, Some(server)) => {
             let answer = get(server_url(server, PATH)?)?;
@@ -335,7 +335,7 @@ fn lines(listing: &Listing, part: Part) -> String {
     };
     let rows: Vec<Vec<String>> = match part {
         Part::Users => {
-            let row = |user: &orrery_guard::ListedUser| {
+            let row = |user: &orrery_access::ListedUser| {
                 let marks = [
                     (user.administrator, "administrator"),
                     (user.locked, "locked"),
@@ -365,7 +365,7 @@ fn lines(listing: &Listing, part: Part) -> String {
                 .collect()
         }
         Part::Keys => {
-            let row = |key: &orrery_guard::ListedKey| {
+            let row = |key: &orrery_access::ListedKey| {
                 vec![
                     key.key.clone(),
                     key.user.to_string(),
@@ -376,7 +376,7 @@ fn lines(listing: &Listing, part: Part) -> String {
             listing.keys.iter().map(row).collect()
         }
         Part::Rules => {
-            let row = |rule: &orrery_guard::ListedRule| {
+            let row = |rule: &orrery_access::ListedRule| {
                 vec![
                     rule.rule.to_string(),
                     rule.to.to_string(),

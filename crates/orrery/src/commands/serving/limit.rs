@@ -1,6 +1,6 @@
 //! `orrery limit`: how much somebody may use.
 
-use orrery_guard::{Command, LimitedWhom, Limits};
+use orrery_access::{Command, LimitedWhom, Limits};
 
 use crate::arguments::{LimitArguments, LimitCommand, LimitedArguments};
 use crate::commands::serving::access::{Part, change, list, whom};

@@ -15,9 +15,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use orrery_joint::EngineGraphs;
-use orrery_mapping::TableMappings;
+use orrery_r2rml::TableMappings;
 use orrery_sparql::{Engine, EngineOptions};
+use orrery_sparql_in_sql::EngineGraphs;
 use orrery_sql::{FileAccess, Session, SessionOptions, TransactionStatus, split};
 use orrery_storage::WriterOptions;
 use tokio::runtime::Runtime;
@@ -100,7 +100,7 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
     crate::allocator::for_load(arguments.memory.0);
     let foreign = foreign_anywhere();
     let engine = Engine::new(Arc::clone(&database), options)?;
-    let engine = Arc::new(orrery_mapping::mapped(engine, &foreign));
+    let engine = Arc::new(orrery_r2rml::mapped(engine, &foreign));
     let session_options = SessionOptions {
         who: "orrery sql".to_owned(),
         // Whoever runs this may read and write them anyway.

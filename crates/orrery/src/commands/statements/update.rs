@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use orrery_http_client::AllowList;
 use orrery_loader::{BulkCommit, CompactOptions, LoadCheck, SilentProgress, commit_in_bulk};
-use orrery_remote::AllowList;
 use orrery_server::Documents;
 use orrery_sparql::{
     DocumentSource, Engine, EngineOptions, QueryError, QueryOptions, UpdateOptions,
@@ -78,7 +78,7 @@ fn local(
         ..EngineOptions::default()
     };
     let engine = Engine::new(database, engine_options)?;
-    let engine = Arc::new(orrery_mapping::mapped(engine, &foreign_anywhere()));
+    let engine = Arc::new(orrery_r2rml::mapped(engine, &foreign_anywhere()));
     let documents = Documents::new(
         arguments.sources.load_dir.clone(),
         allow_list(&arguments.sources)?,

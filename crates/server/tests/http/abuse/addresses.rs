@@ -4,7 +4,7 @@ use super::endpoint::{answering, found, moved};
 use super::{CSV, assert_unharmed, beginning, update};
 use crate::client::{Answer, ask};
 use crate::fixture::TestServer;
-use orrery_remote::AllowList;
+use orrery_http_client::AllowList;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

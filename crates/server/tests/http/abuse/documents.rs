@@ -4,7 +4,7 @@ use super::endpoint::{answering, found, gzip_bomb};
 use super::{CSV, assert_unharmed, beginning, update};
 use crate::client::{ask, send};
 use crate::fixture::TestServer;
-use orrery_remote::AllowList;
+use orrery_http_client::AllowList;
 use std::time::Duration;
 
 const RDF_XML: &str = "Content-Type: application/rdf+xml";

@@ -4,7 +4,7 @@ use crate::client::get;
 use crate::fixture::TestServer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use orrery_guard::Command;
+use orrery_access::Command;
 use orrery_storage::{Database, WriterOptions};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ fn with_users(db: &std::path::Path) {
             "do": "add_user", "user": format!("known{number}"), "password": {"given": "long enough"}, "administrator": true,
         });
         let command: Command = serde_json::from_value(command).unwrap();
-        orrery_guard::change(&writer, "test", |catalog| command.apply(catalog, 0)).unwrap();
+        orrery_access::change(&writer, "test", |catalog| command.apply(catalog, 0)).unwrap();
     }
 }
 

@@ -5,7 +5,7 @@ use crate::fixture::TestServer;
 use crate::users::postgres_users::{any_port, refused};
 use arrow_flight::sql::client::FlightSqlServiceClient;
 use orrery_flight::FlightOptions;
-use orrery_objects::{CacheOptions, ObjectOptions};
+use orrery_object_store::{CacheOptions, ObjectOptions};
 use orrery_postgres::PostgresOptions;
 use orrery_storage::Database;
 use std::path::Path;
@@ -137,7 +137,7 @@ async fn one_of_several(home: &Path, name: &str, port: u16) -> TestServer {
     };
     let address = format!("file://{}", home.join("bucket").display());
     let opening = move || {
-        let (files, root) = orrery_objects::open(&address, &ObjectOptions { cache }).unwrap();
+        let (files, root) = orrery_object_store::open(&address, &ObjectOptions { cache }).unwrap();
         Database::create_or_open_with(files.clone(), &root).unwrap();
         (files, root)
     };

@@ -10,8 +10,8 @@ use crate::users::postgres_users::{
 use futures::TryStreamExt;
 use orrery_flight::FlightOptions;
 use orrery_postgres::PostgresOptions;
+use orrery_query_log::{Entry, Kind, Line, Outcome};
 use orrery_server::QueryLogOptions;
-use orrery_usage::{Entry, Kind, Line, Outcome};
 use serde_json::Value;
 use std::path::Path;
 

@@ -6,11 +6,11 @@ use crate::users::postgres_users::{any_port, connect, refused};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use orrery_objects::{CacheOptions, ObjectOptions};
+use orrery_distributed::{Answer, Network, NetworkError};
+use orrery_object_store::{CacheOptions, ObjectOptions};
 use orrery_postgres::PostgresOptions;
 use orrery_server::{Answers, Cluster, Work};
 use orrery_storage::Database;
-use orrery_workers::{Answer, Network, NetworkError};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,7 +90,8 @@ impl Node {
         };
         let address = format!("file://{}", home.join("bucket").display());
         let opening = move || {
-            let (files, root) = orrery_objects::open(&address, &ObjectOptions { cache }).unwrap();
+            let (files, root) =
+                orrery_object_store::open(&address, &ObjectOptions { cache }).unwrap();
             files.set_takes_over(true);
             if leads {
                 Database::create_or_open_with(files.clone(), &root).unwrap();

@@ -4,8 +4,8 @@ use crate::client::{exchange, get, post, request, send};
 use crate::data::form_loads::{FORM, LARGE_BYTES, Part, chunked, commit, form};
 use crate::fixture::TestServer;
 use crate::users::access::{PASSWORD, add_user, basic, some_users, start};
-use orrery_guard::Command;
-use orrery_objects::{CacheOptions, ObjectOptions};
+use orrery_access::Command;
+use orrery_object_store::{CacheOptions, ObjectOptions};
 use orrery_server::ServerOptions;
 use orrery_storage::{Database, WriterOptions};
 use std::net::SocketAddr;
@@ -70,14 +70,15 @@ async fn over_with(
     let place = format!("file://{}", home.join("bucket").display());
     let is_first = name == "first";
     let opening = move || {
-        let (files, root) = orrery_objects::open(&place, &ObjectOptions { cache }).unwrap();
+        let (files, root) = orrery_object_store::open(&place, &ObjectOptions { cache }).unwrap();
         let database = Database::create_or_open_with(files.clone(), &root).unwrap();
         if is_first && has_users {
             let database = Arc::new(database);
             let writer = database.open_writer(WriterOptions::default()).unwrap();
             for user in [add_user("root", true), add_user("ann", false)] {
                 let command: Command = serde_json::from_value(user).unwrap();
-                orrery_guard::change(&writer, "test", |catalog| command.apply(catalog, 0)).unwrap();
+                orrery_access::change(&writer, "test", |catalog| command.apply(catalog, 0))
+                    .unwrap();
             }
         }
         (files, root)

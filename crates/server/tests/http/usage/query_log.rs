@@ -2,8 +2,8 @@
 
 use crate::client::{Answer, ask, encode, get, post, query_path, request, send};
 use crate::fixture::{ENDLESS_ROWS, ENDLESS_WORK, TestServer};
+use orrery_query_log::{Entry, Kind, Line, Outcome, TEXT_BYTES_MAX};
 use orrery_server::{QueryLogOptions, ServerOptions};
-use orrery_usage::{Entry, Kind, Line, Outcome, TEXT_BYTES_MAX};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -4,7 +4,7 @@ use crate::client::{Answer, ask, exchange, get, post, query_path, request, send}
 use crate::fixture::TestServer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use orrery_guard::{Catalog, Command};
+use orrery_access::{Catalog, Command};
 use orrery_server::{ServeError, Server, ServerOptions};
 use orrery_storage::{Database, WriterOptions};
 use serde_json::{Value, json};
@@ -30,9 +30,9 @@ pub fn give(db: &Path, commands: &[Value]) -> Catalog {
     let writer = database.open_writer(WriterOptions::default()).unwrap();
     for command in commands {
         let command: Command = serde_json::from_value(command.clone()).unwrap();
-        orrery_guard::change(&writer, "test", |catalog| command.apply(catalog, 0)).unwrap();
+        orrery_access::change(&writer, "test", |catalog| command.apply(catalog, 0)).unwrap();
     }
-    orrery_guard::read(database.snapshot().tables()).unwrap()
+    orrery_access::read(database.snapshot().tables()).unwrap()
 }
 
 pub fn add_user(name: &str, is_administrator: bool) -> Value {

@@ -3,7 +3,7 @@
 use crate::client::{get, post};
 use crate::fixture::TestServer;
 use crate::users::access::{PASSWORD, add_user, basic, command, give, grant, start_with};
-use orrery_guard::{Change, KeptPassword, Name};
+use orrery_access::{Change, KeptPassword, Name};
 use orrery_postgres::PostgresOptions;
 use orrery_storage::{Database, WriterOptions};
 use serde_json::{Value, json};
@@ -380,7 +380,7 @@ async fn limits_hold_here_too() {
 fn make_old(db: &Path, name: &str) {
     let database = Arc::new(Database::open(db).unwrap());
     let writer = database.open_writer(WriterOptions::default()).unwrap();
-    let changed = orrery_guard::change(&writer, "test", |catalog| {
+    let changed = orrery_access::change(&writer, "test", |catalog| {
         let mut user = catalog.user_named(&Name::new(name)?)?.clone();
         let password = user.password.as_ref().map(KeptPassword::text);
         let old = serde_json::to_string(password.unwrap()).unwrap();

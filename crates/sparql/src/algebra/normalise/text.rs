@@ -26,10 +26,10 @@ mod request;
 use std::cell::Cell;
 use std::sync::Arc;
 
+use orrery_full_text::{HighlightOptions, Highlighter, Query};
 use orrery_storage::text::{TextReader, TextRules};
 use orrery_storage::{COLUMNS, Permutation, ReadView};
 use orrery_term::{Literal, LiteralKind, Term, TermId};
-use orrery_text::{HighlightOptions, Highlighter, Query};
 use spargebra::algebra::GraphPattern;
 use spargebra::term::TriplePattern;
 

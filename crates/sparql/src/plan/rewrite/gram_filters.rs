@@ -22,11 +22,11 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use orrery_full_text::{GramBounds, GramQuery};
 use orrery_storage::text::{TextReader, TextRules};
 use orrery_storage::{COLUMNS, Permutation};
 use orrery_term::vocabulary::rdf;
 use orrery_term::{Term, TermId, TermKind};
-use orrery_text::{GramBounds, GramQuery};
 
 use crate::algebra::{Group, Item, Quad, Scope, Slot, TextRule, Values, Var, VarSet};
 use crate::error::Result;

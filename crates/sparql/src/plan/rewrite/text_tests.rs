@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orrery_expressions::regex_grams;
+use orrery_full_text::GramQuery;
 use orrery_term::TermId;
-use orrery_text::GramQuery;
 use spargebra::algebra::{Expression, Function};
 
 /// What was asked, of which predicate, whether other objects than strings count too, and how many there may be.

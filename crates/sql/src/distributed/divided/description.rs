@@ -120,7 +120,7 @@ fn take(bytes: &mut Bytes) -> Result<Bytes> {
 
 fn damaged(what: &str) -> DataFusionError {
     let message = format!("a statement's description {what}");
-    orrery_workers::Error::Damaged(message).into()
+    orrery_distributed::Error::Damaged(message).into()
 }
 
 fn of_row(bytes: &[u8]) -> Result<ToldValues> {

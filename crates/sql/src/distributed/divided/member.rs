@@ -9,9 +9,9 @@ use datafusion::common::{DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::{LogicalPlan, Volatility};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use orrery_distributed::{AsTheyAre, Ends, Language, WorkerPlan, Workers};
 use orrery_storage::table::TableNames;
 use orrery_storage::{Asker, At, GraphNames, ReadScope, Snapshot};
-use orrery_workers::{AsTheyAre, Ends, Language, WorkerPlan, Workers};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
@@ -149,7 +149,7 @@ async fn made(
 fn other_plan(error: DataFusionError) -> DataFusionError {
     tracing::warn!("a part of another process's statement cannot be planned: {error}");
     let member = "that was told of it".to_owned();
-    orrery_workers::Error::OtherPlan { member }.into()
+    orrery_distributed::Error::OtherPlan { member }.into()
 }
 
 /// A session that plans as that of who asked does, over the tables that they may read.
@@ -206,7 +206,7 @@ async fn state(session: &Session, commit: u64) -> EngineResult<Arc<Snapshot>> {
     let database = Arc::clone(database);
     let past = tokio::task::spawn_blocking(move || database.snapshot_at(At::Commit(commit)));
     let lost = |text: String| {
-        DataFusionError::from(orrery_workers::Error::Lost(format!(
+        DataFusionError::from(orrery_distributed::Error::Lost(format!(
             "a worker does not have commit {commit}: {text}"
         )))
     };

@@ -17,7 +17,7 @@ use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::work_table::WorkTableExec;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
-use orrery_workers::Rules;
+use orrery_distributed::Rules;
 
 use crate::execute::counted_windows::is_of_windows;
 use crate::execute::grouping_rows::is_input_of_sets;
@@ -26,10 +26,10 @@ use crate::execute::sort_keys::{SortedRowsExec, is_input_of_sort};
 pub(super) type Plan = Arc<dyn ExecutionPlan>;
 
 pub(super) const RULES: Rules = Rules {
-    is_leaf: orrery_tables::reads_by_itself,
-    is_dealt: orrery_tables::is_in_shares,
+    is_leaf: orrery_table_scan::reads_by_itself,
+    is_dealt: orrery_table_scan::is_in_shares,
     is_by_partition,
-    is_with_reader: orrery_tables::tells_keys,
+    is_with_reader: orrery_table_scan::tells_keys,
     rows,
     label,
     extent: label,
@@ -57,7 +57,7 @@ fn is_by_partition(node: &Plan) -> bool {
         || node.is::<UnnestExec>()
         || node.is::<WindowAggExec>()
         || node.is::<BoundedWindowAggExec>()
-        || orrery_tables::tells_keys(node)
+        || orrery_table_scan::tells_keys(node)
 }
 
 /// The rows that a node gives, where that is known.

@@ -141,7 +141,7 @@ mod tests {
     use datafusion::arrow::datatypes::Schema;
     use datafusion::logical_expr::LogicalPlanBuilder;
     use datafusion::physical_plan::empty::EmptyExec;
-    use orrery_foreign::ForeignAccess;
+    use orrery_postgres_tables::ForeignAccess;
     use orrery_runtime::{Runtime, RuntimeOptions};
 
     use super::*;

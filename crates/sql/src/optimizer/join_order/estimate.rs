@@ -12,7 +12,7 @@ use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 
 use super::graph::{Graph, Semi};
-use orrery_tables::StoredTable;
+use orrery_table_scan::StoredTable;
 
 /// What passes a condition of which nothing is known.
 const UNKNOWN_PART: f64 = 0.2;

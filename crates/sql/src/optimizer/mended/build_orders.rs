@@ -16,7 +16,7 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
-use orrery_tables::scan_without_order;
+use orrery_table_scan::scan_without_order;
 
 use super::nodes::{Changed, NodeRule, over};
 use super::orders::UnorderedExec;

@@ -1,6 +1,6 @@
 //! What a search asks for, read from the triples in its `SERVICE`.
 
-use orrery_text::Query;
+use orrery_full_text::Query;
 use spargebra::algebra::GraphPattern;
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 

@@ -1,0 +1,124 @@
+//! The database that the targets share, and the engine over it.
+
+use std::future::Future;
+use std::sync::{Arc, LazyLock};
+
+use orrery_r2rml::TableMappings;
+use orrery_sparql::{Engine, EngineOptions};
+use orrery_sparql_in_sql::EngineGraphs;
+use orrery_sql::{ForeignAccess, Host, Session, SessionOptions, Turn, Turns, WriterSource};
+use orrery_storage::io::FileSystem;
+use orrery_storage::io::testing::RecordingFileSystem;
+use orrery_storage::{Writer, WriterOptions, build_small_with};
+use orrery_term::Term;
+
+/// What a statement of a fuzzer may take.
+const MEMORY_BYTES: u64 = 256 << 20;
+
+const TABLES: &str = "CREATE TABLE item (id integer PRIMARY KEY, name text NOT NULL, price numeric(10,2), day date, at timestamp, flag boolean, data bytea, \
+    weight double precision);
+    CREATE TABLE part (id bigint PRIMARY KEY, item integer REFERENCES item (id), note varchar(20));
+    CREATE INDEX part_item ON part (item);
+    CREATE VIEW dear AS SELECT id, name, price FROM item WHERE price > 10;
+    INSERT INTO item VALUES (1, 'lamp', 19.90, '2026-01-02', '2026-01-02 03:04:05', true, '\\x00ff', 1.5), (2, 'chair', 5, NULL, NULL, false, NULL, NULL);
+    INSERT INTO part VALUES (1, 1, 'a'), (2, 1, NULL), (3, NULL, 'c')";
+
+/// See the module.
+pub(super) struct House {
+    threads: tokio::runtime::Runtime,
+    pub(super) engine: Arc<Engine>,
+    pub(super) session: Session,
+    writer: Writer,
+}
+
+static HOUSE: LazyLock<House> = LazyLock::new(|| match House::build() {
+    Ok(house) => house,
+    Err(error) => panic!("the database was not made: {error}"),
+});
+
+type AnyError = Box<dyn std::error::Error>;
+
+/// The house.
+pub(super) fn house() -> &'static House {
+    &HOUSE
+}
+
+struct Open;
+
+impl Turns for Open {
+    fn turn(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<Turn, String>> + Send + '_>> {
+        Box::pin(async { Ok(Box::new(()) as Turn) })
+    }
+}
+
+impl House {
+    fn build() -> Result<Self, AnyError> {
+        let disk: Arc<dyn FileSystem> = Arc::new(RecordingFileSystem::new());
+        let iri =
+            |name: &str, number: usize| Term::iri(format!("http://example.com/{name}{number}"));
+        let quads: Vec<_> = (0..40)
+            .map(|number| {
+                let graph = (number % 7 == 0).then(|| iri("g", 1));
+                (
+                    iri("s", number / 2),
+                    iri("p", number % 3),
+                    iri("s", number / 4),
+                    graph,
+                )
+            })
+            .collect();
+        let database = Arc::new(build_small_with(disk, "/db", &quads)?);
+        let writer = database.open_writer(WriterOptions::default())?;
+        let options = EngineOptions {
+            memory_bytes: MEMORY_BYTES,
+            threads: 1,
+            ..EngineOptions::default()
+        };
+        let engine = Arc::new(Engine::new(Arc::clone(&database), options)?);
+        let threads = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let session = Session::new(
+            engine.runtime(),
+            database,
+            Some(writer.clone()),
+            SessionOptions::default(),
+        )
+        .with_graphs(Arc::new(EngineGraphs::new(Arc::clone(&engine))));
+        threads.block_on(async {
+            for statement in session.statements(TABLES)? {
+                session.execute(&statement).await?;
+            }
+            Ok::<(), orrery_sql::Error>(())
+        })?;
+        Ok(Self {
+            threads,
+            engine,
+            session,
+            writer,
+        })
+    }
+
+    /// Waits for it, on this thread.
+    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.threads.block_on(work)
+    }
+
+    /// What a protocol's listener works with.
+    pub(super) fn host(&self) -> Host {
+        let foreign = ForeignAccess::refused();
+        Host {
+            runtime: Arc::clone(self.engine.runtime()),
+            database: Arc::clone(self.engine.database()),
+            writer: WriterSource::Fixed(Some(self.writer.clone())),
+            graphs: Arc::new(EngineGraphs::new(Arc::clone(&self.engine))),
+            mappings: Arc::new(TableMappings::new(self.engine.runtime(), &foreign)),
+            foreign,
+            watch: None,
+            users: None,
+            connections: Arc::default(),
+            turns: Arc::new(Open),
+            threads: self.threads.handle().clone(),
+        }
+    }
+}
