@@ -1,4 +1,7 @@
 //! What the handlers share, and what several of them do with it.
+//!
+//! At most as many request bodies and update texts are parsed at a time as there are cores. An old state (`?at=`) is
+//! put together after its query was admitted, as part of it.
 
 use crate::access_log::AccessRecord;
 use crate::admission::{Admission, AdmissionPermit};

@@ -287,10 +287,12 @@ const LEFT_WRONG: &[(&str, &str)] = &[
 const IS_RELATIVE: &str = "right as soon as a base is given, which is no part of the text";
 
 const HEAD: &str = "\
-# What is said of wrong queries and updates
+# Messages about wrong queries and updates
+
+This page lists common mistakes in SPARQL with the message that each gets, and says in which form messages come.
 
 The command line shows the line with carets under the place, and the message below it; the console likewise, with a button that makes the
-suggested change. Over HTTP, who accepts `application/problem+json` or `application/json` gets (RFC 9457), beside `status` and the whole line as `detail`:
+suggested change. Clients that accept `application/problem+json` or `application/json` get these fields (RFC 9457), beside `status` and the whole line as `detail`:
 
 | field | |
 | --- | --- |
@@ -299,16 +301,16 @@ suggested change. Over HTTP, who accepts `application/problem+json` or `applicat
 | `offset`, `length` | what is wrong, in bytes of the text in UTF-8 (without a byte-order mark); no length at the text's end |
 | `found` | what stands there, 40 characters at most |
 | `expected` | a list of what may stand there |
-| `hint` | the likely mend, if there is one |
-| `suggestion` | the mend as a change of the text, if it is one: `offset`, `length`, and the `text` that stands there then |
+| `hint` | the likely fix, if there is one |
+| `suggestion` | the fix as a change of the text, if it is one: `offset`, `length`, and the `text` that stands there then |
 
-What is right and surely not meant (a constant pattern of `REGEX` or `REPLACE` that is none, a flag that there is not, with which a FILTER finds
-nothing; a constant of which `IRI` makes none, with which a template adds nothing) is told as a warning with its place: on the command line, in a header `Orrery-Warning` of the answer (four at most), in `warnings` of an update's answer.
+What is valid and surely not meant (a constant pattern of `REGEX` or `REPLACE` that is none, a flag that there is not, with which a FILTER finds
+nothing; a constant of which `IRI` makes none, with which a template adds nothing) is reported as a warning with its place: on the command line, in a header `Orrery-Warning` of the answer (four at most), in `warnings` of an update's answer.
 
 So are a selected variable that occurs in no pattern, and, of a query whose answer is empty, the first pattern that nothing matches by itself: which of its IRIs no statement
 has, and which one was probably meant (`http` for `https`, a misspelled name of a predicate or a class, a prefix that the text does not declare), or that all
-data are in named graphs. It is told on standard error, in the console, and in `Orrery-Warning`, of what whoever asks may see; of `ASK` nothing is told, nor to users with limits, who pay for what they have asked alone, and of many empty
-answers in a second only of the first eight. Patterns that match one by one and not together are not told of.
+data are in named graphs. It is reported on standard error, in the console, and in `Orrery-Warning`, from the graphs that the asker may read. There is no such warning for `ASK`, for users with limits (who pay for their own query alone), and
+after the first eight empty answers in a second. Patterns that match one by one and not together are not reported.
 
 Below are common mistakes, each with its line, the message, and what the suggested changes make of it, where they make it right; with strict prefixes and
 no base. Written by `UPDATE_MESSAGES=1 cargo test --release --workspace --test mistakes`; `crates/loader/tests/messages.md` has those of wrong data.

@@ -1,4 +1,7 @@
 //! The whole load, stage by stage.
+//!
+//! The memory budget is divided among interners, sort buffers and merge readers. What does not fit is written to
+//! `load-stage/`. A load that brings nothing new publishes nothing and makes no commit.
 
 use crate::LoadOptions;
 use crate::error::LoadError;

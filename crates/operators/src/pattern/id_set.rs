@@ -1,4 +1,7 @@
 //! Sets of ids by which a scan drops rows.
+//!
+//! Where one of two patterns finds the same ids for every row, these become a set once. The scan of the other pattern
+//! drops rows by it before anything else is looked up. `explain --analyze` shows it: `as a set of 823 ids`.
 
 /// Bits of a bitmap for each id, at most: as much memory as the table takes.
 const BITS_PER_ID_MAX: u64 = 128;

@@ -6,6 +6,7 @@
 //! ```
 //!
 //! Listeners know nothing of catalogs, rules and limits; what they are told here they hold to.
+//! Of accounts they get two things: a counter of touches, and an error when the budget is spent.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -3,7 +3,8 @@
 //! A commit is kept while the writer's [`Retention`] wants it; its state is put together from a base or flushed delta
 //! before it and the logs between, so it costs as much as opening the database after a crash. The last few that were asked for
 //! stay in memory. What a bulk load changed is not recorded: its state and those before it can be read, from a base each. Who
-//! follows the changes is told that there was one ([`CommitChanges::is_bulk_load`]), and reads the quads anew.
+//! follows the changes is told that there was one ([`CommitChanges::is_bulk_load`]), and reads the quads anew. Old states reach
+//! back over the last two bulk loads at most, for each keeps a whole base.
 
 use std::sync::Arc;
 

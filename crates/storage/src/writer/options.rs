@@ -1,4 +1,7 @@
 //! Settings of a writer, and of a commit.
+//!
+//! A checkpoint is made in the background after 64 MiB of log or 500,000 changes. A commit can be read as an old state
+//! while it is among the last 100 and younger than 24 hours.
 
 use std::sync::Arc;
 use std::time::Duration;

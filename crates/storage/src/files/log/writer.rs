@@ -1,4 +1,7 @@
 //! Appending to the log, and one fdatasync for all who wait.
+//!
+//! A full disk refuses commits, and later ones succeed when there is space again. A failed fdatasync ends writing until
+//! the database is opened anew. Readers go on in either case.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
