@@ -13,8 +13,9 @@
 //! A statement runs when `GetFlightInfo` asks for it, once: a change is done then, and of a query the first batches are computed, which wait for `DoGet`.
 //! It takes its turn at the same door as the queries of `/sparql` ([`Turns`](orrery_sql::Turns)).
 //!
-//! Rooms: `listener` takes connections and hands on calls; `access` finds out who makes a call; `calls` holds what a call has and what outlives it;
-//! `execution` does statements, ingestion and transactions; `metadata` tells what there is.
+//! Rooms: `listener` takes connections and hands on calls. `access` finds out who makes a call, and
+//! `calls` holds what outlives it. `execution` runs statements, ingestion and transactions;
+//! `metadata` reports what there is.
 
 mod access;
 mod calls;

@@ -8,8 +8,9 @@
 //!                             └───────── cache <── store            pieces of files that are read
 //! ```
 //!
-//! Rooms: `files` is the file system that the storage sees; `coordination` holds the catalog, the writer's lease and the readers'; `stores` sends
-//! requests to a store; `cache` keeps pieces of files on the local disk.
+//! Rooms: `files` is the file system that the storage sees. `coordination` holds the catalog, the
+//! writer's lease and the readers'. `stores` sends requests to a store; `cache` keeps pieces of
+//! files on the local disk.
 //!
 //! Below the prefix of a database lie
 //!

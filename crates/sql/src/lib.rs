@@ -14,16 +14,21 @@
 //!
 //! | room | what it does |
 //! | --- | --- |
-//! | `listener`, `session` | what a protocol gives; what one client has, and the way from its text to an outcome |
+//! | `listener` | what a protocol gives: users, turns, who watches |
+//! | `session` | what one client has, and the way from its text to an outcome |
 //! | `parse` | text to statement, within limits |
-//! | `catalog` | which tables there are, and who may see them; PostgreSQL's catalog |
-//! | `plan`, `semantics`, `functions`, `optimizer` | statement to plan: SQL's meaning where DataFusion has another, and its rules |
+//! | `catalog` | which tables there are, and who may see them |
+//! | `plan` | statement to plan, over one state of the tables |
+//! | `semantics`, `functions` | SQL's meaning, where DataFusion's is another |
+//! | `optimizer` | rules that stand beside DataFusion's |
 //! | `execute` | plan nodes and streams; they bound memory and end when nobody waits |
-//! | `transactions`, `definitions`, `changes` | what changes: tables, indexes and views; rows. Each change is done as a whole or not at all |
+//! | `transactions` | what a session has begun; each change is done as a whole or not at all |
+//! | `definitions`, `changes` | what changes: tables, indexes and views; rows |
 //! | `copy`, `files`, `delimited` | rows from and to clients and files |
 //! | `graph`, `mapped` | graphs as tables (from a [`GraphSource`]), and tables as graphs |
 //! | `distributed` | statements over several processes |
-//! | `answers`, `values`, `errors` | outcomes, types and values, errors with PostgreSQL's codes |
+//! | `answers` | outcomes, tags, and how large an answer may be |
+//! | `values`, `errors` | types and values; errors with PostgreSQL's codes |
 
 mod answers;
 mod catalog;

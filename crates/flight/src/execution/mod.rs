@@ -1,6 +1,7 @@
 //! What calls do: statements, ingestion, transactions.
 //!
-//! Each becomes a `work` of a session, with its turn and its time. Its rows go to an answer, as `columns` that travel alone.
+//! Each becomes a `work` of a session, with its turn and its time. Its rows go to an answer, as
+//! `columns` that travel alone.
 
 pub(crate) mod columns;
 pub(crate) mod ingest;

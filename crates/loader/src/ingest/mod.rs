@@ -1,7 +1,7 @@
 //! Stage one of a load: from sources to batches of sorted terms and numbered quads.
 //!
-//! Threads parse blocks (`parsing`) and whole documents (`documents`), and number their terms (`interner`).
-//! A full batch is sorted, and staged on disk.
+//! Threads parse blocks (`parsing`) and whole documents (`documents`), and number their terms
+//! (`interner`). A full batch is sorted, and staged on disk.
 
 pub(crate) mod arena;
 pub(crate) mod batch;

@@ -1,6 +1,7 @@
 //! Whole loads: of sources, of the changes since a base (compaction), of one large update.
 //!
-//! Each but `document`, which reads into memory, makes batches, has them merged, and publishes the new segment by one rename.
+//! Each but `document`, which reads into memory, makes batches, has them merged, and publishes
+//! the new segment by one rename.
 
 pub(crate) mod bulk;
 pub(crate) mod check;

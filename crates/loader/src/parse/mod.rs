@@ -1,7 +1,8 @@
 //! Parsers: from the text of one source to its statements.
 //!
-//! N-Triples and N-Quads go through `ntriples`; RDF/XML through `rdf_xml`. Turtle, TriG and JSON-LD go through
-//! parsers of the ox* crates. `mends` words what is wrong and what likely was meant.
+//! N-Triples and N-Quads go through `ntriples`; RDF/XML through `rdf_xml`. Turtle, TriG and
+//! JSON-LD go through parsers of the ox* crates. `mends` words what is wrong and what likely was
+//! meant.
 
 pub(crate) mod held;
 pub(crate) mod iris;

@@ -1,6 +1,7 @@
 //! The storage's file system over a store.
 //!
-//! Calls come in at `file_system`, and names are looked up in a `view` of the catalog. Files are written to `staging`, then sent.
+//! Calls come in at `file_system`, and names are looked up in a `view` of the catalog. Files are
+//! written to `staging`, then sent.
 
 pub(crate) mod background;
 pub(crate) mod file_system;

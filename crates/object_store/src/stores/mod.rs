@@ -1,6 +1,7 @@
 //! Object stores, and requests to them.
 //!
-//! A `location` is an address that names a store. Each request of `store` has a time-out, is counted, and tried again.
+//! A `location` is an address that names a store. Each request of `store` has a time-out, is
+//! counted, and tried again.
 
 pub(crate) mod counts;
 pub(crate) mod directory;

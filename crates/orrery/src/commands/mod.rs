@@ -1,7 +1,7 @@
 //! One file a command: from its arguments to one call of a room, and its report.
 //!
-//! Commands are in rooms by what they are for. `http` asks a server, `output` writes what comes back, and `query_text` reads a
-//! statement; the commands share them.
+//! Commands are in rooms by what they are for. They share `http`, which asks a server, `output`,
+//! which writes what comes back, and `query_text`, which reads a statement.
 
 pub(crate) mod bench;
 pub(crate) mod data;

@@ -1,7 +1,7 @@
 //! Answers of statements: what came of them, and how large they may be.
 //!
-//! A statement ends in an `outcome`, with a `tag` in the protocol's words.
-//! `answer_max` and `on_its_way` bound the rows of an answer while they leave.
+//! A statement ends in an `outcome`, with a `tag` in the protocol's words. `answer_max` and
+//! `on_its_way` bound the rows of an answer while they leave.
 
 pub(crate) mod answer_max;
 pub(crate) mod on_its_way;

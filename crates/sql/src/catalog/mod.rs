@@ -1,7 +1,7 @@
 //! The catalog: which tables, views and functions there are, and who may see them.
 //!
-//! `lookup` finds things by their names. `scope` leaves out what a user may not see.
-//! `provider` gives the rest to DataFusion. `described` and `pg_catalog` give it to clients as tables.
+//! `lookup` finds things by their names. `scope` leaves out what a user may not see. `provider`
+//! gives the rest to DataFusion. `described` and `pg_catalog` give it to clients as tables.
 
 pub(crate) mod described;
 pub(crate) mod foreign;

@@ -1,6 +1,7 @@
 //! Statements over several processes.
 //!
-//! A query is divided among workers (`divided`). A change goes to the process that writes (`forward`), which `writer_source` names.
+//! A query is divided among workers (`divided`). A change goes to the process that writes
+//! (`forward`), which `writer_source` names.
 
 pub(crate) mod asked;
 pub(crate) mod divided;

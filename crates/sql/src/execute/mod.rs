@@ -1,6 +1,7 @@
 //! Execution: plan nodes and streams that are not DataFusion's.
 //!
-//! Batches pass through these nodes while a physical plan runs. They bound memory, and end when nobody waits for rows.
+//! Batches pass through these nodes while a physical plan runs. They bound memory, and end when
+//! nobody waits for rows.
 
 pub(crate) mod blocking;
 pub(crate) mod counted_windows;

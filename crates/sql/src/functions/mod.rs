@@ -1,7 +1,7 @@
 //! The functions that statements may call, where they are not DataFusion's own.
 //!
-//! `offered` lists all functions and bounds the size of each result.
-//! The other files compute what PostgreSQL computes differently.
+//! `offered` lists all functions and bounds the size of each result. The other files compute what
+//! PostgreSQL computes differently.
 
 pub(crate) mod arguments;
 pub(crate) mod arithmetic;

@@ -1,6 +1,7 @@
 //! Optimizer rules that stand beside DataFusion's.
 //!
-//! `join_order` orders the joins of a plan. The rules of `mended` keep plans from faults of DataFusion's rules.
+//! `join_order` orders the joins of a plan. The rules of `mended` keep plans from faults of
+//! DataFusion's rules.
 
 pub(crate) mod join_order;
 pub(crate) mod mended;

@@ -1,7 +1,7 @@
 //! Parsing: from a text to statements, within limits.
 //!
-//! `split` finds where a statement ends. `statement` checks its size and nesting, and parses it in PostgreSQL's dialect.
-//! The other files read or change the tree: names, numbers, depth.
+//! `split` finds where a statement ends. `statement` checks its size and nesting, and parses it
+//! in PostgreSQL's dialect. The other files read or change the tree: names, numbers, depth.
 
 pub(crate) mod identifiers;
 pub(crate) mod looks;

@@ -1,7 +1,8 @@
 //! Planning: from a statement to a plan over one state of the tables.
 //!
-//! `engine_state` holds the settings, functions and rules that every plan is made with. `planner` makes the plan.
-//! `prepared` keeps it for other parameters. `counted` lets it count its cost while it runs.
+//! `engine_state` holds the settings, functions and rules that every plan is made with. `planner`
+//! makes the plan. `prepared` keeps it for other parameters. `counted` lets it count its cost
+//! while it runs.
 
 pub(crate) mod counted;
 pub(crate) mod counted_sets;

@@ -1,7 +1,7 @@
 //! SQL's meaning, where DataFusion's is another.
 //!
-//! `casts`, `lone_selects` and `using` change a parsed statement before it is planned.
-//! `rules` puts most other files into the analyzer, which changes the expressions of a plan.
+//! `casts`, `lone_selects` and `using` change a parsed statement before it is planned. `rules`
+//! puts most other files into the analyzer, which changes the expressions of a plan.
 
 pub(crate) mod branches;
 pub(crate) mod casts;

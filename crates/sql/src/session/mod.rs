@@ -1,7 +1,7 @@
 //! Sessions: what one client has, and the way from a text to an outcome.
 //!
-//! `client` parses a text and runs its statements in a transaction. `control` answers statements about the session itself.
-//! Rows leave by `run_query`, `cursors` or `copying`.
+//! `client` parses a text and runs its statements in a transaction. `control` answers statements
+//! about the session itself. Rows leave by `run_query`, `cursors` or `copying`.
 
 pub(crate) mod client;
 pub(crate) mod control;

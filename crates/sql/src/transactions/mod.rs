@@ -1,7 +1,7 @@
 //! Transactions of a session, and what they hold.
 //!
-//! A `block` begins at a state of the database, holds changes and cursors, and commits or rolls back.
-//! `old_states` opens the states that statements name.
+//! A `block` begins at a state of the database, holds changes and cursors, and commits or rolls
+//! back. `old_states` opens the states that statements name.
 
 pub(crate) mod block;
 pub(crate) mod committing;

@@ -1,7 +1,7 @@
 //! SQL's types and values: their names, texts and sizes.
 //!
-//! `data_types` maps names of types to those of columns. `texts` writes values as PostgreSQL does.
-//! `sizes` counts the bytes of rows.
+//! `data_types` maps names of types to those of columns. `texts` writes values as PostgreSQL
+//! does. `sizes` counts the bytes of rows.
 
 pub(crate) mod data_types;
 pub(crate) mod floats;

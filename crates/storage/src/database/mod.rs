@@ -1,6 +1,7 @@
 //! A database as a directory: made, opened, filled, copied and read ahead.
 //!
-//! `directory` opens the newest snapshot and follows later ones. `segment` writes a new base and publishes it.
+//! `directory` opens the newest snapshot and follows later ones. `segment` writes a new base and
+//! publishes it.
 
 pub mod backup;
 pub(crate) mod create;

@@ -1,7 +1,8 @@
 //! The files of a database: what the other rooms read and write goes through here.
 //!
-//! `io` is the seam to disks and stores. Above it are block files with their checksums, and the `log` of commits.
-//! The `manifest` names the files that count; `components` says what each of its directories holds.
+//! `io` is the seam to disks and stores. Above it are block files with their checksums, and the
+//! `log` of commits. The `manifest` names the files that count; `components` says what each of
+//! its directories holds.
 
 pub mod block_file;
 pub(crate) mod components;

@@ -1,6 +1,7 @@
 //! Old states: which commits there are, what each changed, and when.
 //!
-//! The manifest keeps the files of older commits. `old_states` puts a snapshot together from them.
+//! The manifest keeps the files of older commits. `old_states` puts a snapshot together from
+//! them.
 
 pub(crate) mod old_states;
 pub(crate) mod table_events;

@@ -1,7 +1,7 @@
 //! Quads: terms and their ids, sorted permutations, and the changes over them.
 //!
-//! A `dictionary` turns terms into ids. An `index` holds the rows of one permutation; a `delta` lies over it with what changed.
-//! `statistics` and `adjacency` are made from these rows.
+//! A `dictionary` turns terms into ids. An `index` holds the rows of one permutation; a `delta`
+//! lies over it with what changed. `statistics` and `adjacency` are made from these rows.
 
 pub mod adjacency;
 pub(crate) mod changes;

@@ -1,6 +1,8 @@
-//! From a specification to a program: which permutation each step walks, and what it reads and checks.
+//! From a specification to a program: which permutation each step walks, and what it reads and
+//! checks.
 //!
-//! `arrange` groups the patterns into steps, and `step_compiler` compiles each pattern. `liveness` says which variables go on.
+//! `arrange` groups the patterns into steps, and `step_compiler` compiles each pattern.
+//! `liveness` says which variables go on.
 
 pub(crate) mod access;
 pub(crate) mod adjacent_step;

@@ -1,6 +1,7 @@
 //! Running a pattern: input batches in, output batches out.
 //!
-//! A `stream` takes batches and `morsel`s, and drives them through the levels of a `pipeline`, one per step.
+//! A `stream` takes batches and `morsel`s, and drives them through the levels of a `pipeline`,
+//! one per step.
 
 pub(crate) mod compiled;
 pub(crate) mod distinct_rows;

@@ -1,6 +1,7 @@
 //! The matches of one chunk in one step.
 //!
-//! Keys are sorted (`sort`) and sought (`cursors`, `span`, or an adjacency in memory); `expansion` gives the matches in bounded chunks.
+//! Keys are sorted (`sort`) and sought (`cursors`, `span`, or an adjacency in memory);
+//! `expansion` gives the matches in bounded chunks.
 
 pub(crate) mod adjacent;
 pub(crate) mod cursors;

@@ -1,4 +1,5 @@
-//! Commands that bring data in and out, and what goes with it: prefixes, mappings, the index of texts.
+//! Commands that bring data in and out, and what goes with it: prefixes, mappings, the index of
+//! texts.
 
 pub(crate) mod dump;
 pub(crate) mod files_below;

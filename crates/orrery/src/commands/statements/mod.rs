@@ -1,4 +1,5 @@
-//! Commands that run a statement of SPARQL: read its text, run it here or at a server, write its answer.
+//! Commands that run a statement of SPARQL: read its text, run it here or at a server, write its
+//! answer.
 
 pub(crate) mod explain;
 pub(crate) mod query;

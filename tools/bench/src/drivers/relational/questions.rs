@@ -1,7 +1,7 @@
 //! What is asked of the triples in SPARQL and of the tables in SQL, and how the tables come from the triples.
 //!
 //! The texts stand in `queries/relational`: `tables` has a query for each CSV file from which `schema.sql` makes the tables,
-//! `questions` the questions in both languages, under one name.
+//! `questions/sparql` and `questions/sql` the questions in both languages, under one name.
 
 /// A CSV file and the query over the triples that it is the answer of.
 pub(super) struct TableQuery {
@@ -35,8 +35,8 @@ macro_rules! questions {
     ($($name:literal $is_exported:literal)*) => {
         [$(Question {
             name: $name,
-            sparql: include_str!(concat!("../../../queries/relational/questions/", $name, ".rq")),
-            sql: include_str!(concat!("../../../queries/relational/questions/", $name, ".sql")),
+            sparql: include_str!(concat!("../../../queries/relational/questions/sparql/", $name, ".rq")),
+            sql: include_str!(concat!("../../../queries/relational/questions/sql/", $name, ".sql")),
             is_exported: $is_exported,
         }),*]
     };
