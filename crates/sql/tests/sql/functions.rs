@@ -441,11 +441,11 @@ fn long_texts_are_no_numbers_wherever_they_become_some() {
     let session = house.session();
     house.done(
         &session,
-        "create table numbers (i int primary key, n numeric(10, 2));
+        "create table numbers (i int primary key, n numeric(10, 2)); insert into numbers values (8, 1);
          create table texts (i int primary key, a text);
          insert into texts values (1, repeat('1', 10000000)), (2, '2.50'), (3, null);
          prepare put as insert into numbers values (9, $1::text::numeric);
-         prepare given (numeric) as select $1",
+         prepare given (numeric(38, 2)) as select $1",
     );
     for text in [
         "select cast(repeat('1', 10000000) as numeric)",
@@ -471,7 +471,7 @@ fn long_texts_are_no_numbers_wherever_they_become_some() {
         );
     }
     let lenient = "select i, try_cast(a as numeric(10, 2)) from texts order by i";
-    assert_eq!(house.rows(&session, lenient), ["1 ", "2 2.50", "3 "]);
-    let zeros = "select (repeat('0', 3000) || '1.5')::numeric(3, 1), '1e0000'::numeric(2, 0)";
-    assert_eq!(house.rows(&session, zeros), ["1.5 1"]);
+    assert_eq!(house.rows(&session, lenient), ["1 NULL", "2 2.50", "3 NULL"]);
+    let zeros = "select (repeat('0', 3000) || '1.5')::numeric(3, 1)";
+    assert_eq!(house.rows(&session, zeros), ["1.5"]);
 }
