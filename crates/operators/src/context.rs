@@ -76,6 +76,7 @@ pub struct QueryContext {
     adjacencies: Arc<Adjacencies>,
     patience: Arc<Patience>,
     is_bound_to_commit: AtomicBool,
+    has_plan_of_its_own: AtomicBool,
     touches: AtomicU64,
     planned_touches: AtomicU64,
 }
@@ -113,6 +114,7 @@ impl QueryContext {
             adjacencies: options.adjacencies,
             patience: options.patience,
             is_bound_to_commit: AtomicBool::new(false),
+            has_plan_of_its_own: AtomicBool::new(false),
             touches: AtomicU64::new(0),
             planned_touches: AtomicU64::new(0),
         })
@@ -208,6 +210,17 @@ impl QueryContext {
     /// Whether [`QueryContext::note_bound_to_commit`] was called.
     pub fn is_bound_to_commit(&self) -> bool {
         self.is_bound_to_commit.load(Ordering::Relaxed)
+    }
+
+    /// Says that the plan has an id in it that is a term for this query alone, or that who asks does not see. It is not kept then: another query
+    /// has other terms, and whether a plan is kept must not tell hidden terms from unknown ones.
+    pub fn note_plan_of_its_own(&self) {
+        self.has_plan_of_its_own.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`QueryContext::note_plan_of_its_own`] was called.
+    pub fn has_plan_of_its_own(&self) -> bool {
+        self.has_plan_of_its_own.load(Ordering::Relaxed)
     }
 
     /// Whether the order in which rows come may change what the query's expressions give ([`ExpressionContext::depends_on_row_order`]).

@@ -7,7 +7,7 @@ use arrow::util::display::FormatOptions;
 use futures::StreamExt;
 use orrery_sql::{
     Error, HeldRows, HeldValues, Paused, Prepared, ScalarValue, SqlScope, Tag, ValueTexts,
-    WaitingRows, Watched,
+    WaitingRows, Watched, require_short_decimals,
 };
 use std::sync::Arc;
 
@@ -162,6 +162,7 @@ impl Answer {
                 *column = vectors(column)?;
             } else if oid_of(column.data_type()) != oid_of(told.data_type()) {
                 // What a parameter is was not known when the columns were told.
+                require_short_decimals(column, told.data_type())?;
                 *column = cast_with_options(column, told.data_type(), &STRICT)
                     .map_err(|error| Refusal::new("42804", error.to_string()))?;
             }

@@ -70,6 +70,7 @@ pub use distributed::writer_source::{WriterPlace, WriterSource};
 pub use errors::error::{Error, ErrorObjects, Result};
 pub use errors::state::SqlState;
 pub use files::FileAccess;
+pub use functions::decimal_texts::require_short_decimals;
 pub use functions::offered::{OfferedFunctions, offered_functions};
 pub use graph::{
     GraphColumn, GraphCondition, GraphLimits, GraphQuery, GraphRows, GraphSource, GraphTest,

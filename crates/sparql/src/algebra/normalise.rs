@@ -48,6 +48,8 @@ use crate::results::literal_from_oxrdf;
 
 /// Depth of groups in groups; what the parser lets through is flatter unless hostile.
 const DEPTH_MAX: usize = 400;
+/// Of a query with a table of more rows than this no plan is kept.
+const KEPT_VALUES_MAX: usize = 512;
 
 /// The names that a (sub)query sees.
 #[derive(Default)]
@@ -378,9 +380,14 @@ impl<'q> Normaliser<'q> {
 
     fn intern(&self, term: &Term<'_>) -> Result<TermId> {
         let id = self.context.intern(term)?;
-        if id.kind() == TermKind::QueryLocal {
-            // No data have it, as yet.
-            self.context.note_bound_to_commit();
+        if self.context.has_plan_of_its_own() {
+            return Ok(id);
+        }
+        let view = self.context.view();
+        let is_seen = id.kind() != TermKind::QueryLocal
+            && (view.scope().graphs().is_none() || view.id_in_quads(term)?.is_some());
+        if !is_seen {
+            self.context.note_plan_of_its_own();
         }
         Ok(id)
     }
@@ -562,6 +569,10 @@ impl<'q> Normaliser<'q> {
         variables: &[Variable],
         bindings: &[Vec<Option<GroundTerm>>],
     ) -> Result<Group> {
+        if bindings.len() > KEPT_VALUES_MAX {
+            // Nor is it looked up of each whether who asks sees it.
+            self.context.note_plan_of_its_own();
+        }
         let variables = variables.iter().map(|v| self.variable(v)).collect();
         let mut rows = Vec::with_capacity(bindings.len());
         for binding in bindings {

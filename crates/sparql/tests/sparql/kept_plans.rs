@@ -45,7 +45,7 @@ fn data() -> String {
 
 /// Parts of groups; `%i` is an IRI, `%n` a number, `%t` a text, `%d` a date, `%c` a number as
 /// decimal, `%b` a truth value.
-const GROUPS: [&str; 33] = [
+const GROUPS: [&str; 36] = [
     "?a :feature %i .",
     "?a a %i ; :number ?n .",
     "%i :label ?l .",
@@ -77,6 +77,10 @@ const GROUPS: [&str; 33] = [
     "%i :next+ ?a .",
     "?a (:next|^:next)* %i .",
     "?a :feature %i . ?a :next* ?m .",
+    // From what no data have.
+    ":nowhere (:next|!:next)* ?a .",
+    "?a (:next/:next)* :nowhere .",
+    "VALUES ?a { :nowhere :t1 }",
     "SERVICE path:search { [] path:findPath path:shortestPath ; path:sourceNode %i ; path:destinationNode ?m ; path:startNode ?u ; path:endNode ?v ; path:length ?k . SERVICE <urn:e> { ?u :next ?v } }",
     "SERVICE path:search { [] path:findPath path:allPaths ; path:sourceNode %i ; path:destinationNode %i ; path:maxPathLength 3 ; path:startNode ?u ; path:endNode ?v ; path:length ?k . SERVICE <urn:e> { { ?u :next ?v } UNION { ?v :next ?u } ?u :number ?n FILTER(?n > %n) } }",
     "?a :feature %i . SERVICE path:search { ?a :next+ ?m . [] path:length ?k }",

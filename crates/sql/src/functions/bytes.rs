@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 
 use datafusion::sql::sqlparser::ast;
 
+use crate::functions::decimal_texts::require_short_decimals;
 use crate::functions::strict_field::strict_field;
 use crate::values::data_types::bytes_of_text;
 use crate::values::texts::ValueTexts;
@@ -125,6 +126,7 @@ impl ScalarUDFImpl for Written {
 /// A value as one of another type, for EXECUTE.
 pub(crate) fn cast_value(value: &ScalarValue, to: &DataType) -> Result<ScalarValue> {
     if !(is_text(&value.data_type()) && is_bytes(to)) {
+        require_short_decimals(&value.to_array()?, to)?;
         return value.cast_to(to);
     }
     let bytes = bytes_of_text(&value.to_array()?)?;

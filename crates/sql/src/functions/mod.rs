@@ -8,6 +8,7 @@ pub(crate) mod arithmetic;
 pub(crate) mod bytes;
 pub(crate) mod bytes_length;
 pub(crate) mod decimal_sum;
+pub(crate) mod decimal_texts;
 pub(crate) mod offered;
 pub(crate) mod rounding;
 pub(crate) mod strict_field;

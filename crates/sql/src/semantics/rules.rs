@@ -34,6 +34,7 @@ use crate::functions::arguments::as_taken;
 use crate::functions::arithmetic::{checked, wide_sum};
 use crate::functions::bytes::written_as_bytes;
 use crate::functions::bytes_length::length_of_bytes;
+use crate::functions::decimal_texts::with_short_decimals;
 use crate::functions::offered::{Offered, refuse_parameters};
 use crate::functions::truncated::truncated;
 use crate::optimizer::mended::over_whole_partitions;
@@ -233,6 +234,7 @@ fn after_types(expr: Expr, schema: &DFSchema, offered: Offered<'_>) -> Result<Tr
         refuse_parameters(&expr)?;
         let expr = checked(expr, schema)?;
         let expr = expr.transform_data(|expr| written_as_bytes(expr, schema))?;
+        let expr = expr.transform_data(|expr| with_short_decimals(expr, schema))?;
         let expr = expr.transform_data(|expr| offered.bounded(expr, schema))?;
         let expr = expr.transform_data(|expr| with_one_zero(expr, schema))?;
         expr.transform_data(|expr| Ok(over_whole_partitions(expr)))

@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use orrery_storage::table::{ColumnType, DECIMAL_DIGITS_MAX, TableDefinition};
 
+use crate::functions::decimal_texts::require_short_decimals;
 use crate::values::floats::normal;
 use crate::{Error, Result, SqlState};
 
@@ -268,6 +269,7 @@ fn cast(values: &ArrayRef, target: &DataType, to: ColumnType) -> Result<ArrayRef
     if values.data_type() == target {
         return Ok(Arc::clone(values));
     }
+    require_short_decimals(values, target)?;
     let options = |safe| CastOptions {
         safe,
         format_options: FormatOptions::default(),

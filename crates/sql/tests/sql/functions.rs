@@ -433,3 +433,45 @@ fn each_function_ends_in_time_with_long_arguments_or_is_refused() {
     let never: Vec<_> = offered.difference(&answered).collect();
     assert!(never.is_empty(), "{never:?}");
 }
+
+/// The engine reads the digits of a text by calls within calls: a long one overflowed the stack, which ended the server.
+#[test]
+fn long_texts_are_no_numbers_wherever_they_become_some() {
+    let house = House::with_memory(1 << 30);
+    let session = house.session();
+    house.done(
+        &session,
+        "create table numbers (i int primary key, n numeric(10, 2)); insert into numbers values (8, 1);
+         create table texts (i int primary key, a text);
+         insert into texts values (1, repeat('1', 10000000)), (2, '2.50'), (3, null);
+         prepare put as insert into numbers values (9, $1::text::numeric);
+         prepare given (numeric(38, 2)) as select $1",
+    );
+    for text in [
+        "select cast(repeat('1', 10000000) as numeric)",
+        "select cast('1e' || repeat('0', 10000000) as numeric)",
+        "select 1.5 + repeat('0', 10000000)::numeric",
+        "select repeat('1', 10000000)::numeric(10, 2)",
+        "select a::numeric from texts",
+        "select array[a]::numeric[] from texts",
+        "select sum(a::numeric) from texts group by i",
+        "select count(*) from texts where a::numeric > 1",
+        "insert into numbers select i, a from texts",
+        "insert into numbers values (7, repeat('1', 10000000))",
+        "update numbers set n = (select a from texts where i = 1)",
+        "execute put(repeat('1', 10000000))",
+        "execute given(repeat('1', 10000000))",
+        "select a.i from texts a join texts b on a.a::numeric = b.a::numeric",
+        "select coalesce(a::numeric, 1) from texts order by 1",
+    ] {
+        let (code, message) = house.refused(&session, text);
+        assert!(
+            matches!(code, "22003" | "22P02" | "54000"),
+            "{text}: {code} {message}"
+        );
+    }
+    let lenient = "select i, try_cast(a as numeric(10, 2)) from texts order by i";
+    assert_eq!(house.rows(&session, lenient), ["1 NULL", "2 2.50", "3 NULL"]);
+    let zeros = "select (repeat('0', 3000) || '1.5')::numeric(3, 1)";
+    assert_eq!(house.rows(&session, zeros), ["1.5"]);
+}

@@ -20,6 +20,8 @@
 //! * Ranges of ids are made anew, with the function that made them, of the conditions that their own pattern has. Where these are not all that
 //!   they were made of, and any constant of a condition may differ, the plan is not kept.
 //! * In conditions stand the constants of conditions only. Truth values never differ, for the planner has some of its own there.
+//! * A plan with the id of a term that the data do not have, or that its asker does not see, is not kept: such an id is one of its query, and
+//!   which of both it is must not show ([`QueryContext::note_plan_of_its_own`](orrery_operators::context::QueryContext::note_plan_of_its_own)).
 //! * Terms of free constants stand for nothing else in the query, or the plan is not kept; so each place of such a term in the plan is theirs.
 //! * Free constants that are equal in one query and not in the other make another plan.
 //!

@@ -207,7 +207,10 @@ impl KeptQuery {
         context: &QueryContext,
         answer: KeptAnswer,
     ) -> Option<Self> {
-        if context.depends_on_row_order() || !constants.are_their_own() {
+        if context.depends_on_row_order()
+            || context.has_plan_of_its_own()
+            || !constants.are_their_own()
+        {
             return None;
         }
         let snapshot = context.snapshot();

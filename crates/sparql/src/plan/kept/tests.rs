@@ -148,3 +148,41 @@ fn a_plan_for_what_its_asker_saw_goes_with_the_next_one() {
     ask(&engine, scope_of(2, 1));
     assert_eq!(engine.plan_counts().hits, hits + 1);
 }
+
+#[test]
+fn whether_a_plan_is_kept_does_not_tell_hidden_terms_from_unknown_ones() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut quads = quads();
+    let hidden = |name: &str| Term::iri(format!("http://e/hidden/{name}"));
+    quads.push((hidden("s"), hidden("p"), hidden("o"), Some(hidden("graph"))));
+    let database = Arc::new(build_small(directory.path(), &quads).unwrap());
+    let engine = Engine::new(database, EngineOptions::default()).unwrap();
+    for query in [
+        "SELECT * { % (:next|!:next)* ?y }",
+        "SELECT * { ?x (:next/:next)* % }",
+        "SELECT * { % :next+ ?y . ?y :number ?n }",
+        "SELECT * { VALUES ?a { % :t1 } ?a :number ?n }",
+        "SELECT * { ?a :feature % ; :number ?n }",
+        "SELECT * { GRAPH % { ?a :feature ?b ; :number ?n } }",
+        "ASK { ?a :number ?n FILTER(?a = %) }",
+    ] {
+        let seen = |name: &str| {
+            let text = format!("PREFIX : <http://e/> {query}")
+                .replace('%', &format!("<http://e/hidden/{name}>"));
+            let before = engine.plan_counts();
+            let mut touches = Vec::new();
+            for _ in 0..6 {
+                let prepared = engine.prepare(&text, &QueryOptions::of(scope_of(1, 1)));
+                touches.push(prepared.unwrap().context.touches());
+            }
+            let after = engine.plan_counts();
+            (after.kept - before.kept, after.hits - before.hits, touches)
+        };
+        // The first ones make the shape known.
+        seen("n");
+        let (there, not_there) = (["s", "p", "o", "graph"].map(seen), seen("none"));
+        for it in there {
+            assert_eq!(it, not_there, "{query}");
+        }
+    }
+}
