@@ -13,6 +13,7 @@
 use crate::error::SyntaxError;
 use crate::ingest::interner::{Interner, LocalId};
 use crate::parse::iris::Iris;
+use crate::parse::json_contexts::BoundedContexts;
 use crate::parse::json_ld::{LeftOut, Watch};
 use crate::parse::json_numbers::{JsonNumbers, Replaced};
 use crate::parse::json_reader::{JsonReader, WrongJson};
@@ -116,7 +117,8 @@ pub(crate) fn parse_document<E: DocumentEvents>(
     let mut taken_tags = LanguageTags::default();
     let (input, watch, held_max) = match format {
         Format::JsonLd => {
-            let input = Box::new(JsonNumbers::new(input, Arc::clone(&numbers)));
+            let input = JsonNumbers::new(input, Arc::clone(&numbers));
+            let input = Box::new(BoundedContexts::new(input));
             let (input, watch) = Watch::start(input, syntax.base_iri);
             (input, watch, syntax.statement_bytes_max as u64 / JSON_PART)
         }

@@ -5,6 +5,7 @@
 
 pub(crate) mod held;
 pub(crate) mod iris;
+pub(crate) mod json_contexts;
 pub(crate) mod json_ld;
 pub(crate) mod json_numbers;
 pub(crate) mod json_reader;
