@@ -17,4 +17,3 @@ pub(crate) mod statements;
 pub(crate) mod turtle;
 pub(crate) mod window;
 pub(crate) mod xml_entities;
-pub(crate) mod xml_literal;
