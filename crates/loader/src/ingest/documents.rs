@@ -1,8 +1,7 @@
 //! Turtle, TriG, RDF/XML and JSON-LD: one parser (of the ox* crates) for a whole file.
 //!
 //! These formats cannot be cut at line ends, so one worker reads one file from its start
-//! to its end. Their parsers check everything; terms are taken over as they are, but for XML literals of
-//! RDF/XML (`xml_literal`). Positions in error
+//! to its end. Their parsers check everything; terms are taken over as they are. Positions in error
 //! messages are the parser's own where it has any; that of JSON has none, so the text is handed to
 //! it line by line and the last line handed over is reported.
 //!
@@ -13,6 +12,7 @@
 use crate::error::SyntaxError;
 use crate::ingest::interner::{Interner, LocalId};
 use crate::parse::iris::Iris;
+use crate::parse::json_contexts::BoundedContexts;
 use crate::parse::json_ld::{LeftOut, Watch};
 use crate::parse::json_numbers::{JsonNumbers, Replaced};
 use crate::parse::json_reader::{JsonReader, WrongJson};
@@ -22,14 +22,13 @@ use crate::parse::statement_reader::{self, After, StatementReader, Trouble};
 use crate::parse::turtle::TurtleReader;
 use crate::parse::window::{Found, Window, WindowReader};
 use crate::parse::xml_entities::Entities;
-use crate::parse::xml_literal::with_used_namespaces;
 use crate::sources::format::Format;
 use orrery_term::LanguageTags;
 use orrery_term::language::{TagFinder, TagSyntax};
 use orrery_term::nesting::Nesting;
 use orrery_term::{Direction, Prefixes, TRIPLE_DEPTH_MAX};
-use oxrdf::vocab::{rdf, xsd};
-use oxrdf::{BaseDirection, GraphName, Literal, NamedOrBlankNode, Quad, Term};
+use oxrdf::vocab::xsd;
+use oxrdf::{BaseDirection, GraphName, NamedOrBlankNode, Quad, Term};
 use oxrdfio::RdfParseError;
 use oxttl::{TriGParser, TurtleParser};
 use std::borrow::Cow;
@@ -116,7 +115,8 @@ pub(crate) fn parse_document<E: DocumentEvents>(
     let mut taken_tags = LanguageTags::default();
     let (input, watch, held_max) = match format {
         Format::JsonLd => {
-            let input = Box::new(JsonNumbers::new(input, Arc::clone(&numbers)));
+            let input = JsonNumbers::new(input, Arc::clone(&numbers));
+            let input = Box::new(BoundedContexts::new(input));
             let (input, watch) = Watch::start(input, syntax.base_iri);
             (input, watch, syntax.statement_bytes_max as u64 / JSON_PART)
         }
@@ -148,7 +148,6 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                 given = given.map(|number| number + 1);
                 window.borrow_mut().end_statement();
                 match format {
-                    Format::RdfXml => trim_namespaces(&mut quad.object),
                     Format::JsonLd => numbers.restore(&mut quad.object),
                     _ => {}
                 }
@@ -325,20 +324,6 @@ impl Quads {
             }
             Self::Json(parser) => parser.note_prefixes(prefixes),
         }
-    }
-}
-
-/// Leaves out what an XML literal declares and does not use.
-fn trim_namespaces(object: &mut Term) {
-    let mut object = object;
-    while let Term::Triple(triple) = object {
-        object = &mut triple.object;
-    }
-    if let Term::Literal(literal) = object
-        && literal.datatype() == rdf::XML_LITERAL
-        && let Cow::Owned(trimmed) = with_used_namespaces(literal.value())
-    {
-        *object = Literal::new_typed_literal(trimmed, rdf::XML_LITERAL).into();
     }
 }
 

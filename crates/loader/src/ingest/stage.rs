@@ -24,6 +24,7 @@ use crate::ingest::long_line::{LongLine, LongLineError, LongLineReader};
 use crate::ingest::parsing::{BatchSink, ParseTask, Parser, ParserBounds, Shared};
 use crate::ingest::stage_dir::StageDir;
 use crate::merge::row_sort::ROW_BYTES_MAX;
+use crate::parse::json_contexts::PARSER_STACK_BYTES;
 use crate::progress::Progress;
 use crate::sources::blocks::{BlockReader, Next};
 use crate::sources::parts::{cut_parts, whole_parts};
@@ -232,6 +233,12 @@ pub(crate) fn ingest(
     })
 }
 
+/// A thread that parses whatever format.
+fn parser_thread(name: String) -> thread::Builder {
+    let thread = thread::Builder::new().name(name);
+    thread.stack_size(PARSER_STACK_BYTES)
+}
+
 /// Reads and parses all parts, and does what is `given`. Gives the last batch of each thread; failures are noted.
 pub(crate) fn parse_parts(
     shared: &Shared<'_>,
@@ -250,7 +257,7 @@ pub(crate) fn parse_parts(
         for number in 0..threads.parsers {
             let work = work.clone();
             let recycle = recycle.clone();
-            let thread = thread::Builder::new().name(format!("load-parse-{number}"));
+            let thread = parser_thread(format!("load-parse-{number}"));
             note(thread.spawn_scoped(scope, move || Parser::new(shared).run(&work, &recycle)));
         }
         if let Some(workers) = workers {
@@ -259,7 +266,7 @@ pub(crate) fn parse_parts(
             for (number, member) in members.flat_map(|m| [m; FEEDERS_PER_MEMBER]).enumerate() {
                 let work = work.clone();
                 let recycle = recycle.clone();
-                let thread = thread::Builder::new().name(format!("load-feed-{number}"));
+                let thread = parser_thread(format!("load-feed-{number}"));
                 let feeder = Feeder::new(shared, member, sizes);
                 note(thread.spawn_scoped(scope, move || feeder.run(&work, &recycle)));
             }

@@ -14,6 +14,7 @@
 //!
 //! It cannot be the only one: what stands below a key that is left out goes with it, and of that a lenient parser knows nothing.
 
+use crate::parse::json_contexts::PARSER_STACK_BYTES;
 use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParser};
 use std::io::{self, Read};
@@ -89,7 +90,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches over a text: from now on it has to be read through what is returned. Without a thread, nothing is watched.
+    /// Watches over a text whose contexts are bounded, for what is read is parsed at once: from now on it has to be read through what is returned. Without a thread, nothing is watched.
     pub(crate) fn start(
         input: Box<dyn Read + Send>,
         base_iri: Option<&str>,
@@ -98,6 +99,7 @@ impl Watch {
         let base_iri = base_iri.map(str::to_owned);
         let thread = std::thread::Builder::new()
             .name("load-json-ld".to_owned())
+            .stack_size(PARSER_STACK_BYTES)
             .spawn(move || {
                 let piece = io::Cursor::default();
                 count(Pieces { pieces, piece }, base_iri)

@@ -6,6 +6,7 @@
 
 pub(crate) mod held;
 pub(crate) mod iris;
+pub(crate) mod json_contexts;
 pub(crate) mod json_ld;
 pub(crate) mod json_numbers;
 pub(crate) mod json_reader;
@@ -17,4 +18,3 @@ pub(crate) mod statements;
 pub(crate) mod turtle;
 pub(crate) mod window;
 pub(crate) mod xml_entities;
-pub(crate) mod xml_literal;

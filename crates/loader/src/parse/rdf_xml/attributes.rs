@@ -33,7 +33,7 @@ impl<R: InParts> RdfXmlReader<R> {
                 if !prefix.is_empty() && prefix != "xml" && self.iris.check(&value).is_ok() {
                     self.prefixes.note_loaded(prefix, &value);
                 }
-                self.namespaces.push((prefix.to_owned(), value));
+                self.namespaces.push(prefix, value);
             }
             Ok(end)
         });
@@ -47,11 +47,7 @@ impl<R: InParts> RdfXmlReader<R> {
     }
 
     fn namespace(&self, prefix: &str) -> Option<&str> {
-        let mut inner_first = self.namespaces.iter().rev();
-        let found = inner_first.find(|(name, _)| name == prefix);
-        found
-            .map(|(_, namespace)| namespace.as_str())
-            .filter(|it| !it.is_empty())
+        self.namespaces.get(prefix).filter(|it| !it.is_empty())
     }
 
     /// What the name of an element or attribute stands for.

@@ -10,6 +10,7 @@ use crate::parse::held::InParts;
 use crate::parse::mends::quoted;
 use oxrdf::vocab::rdf;
 use oxrdf::{BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term, Triple};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Names of RDF that no element has: those of attributes, and what was given up.
@@ -49,9 +50,15 @@ impl<R: InParts> RdfXmlReader<R> {
         let around_scope = around.scope.clone();
         let opened = match around.kind {
             Kind::Skipped => Ok((Kind::Skipped, around_scope)),
-            Kind::Literal { .. } | Kind::InLiteral => self
-                .start_in_literal(tag)
-                .map(|()| (Kind::InLiteral, around_scope)),
+            Kind::Literal { .. } => {
+                self.written_namespaces.truncate(0);
+                let literal = self.frames.len() - 1;
+                self.start_in_literal(literal, tag)
+                    .map(|kind| (kind, around_scope))
+            }
+            Kind::InLiteral { literal, .. } => self
+                .start_in_literal(literal, tag)
+                .map(|kind| (kind, around_scope)),
             _ => self.open(tag, &around_scope),
         };
         let (kind, scope) = match opened {
@@ -336,65 +343,72 @@ impl<R: InParts> RdfXmlReader<R> {
         }
     }
 
-    /// An element within an XML literal: all namespaces in scope are declared on outermost ones, for what does not use them is taken out later.
-    fn start_in_literal(&mut self, tag: Tag<'_>) -> Result<(), Fault> {
-        let before = self.namespaces.len();
+    /// An element within an XML literal. As exclusive canonicalization has it (W3C, Exclusive XML Canonicalization 1.0, 3), it declares the namespaces that
+    /// it uses and no element around it declares, so that the same content is the same literal whatever else a document declares.
+    fn start_in_literal(&mut self, literal: usize, tag: Tag<'_>) -> Result<Kind, Fault> {
         let name_end = self.declare(tag.begin, tag.text)?;
-        let is_outermost = matches!(
-            self.frames.last().map(|frame| &frame.kind),
-            Some(Kind::Literal { .. })
-        );
-        let mut out = format!("<{}", &tag.text[..name_end]);
+        let name = &tag.text[..name_end];
+        let mut used = BTreeSet::from([name.split_once(':').map_or("", |it| it.0)]);
+        let mut attributes = String::new();
         for attribute in &self.written {
             let name = &tag.text[attribute.name.clone()];
             if name == "xmlns" || name.starts_with("xmlns:") {
                 continue;
             }
+            used.extend(name.split_once(':').map(|it| it.0));
             let value = attribute.value.clone();
             let value = unescaped(tag.begin, tag.text, value, &self.entities, true)?;
-            write_attribute(name, &value, &mut out);
+            write_attribute(name, &value, &mut attributes);
         }
-        let from = if is_outermost { 1 } else { before };
-        for (at, (prefix, namespace)) in self.namespaces.iter().enumerate().skip(from) {
-            let is_hidden = self.namespaces[at + 1..]
-                .iter()
-                .any(|(inner, _)| inner == prefix);
-            if !is_hidden && prefix != "xml" {
-                let colon = if prefix.is_empty() { "" } else { ":" };
-                write_attribute(&format!("xmlns{colon}{prefix}"), namespace, &mut out);
-            }
+        let written_before = self.written_namespaces.len();
+        let mut out = format!("<{name}");
+        used.remove("xml");
+        for prefix in used {
+            let written = self.written_namespaces.get(prefix).unwrap_or_default();
+            let namespace = self.namespaces.get(prefix);
+            let Some(namespace) = namespace.filter(|it| *it != written) else {
+                continue;
+            };
+            let colon = if prefix.is_empty() { "" } else { ":" };
+            write_attribute(&format!("xmlns{colon}{prefix}"), namespace, &mut out);
+            self.written_namespaces.push(prefix, namespace.to_owned());
         }
+        out.push_str(&attributes);
         out.push('>');
-        self.push_to_literal(&out);
-        Ok(())
+        self.push_to_literal(literal, &out);
+        Ok(Kind::InLiteral {
+            literal,
+            written_before,
+        })
     }
 
-    fn push_to_literal(&mut self, out: &str) {
-        let mut inner_first = self.frames.iter_mut().rev();
-        let text = inner_first.find_map(|frame| match &mut frame.kind {
-            Kind::Literal { text, .. } => Some(text),
-            _ => None,
-        });
-        if let Some(text) = text {
+    fn push_to_literal(&mut self, literal: usize, out: &str) {
+        if let Some(Kind::Literal { text, .. }) =
+            self.frames.get_mut(literal).map(|frame| &mut frame.kind)
+        {
             text.push_str(out);
         }
     }
 
-    fn is_in_literal(&self) -> bool {
-        let innermost = self.frames.last().map(|frame| &frame.kind);
-        matches!(innermost, Some(Kind::Literal { .. } | Kind::InLiteral))
+    /// Which frame is the literal that the reader is in.
+    fn literal_around(&self) -> Option<usize> {
+        match self.frames.last()?.kind {
+            Kind::Literal { .. } => Some(self.frames.len() - 1),
+            Kind::InLiteral { literal, .. } => Some(literal),
+            _ => None,
+        }
     }
 
     /// A comment or processing instruction, which only an XML literal takes.
     pub(super) fn markup_in_literal(&mut self, opening: &str, text: &str, closing: &str) {
-        if self.is_in_literal() {
-            self.push_to_literal(&format!("{opening}{text}{closing}"));
+        if let Some(literal) = self.literal_around() {
+            self.push_to_literal(literal, &format!("{opening}{text}{closing}"));
         }
     }
 
     /// A text, or a piece of one.
     pub(super) fn text(&mut self, begin: Position, text: &str, is_raw: bool) -> Result<(), Fault> {
-        let is_in_literal = self.is_in_literal();
+        let literal = self.literal_around();
         let Some(frame) = self.frames.last_mut() else {
             return Ok(());
         };
@@ -406,10 +420,10 @@ impl<R: InParts> RdfXmlReader<R> {
             true => text.into(),
             false => unescaped(begin, text, 0..text.len(), &self.entities, false)?,
         };
-        if is_in_literal {
+        if let Some(literal) = literal {
             let mut out = String::with_capacity(value.len());
             write_text(&value, &mut out);
-            self.push_to_literal(&out);
+            self.push_to_literal(literal, &out);
             return Ok(());
         }
         if let Kind::Property { object, text, .. } = &mut frame.kind
@@ -455,7 +469,13 @@ impl<R: InParts> RdfXmlReader<R> {
     fn close(&mut self, kind: Kind, name: &str, scope: &Scope) -> Result<(), Fault> {
         match kind {
             Kind::Document | Kind::Rdf | Kind::Skipped => {}
-            Kind::InLiteral => self.push_to_literal(&format!("</{name}>")),
+            Kind::InLiteral {
+                literal,
+                written_before,
+            } => {
+                self.written_namespaces.truncate(written_before);
+                self.push_to_literal(literal, &format!("</{name}>"));
+            }
             Kind::Node {
                 is_property: true, ..
             } => {}

@@ -53,7 +53,12 @@ pub(super) enum Kind {
         /// Whether anybody is given it.
         is_given: bool,
     },
-    InLiteral,
+    InLiteral {
+        /// Which frame is the literal.
+        literal: usize,
+        /// How many namespaces were written around it.
+        written_before: usize,
+    },
     Triple {
         statement: Statement,
         triples: Vec<Triple>,
@@ -71,7 +76,7 @@ impl Kind {
             | Self::Collection { .. }
             | Self::Literal { .. }
             | Self::Triple { .. } => true,
-            Self::Document | Self::Rdf | Self::InLiteral | Self::Skipped => false,
+            Self::Document | Self::Rdf | Self::InLiteral { .. } | Self::Skipped => false,
         }
     }
 }

@@ -21,6 +21,7 @@ mod encoding;
 mod fault;
 mod frame;
 mod markup;
+mod namespaces;
 mod scope;
 mod tag;
 #[cfg(test)]
@@ -34,9 +35,10 @@ use crate::parse::iris::Iris;
 use frame::{Frame, Kind};
 use hashbrown::HashSet;
 use markup::{Ended, Markup, Token};
+use namespaces::Namespaces;
 use orrery_term::Prefixes;
 use oxrdf::{Quad, Triple};
-use scope::Scope;
+use scope::{Scope, XML};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
@@ -64,8 +66,9 @@ pub(crate) struct RdfXmlReader<R> {
     written: Vec<tag::Written>,
     /// Open elements; the first is the document.
     frames: Vec<Frame>,
-    /// Prefixes in scope with their namespaces, inner ones last.
-    namespaces: Vec<(String, String)>,
+    namespaces: Namespaces,
+    /// Those that are written where the reader is in an XML literal.
+    written_namespaces: Namespaces,
     prefixes: Prefixes,
     entities: HashMap<String, String>,
     ids: HashSet<String>,
@@ -85,15 +88,15 @@ impl<R: InParts> RdfXmlReader<R> {
     /// Reads a text in UTF-8.
     pub(crate) fn new(input: R, reading: Reading<'_>) -> io::Result<Self> {
         let scope = Scope::of_document(reading.base_iri)?;
+        let mut namespaces = Namespaces::default();
+        namespaces.push("xml", XML.to_owned());
         Ok(Self {
             markup: Markup::new(input),
             token: String::new(),
             written: Vec::new(),
             frames: vec![Frame::document(scope)],
-            namespaces: vec![(
-                "xml".to_owned(),
-                "http://www.w3.org/XML/1998/namespace".to_owned(),
-            )],
+            namespaces,
+            written_namespaces: Namespaces::default(),
             prefixes: Prefixes::default(),
             entities: HashMap::new(),
             ids: HashSet::new(),

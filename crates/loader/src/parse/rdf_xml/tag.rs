@@ -3,8 +3,11 @@
 use super::fault::{Fault, Position};
 use crate::parse::mends::quoted;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+
+/// Beyond so many attributes, a name is looked up and not compared with all before it.
+const NAMES_COMPARED_MAX: usize = 16;
 
 /// An attribute, by its places in the text of its tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,7 @@ pub(super) fn parts(begin: Position, tag: &str, found: &mut Vec<Written>) -> Res
         );
     }
     let mut at = name_end;
+    let mut names = HashSet::new();
     loop {
         let before = at;
         while at < bytes.len() && is_blank(bytes[at]) {
@@ -83,7 +87,18 @@ pub(super) fn parts(begin: Position, tag: &str, found: &mut Vec<Written>) -> Res
             );
         };
         at = start + length + 1;
-        if found.iter().any(|other| tag[other.name.clone()] == *text) {
+        let is_known = match found.len() {
+            few if few < NAMES_COMPARED_MAX => {
+                found.iter().any(|other| tag[other.name.clone()] == *text)
+            }
+            many => {
+                if many == NAMES_COMPARED_MAX {
+                    names.extend(found.iter().map(|other| &tag[other.name.clone()]));
+                }
+                !names.insert(text)
+            }
+        };
+        if is_known {
             let place = begin.part(tag, name);
             let message = format!("the attribute {} stands twice in one tag", quoted(text));
             return Err(Fault::new(place, message, "take one of them away").ending_reading());

@@ -387,3 +387,91 @@ fn documents_in_all_styles_say_what_their_writer_meant() {
         assert_eq!((skipping.len(), faults.len()), (quads.len(), 0), "{text}");
     }
 }
+
+/// What an XML literal becomes.
+fn xml_literal(content: &str) -> String {
+    let elements = format!(
+        "<rdf:Description rdf:about='http://e/a'><e:p rdf:parseType='Literal'>{content}</e:p></rdf:Description>"
+    );
+    let text = format!("{HEAD} xmlns:u='urn:u' xmlns:h='urn:h'>{elements}</rdf:RDF>");
+    let (quads, faults) = read(&text, false);
+    assert_eq!(faults, [], "{text}");
+    match &quads[0].object {
+        Term::Literal(literal) => literal.value().to_owned(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn an_xml_literal_declares_a_namespace_where_it_is_used_first() {
+    for (content, expected) in [
+        ("a <br xmlns:r='urn:r'/> b", "a <br></br> b"),
+        (
+            "<h:h1 xmlns='urn:x' xmlns:r='urn:r'><b r:c='&quot;' xml:lang='en'>x<b/></b><h:i/></h:h1><!-- <a> --><?p <a>?>",
+            "<h:h1 xmlns:h=\"urn:h\"><b xmlns=\"urn:x\" xmlns:r=\"urn:r\" r:c=\"&quot;\" xml:lang=\"en\">x<b></b></b>\
+             <h:i></h:i></h:h1><!-- <a> --><?p <a>?>",
+        ),
+        (
+            "<a xmlns='urn:x'><b xmlns=''><c/></b></a><a/>",
+            "<a xmlns=\"urn:x\"><b xmlns=\"\"><c></c></b></a><a></a>",
+        ),
+        (
+            "<h:a xmlns:h='urn:g'><h:b xmlns:h='urn:h'/><h:c/></h:a><h:d/>",
+            "<h:a xmlns:h=\"urn:g\"><h:b xmlns:h=\"urn:h\"></h:b><h:c></h:c></h:a><h:d xmlns:h=\"urn:h\"></h:d>",
+        ),
+    ] {
+        assert_eq!(xml_literal(content), expected, "{content}");
+    }
+}
+
+/// Each text takes as long as its bytes, not as their square: a server read 400 KB for minutes.
+#[test]
+fn many_attributes_and_namespaces_take_time_as_their_bytes() {
+    const MANY: usize = 100_000;
+    let each = |text: fn(usize) -> String| (0..MANY).map(text).collect::<String>();
+    let node = |attributes: &str, content: &str| {
+        format!(
+            "{HEAD}><rdf:Description rdf:about='http://e/a'{attributes}>{content}</rdf:Description></rdf:RDF>"
+        )
+    };
+    let properties = each(|it| format!(" e:p{it}='x'"));
+    let namespaces = each(|it| format!(" xmlns:n{it}='http://n/'"));
+    let prefixed = each(|it| format!(" n{it}:p{it}='x'"));
+    let elements = each(|_| "<n0:p/>".to_owned());
+    let in_literal = format!("<n0:p rdf:parseType='Literal'>{elements}</n0:p>");
+    let deep = format!("{}{elements}{}", "<d>".repeat(1_500), "</d>".repeat(1_500));
+    let in_deep_literal = format!("<n0:p rdf:parseType='Literal'>{deep}</n0:p>");
+    for (text, statements) in [
+        (node(&properties, ""), MANY),
+        (node(&namespaces, ""), 0),
+        (node(&format!("{namespaces}{prefixed}"), ""), MANY),
+        (node(&namespaces, &elements), MANY),
+        (node(&namespaces, &in_literal), 1),
+        (node(" xmlns:n0='http://n/'", &in_deep_literal), 1),
+    ] {
+        let start = std::time::Instant::now();
+        let (quads, faults) = read(&text, false);
+        assert_eq!((quads.len(), faults.len()), (statements, 0));
+        let taken = start.elapsed();
+        assert!(taken < std::time::Duration::from_secs(8), "{taken:?}");
+        eprintln!("{taken:?} for {} bytes", text.len());
+    }
+}
+
+#[test]
+fn an_attribute_that_stands_twice_is_found_among_many() {
+    for (count, other) in [(1, 0), (15, 7), (16, 0), (16, 15), (17, 16), (500, 250)] {
+        let attributes: String = (0..count).map(|it| format!(" e:p{it}='x'")).collect();
+        let text = format!("{HEAD}><rdf:Description{attributes} e:p{other}='y'/></rdf:RDF>");
+        let (_, faults) = read(&text, false);
+        let [fault] = &faults[..] else {
+            panic!("{faults:?}")
+        };
+        assert_eq!(
+            fault.said.message,
+            format!("the attribute `e:p{other}` stands twice in one tag")
+        );
+        let place = text.rfind(&format!("e:p{other}=")).unwrap();
+        assert_eq!(fault.place.start.offset, place as u64);
+    }
+}

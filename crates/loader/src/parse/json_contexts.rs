@@ -1,0 +1,573 @@
+//! Contexts of JSON-LD that would take more stack than there is: they are refused before a parser sees their end.
+//!
+//! A term that is defined by another makes that one be defined first, by recursion (JSON-LD 1.1 API, 4.2): `"a": "b:x"` by its prefix, `{"@id": "b"}`,
+//! `@type`, `@reverse` and `@index` likewise. The context of a term (`"@context"` within its definition) is processed while the term is defined. So a text
+//! of 50 KB could nest thousands of calls, though its brackets nest three levels deep.
+//!
+//! ```text
+//! bytes -> strings and brackets -> each @context: a graph of its terms -> its longest way + that of the contexts in it
+//! ```
+//!
+//! A `null` in an array of contexts may hold the context before it, and that the one before; they are dropped by recursion. So their number is bounded.
+//!
+//! Contexts stand in memory until they end, as in the parser. Cost: a look at each byte that is not in a string, and linear in the size of contexts.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+use memchr::{memchr, memchr2};
+use orrery_term::language::TagSyntax;
+use orrery_term::nesting::Nesting;
+
+/// So many definitions may wait for each other, those of contexts within contexts counted with those around.
+const DEPENDENT_DEFINITIONS_MAX: usize = 256;
+/// So many nulls may stand in one array of contexts; all but the last mean nothing.
+const NULLS_MAX: u32 = 8;
+/// What is read of a string outside of contexts: enough for the key, each character escaped.
+const KEY_BYTES_MAX: usize = 64;
+const KEY: &str = "@context";
+
+/// What whoever parses JSON-LD has as its stack, which is 64 KB for each definition that waits.
+pub(crate) const PARSER_STACK_BYTES: usize = 16 << 20;
+
+/// The text, as far as a parser may be given it.
+pub(crate) struct BoundedContexts<R> {
+    input: R,
+    nesting: Nesting,
+    scan: Scan,
+}
+
+impl<R: Read> BoundedContexts<R> {
+    pub(crate) fn new(input: R) -> Self {
+        Self {
+            input,
+            nesting: Nesting::of(TagSyntax::JsonLd),
+            scan: Scan::default(),
+        }
+    }
+}
+
+impl<R: Read> Read for BoundedContexts<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.input.read(buffer)?;
+        self.nesting.push(&buffer[..length])?;
+        self.scan.push(&buffer[..length])?;
+        Ok(length)
+    }
+}
+
+/// Where in a string the text is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    #[default]
+    Structure,
+    String,
+    Escape,
+}
+
+#[derive(Debug, Default)]
+struct Scan {
+    within: Within,
+    /// The last string, as it is written.
+    string: Vec<u8>,
+    /// A string ended, and nothing followed it yet.
+    has_string: bool,
+    /// The key of a context was read, and not its value.
+    is_context_next: bool,
+    /// What is open of a context.
+    open: Vec<Open>,
+    lines: u64,
+    /// Lines before the outermost context that is open.
+    lines_before: u64,
+}
+
+/// What is open, by what the algorithm makes of it.
+#[derive(Debug)]
+enum Open {
+    Context {
+        terms: HashMap<String, Definition>,
+        term: String,
+        deepest: usize,
+    },
+    Contexts {
+        nulls: u32,
+        deepest: usize,
+    },
+    Definition {
+        key: String,
+        definition: Definition,
+        deepest: usize,
+    },
+    /// What makes no definition.
+    Other,
+}
+
+/// What a definition may need others for.
+#[derive(Debug, Default)]
+struct Definition {
+    id: Option<String>,
+    others: Vec<String>,
+}
+
+impl Open {
+    fn context() -> Self {
+        Self::Context {
+            terms: HashMap::new(),
+            term: String::new(),
+            deepest: 0,
+        }
+    }
+
+    fn contexts() -> Self {
+        Self::Contexts {
+            nulls: 0,
+            deepest: 0,
+        }
+    }
+
+    /// What opens within it.
+    fn child(&self, is_object: bool) -> Self {
+        match (self, is_object) {
+            (Self::Context { .. }, true) => Self::Definition {
+                key: String::new(),
+                definition: Definition::default(),
+                deepest: 0,
+            },
+            (Self::Contexts { .. }, true) => Self::context(),
+            (Self::Definition { key, .. }, true) if key == KEY => Self::context(),
+            (Self::Definition { key, .. }, false) if key == KEY => Self::contexts(),
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Scan {
+    /// Goes on with a piece of the text; fails where a parser must not be given it.
+    fn push(&mut self, piece: &[u8]) -> io::Result<()> {
+        let mut rest = piece;
+        while let Some(&byte) = rest.first() {
+            match self.within {
+                Within::Escape => {
+                    self.keep(&rest[..1]);
+                    self.within = Within::String;
+                }
+                Within::String => {
+                    let end = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+                    self.keep(&rest[..end]);
+                    rest = &rest[end..];
+                    match rest.first() {
+                        None => return Ok(()),
+                        Some(b'"') => {
+                            self.within = Within::Structure;
+                            self.has_string = true;
+                        }
+                        Some(_) => {
+                            self.keep(b"\\");
+                            self.within = Within::Escape;
+                        }
+                    }
+                }
+                Within::Structure => self.structure(byte)?,
+            }
+            rest = &rest[1..];
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, part: &[u8]) {
+        let left = match self.open.is_empty() {
+            true => KEY_BYTES_MAX.saturating_sub(self.string.len()),
+            false => part.len(),
+        };
+        self.string.extend_from_slice(&part[..part.len().min(left)]);
+    }
+
+    /// Takes a byte that is in no string.
+    fn structure(&mut self, byte: u8) -> io::Result<()> {
+        match byte {
+            b' ' | b'\t' | b'\r' => return Ok(()),
+            b'\n' => {
+                self.lines += 1;
+                return Ok(());
+            }
+            b':' => {
+                self.key();
+                return Ok(());
+            }
+            _ => {}
+        }
+        if std::mem::take(&mut self.has_string) {
+            self.value();
+        }
+        let is_context = std::mem::take(&mut self.is_context_next);
+        match byte {
+            b'"' => {
+                self.within = Within::String;
+                self.string.clear();
+            }
+            b'{' | b'[' => {
+                let opened = match self.open.last() {
+                    Some(around) => around.child(byte == b'{'),
+                    None if !is_context => return Ok(()),
+                    None if byte == b'{' => Open::context(),
+                    None => Open::contexts(),
+                };
+                if self.open.is_empty() {
+                    self.lines_before = self.lines;
+                }
+                self.open.push(opened);
+            }
+            b'}' | b']' => return self.close(),
+            // No other word has this letter.
+            b'n' => {
+                if let Some(Open::Contexts { nulls, .. }) = self.open.last_mut() {
+                    *nulls += 1;
+                    if *nulls > NULLS_MAX {
+                        let what = format!("has more than {NULLS_MAX} nulls in one array");
+                        return Err(self.refused(&what, "write the last of them alone"));
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The last string is a key.
+    fn key(&mut self) {
+        if !std::mem::take(&mut self.has_string) {
+            return;
+        }
+        let written = unescaped(&self.string);
+        match self.open.last_mut() {
+            None => self.is_context_next = written == KEY,
+            Some(Open::Context { terms, term, .. }) => {
+                // Of several the last one holds.
+                terms.insert(written.clone(), Definition::default());
+                *term = written;
+            }
+            Some(Open::Definition { key, .. }) => *key = written,
+            Some(Open::Contexts { .. } | Open::Other) => {}
+        }
+    }
+
+    /// The last string is a value.
+    fn value(&mut self) {
+        match self.open.last_mut() {
+            Some(Open::Context { terms, term, .. }) => {
+                if let Some(definition) = terms.get_mut(term.as_str()) {
+                    definition.id = Some(unescaped(&self.string));
+                }
+            }
+            Some(Open::Definition {
+                key, definition, ..
+            }) => match key.as_str() {
+                "@id" => definition.id = Some(unescaped(&self.string)),
+                "@type" | "@reverse" | "@index" => {
+                    definition.others.push(unescaped(&self.string));
+                }
+                _ => {}
+            },
+            Some(Open::Contexts { .. } | Open::Other) | None => {}
+        }
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        let depth = match self.open.pop() {
+            Some(Open::Context { terms, deepest, .. }) => deepest + longest(&terms),
+            Some(Open::Contexts { deepest, .. }) => deepest,
+            Some(Open::Definition {
+                definition: closed,
+                deepest,
+                ..
+            }) => {
+                if let Some(Open::Context { terms, term, .. }) = self.open.last_mut()
+                    && let Some(definition) = terms.get_mut(term.as_str())
+                {
+                    *definition = closed;
+                }
+                deepest
+            }
+            Some(Open::Other) | None => return Ok(()),
+        };
+        if depth > DEPENDENT_DEFINITIONS_MAX {
+            let what = format!(
+                "defines terms by each other, in a circle or more than {DEPENDENT_DEFINITIONS_MAX} in a row"
+            );
+            return Err(self.refused(&what, "write the IRIs of some of them in full"));
+        }
+        if let Some(
+            Open::Context { deepest, .. }
+            | Open::Contexts { deepest, .. }
+            | Open::Definition { deepest, .. },
+        ) = self.open.last_mut()
+        {
+            *deepest = depth.max(*deepest);
+        }
+        Ok(())
+    }
+
+    fn refused(&self, what: &str, mend: &str) -> io::Error {
+        let line = self.lines_before + 1;
+        let message = format!("the @context that begins in line {line} {what}; {mend}");
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    }
+}
+
+/// What a string stands for. Escapes that mean nothing are the parser's to refuse.
+fn unescaped(written: &[u8]) -> String {
+    if memchr(b'\\', written).is_some() {
+        let quoted = [b"\"", written, b"\""].concat();
+        if let Ok(text) = serde_json::from_slice(&quoted) {
+            return text;
+        }
+    }
+    String::from_utf8_lossy(written).into_owned()
+}
+
+/// At most so many definitions wait for each other: those of the longest way, and all that a circle is on the way of.
+fn longest(terms: &HashMap<String, Definition>) -> usize {
+    let numbers: HashMap<&str, usize> = terms.keys().map(String::as_str).zip(0..).collect();
+    let mut needed_by = vec![Vec::new(); terms.len()];
+    let mut needs = vec![0_usize; terms.len()];
+    for (term, definition) in terms {
+        let number = numbers[term.as_str()];
+        for other in needed(term, definition).filter_map(|it| numbers.get(it)) {
+            needed_by[*other].push(number);
+            needs[number] += 1;
+        }
+    }
+    let mut depths = vec![1_usize; terms.len()];
+    let mut ready: Vec<usize> = (0..terms.len()).filter(|it| needs[*it] == 0).collect();
+    let (mut deepest, mut ended) = (0, 0);
+    while let Some(number) = ready.pop() {
+        ended += 1;
+        deepest = depths[number].max(deepest);
+        for &dependent in &needed_by[number] {
+            depths[dependent] = depths[dependent].max(depths[number] + 1);
+            needs[dependent] -= 1;
+            if needs[dependent] == 0 {
+                ready.push(dependent);
+            }
+        }
+    }
+    deepest + terms.len() - ended
+}
+
+/// The names that the definition of a term may make be defined before it (JSON-LD 1.1 API, 4.2.2 and 5.2.2).
+fn needed<'t>(term: &'t str, definition: &'t Definition) -> impl Iterator<Item = &'t str> {
+    let own = term
+        .split_once(':')
+        .and_then(|(prefix, rest)| match prefix {
+            // The parser passes over a colon at the beginning.
+            "" => rest.split_once(':').map(|(prefix, _)| prefix),
+            prefix => Some(prefix),
+        });
+    let id = definition.id.as_deref().filter(|id| *id != term);
+    let others = definition.others.iter().map(String::as_str);
+    let values = id.into_iter().chain(others);
+    let of_values = values
+        .filter(|it| !is_like_keyword(it))
+        .flat_map(|value| [Some(value), prefix_of(value)])
+        .flatten();
+    own.into_iter().chain(of_values)
+}
+
+fn prefix_of(value: &str) -> Option<&str> {
+    let (prefix, rest) = value.split_once(':')?;
+    (prefix != "_" && !rest.starts_with("//")).then_some(prefix)
+}
+
+fn is_like_keyword(value: &str) -> bool {
+    let word = value.strip_prefix('@');
+    word.is_some_and(|word| !word.is_empty() && word.bytes().all(|it| it.is_ascii_alphabetic()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::format::Format;
+    use crate::{DocumentBounds, read_document};
+
+    /// What is said of a text; the same in whatever pieces it comes.
+    fn refused(text: &str) -> Option<String> {
+        let in_pieces = |length: usize| {
+            let mut scan = Scan::default();
+            let mut pieces = text.as_bytes().chunks(length);
+            pieces.find_map(|piece| scan.push(piece).err().map(|error| error.to_string()))
+        };
+        let whole = in_pieces(text.len());
+        assert_eq!(in_pieces(1), whole);
+        assert_eq!(in_pieces(7), whole);
+        whole
+    }
+
+    /// Definitions of which each needs the next, by every way.
+    fn chains(length: usize) -> Vec<String> {
+        let ways: [fn(usize) -> String; 7] = [
+            |it| format!("\"t{it}\":\"t{}:x\"", it + 1),
+            |it| format!("\"t{it}\":\"t{}\"", it + 1),
+            |it| format!("\"t{it}\":{{\"@id\":\"t{}\"}}", it + 1),
+            |it| {
+                format!(
+                    "\"t{it}\":{{\"@id\":\"http://e/\",\"@type\":\"t{}\"}}",
+                    it + 1
+                )
+            },
+            |it| format!("\"t{it}\":{{\"@reverse\":\"t{}:x\"}}", it + 1),
+            |it| {
+                format!(
+                    "\"t{it}\":{{\"@id\":\"http://e/\",\"@container\":\"@index\",\"@index\":\"t{}\"}}",
+                    it + 1
+                )
+            },
+            |it| format!("\"\\u0074{it}\":{{\"\\u0040id\":\"\\u0074{}:x\"}}", it + 1),
+        ];
+        let of_way = |way: &fn(usize) -> String| {
+            let links: Vec<String> = (0..length - 1).map(way).collect();
+            format!("{{{},\"t{}\":\"http://e/\"}}", links.join(","), length - 1)
+        };
+        ways.iter().map(of_way).collect()
+    }
+
+    /// Contexts of terms, one in the other.
+    fn scoped(levels: usize) -> String {
+        let open = "{\"t\":{\"@id\":\"http://e/\",\"@context\":".repeat(levels - 1);
+        format!("{open}{{\"t\":\"http://e/\"}}{}", "}}".repeat(levels - 1))
+    }
+
+    /// A document with a context, and what uses it.
+    fn document(context: &str) -> String {
+        format!(
+            "{{\"@context\":{context},\"@id\":\"http://e/a\",\"t0\":{{\"t0:b\":1}},\"t\":{{\"t\":2}}}}"
+        )
+    }
+
+    #[test]
+    fn definitions_that_need_each_other_are_bounded_by_every_way() {
+        let max = DEPENDENT_DEFINITIONS_MAX;
+        for (right, wrong) in chains(max).iter().zip(chains(max + 1)) {
+            assert_eq!(refused(&document(right)), None, "{right}");
+            let of_wrong = refused(&document(&wrong)).unwrap();
+            assert!(of_wrong.contains("more than 256 in a row"), "{of_wrong}");
+            // In arrays, within a definition, with the key escaped, anywhere in a document.
+            for around in [
+                format!("[\"http://e/\",null,{wrong}]"),
+                format!("{{\"a\":{{\"@id\":\"http://e/\",\"@context\":{wrong}}}}}"),
+                format!("{{\"a\":{{\"@context\":[null,{wrong}],\"@id\":\"http://e/\"}}}}"),
+            ] {
+                assert!(refused(&document(&around)).is_some(), "{around}");
+            }
+            let deep = format!(
+                "[{{\"a\":[\"@context\",{}]}}]",
+                document(&wrong).replace("@context", "\\u0040\\u0063ontext")
+            );
+            assert!(refused(&deep).is_some());
+        }
+        assert_eq!(refused(&document(&scoped(max))), None);
+        assert!(refused(&document(&scoped(max + 1))).is_some());
+        // Half of them in the context around.
+        let half = chains(max / 2 + 1).remove(0);
+        let both = half.replace(
+            "\"http://e/\"}",
+            &format!("{{\"@id\":\"http://e/\",\"@context\":{half}}}}}"),
+        );
+        assert!(refused(&document(&both)).is_some());
+        let nulls = |count: usize| document(&format!("[{}{{}}]", "null, ".repeat(count)));
+        assert_eq!(refused(&nulls(8)), None);
+        assert!(refused(&nulls(9)).unwrap().contains("8 nulls"));
+        let circle: Vec<String> = (0..max + 1)
+            .map(|it| format!("\"t{it}\":\"t{}:x\"", (it + 1) % (max + 1)))
+            .collect();
+        let circle = format!(
+            "\n{{\"@id\":\"a\",\n\"@context\":{{{}}}}}",
+            circle.join(",\n")
+        );
+        let of_circle = refused(&circle).unwrap();
+        assert!(of_circle.contains("begins in line 3 "), "{of_circle}");
+    }
+
+    #[test]
+    fn contexts_of_many_terms_are_taken() {
+        let mut terms: Vec<String> = (0..5_000)
+            .map(|it| {
+                let of_it =
+                    format!("\"@id\":\"s:t{it}\",\"@type\":\"x:date\",\"@language\":\"t1\"");
+                format!("\"t{it}\":{{{of_it},\"@context\":{{\"u\":\"t{it}:u\"}}}},\"s:t{it}\":{{}}")
+            })
+            .collect();
+        for own in [
+            "\"s\":\"http://e/\",\"x\":{\"@id\":\"s:x/\",\"@prefix\":true}",
+            "\"http\":\"http://e/\",\"https\":\"https://e/\",\"name\":{\"@id\":\"name\"}",
+            "\"id\":\"@id\",\"type\":\"@type\",\"@vocab\":\"s:v\",\"@base\":\"t1\"",
+        ] {
+            terms.push(own.to_owned());
+        }
+        let context = format!("{{{}}}", terms.join(","));
+        assert_eq!(refused(&document(&context)), None);
+        // What is no context is not looked at.
+        let wrong = chains(1_000).remove(0);
+        for text in [
+            format!("{{\"context\":{wrong},\"a\":\"@context\",\"b\":{wrong}}}"),
+            format!("[\"@context\",{wrong}]"),
+            format!("{{\"@context\":\"http://e/c\",\"b\":{wrong}}}"),
+        ] {
+            assert_eq!(refused(&text), None);
+        }
+    }
+
+    #[test]
+    fn a_context_in_a_small_circle_is_left_to_the_parser() {
+        assert_eq!(refused(&document("{\"a\":\"b:x\",\"b\":\"a:x\"}")), None);
+    }
+
+    fn read(text: String) -> Result<u64, String> {
+        let bounds = DocumentBounds {
+            memory_bytes: 256 << 20,
+            hold: &mut |_| true,
+        };
+        let input = io::Cursor::new(text.into_bytes());
+        match read_document(input, "test", Format::JsonLd, None, bounds) {
+            Ok(document) => Ok(document.quads().count() as u64),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_context_that_would_take_more_stack_than_there_is_ends_its_load_alone() {
+        for chain in chains(20_000) {
+            let error = read(document(&chain)).unwrap_err();
+            assert!(
+                error.contains("the @context that begins in line 1"),
+                "{error}"
+            );
+        }
+        let nulls = "null,".repeat(200_000);
+        let of_type = format!(
+            "{{\"@context\":{{\"T\":{{\"@id\":\"http://e/T\",\"@context\":[{nulls}{{}}]}}}},\"@type\":\"T\"}}"
+        );
+        assert!(read(of_type).unwrap_err().contains("nulls"));
+        let deep = "[".repeat(1_000_000);
+        assert!(read(deep).unwrap_err().contains("nested deeper"));
+    }
+
+    #[test]
+    fn what_is_allowed_fits_a_quarter_of_the_stack() {
+        let thread = std::thread::Builder::new().stack_size(PARSER_STACK_BYTES / 4);
+        let reading = thread.spawn(|| {
+            for chain in chains(DEPENDENT_DEFINITIONS_MAX) {
+                let _ = read(document(&chain));
+            }
+            read(document(&scoped(DEPENDENT_DEFINITIONS_MAX))).unwrap();
+            // Each node is of a type whose context holds those before it.
+            let level = format!(
+                "{{\"@context\":{{\"T\":{{\"@id\":\"http://e/T\",\"@context\":[{}{{\"p\":\"http://e/p\"}}]}}}},\
+                 \"@type\":\"T\",\"p\":",
+                "null,".repeat(8)
+            );
+            let nested = format!("{}1{}", level.repeat(900), "}".repeat(900));
+            read(nested)
+        });
+        assert_eq!(reading.unwrap().join().unwrap(), Ok(1_800));
+    }
+}
