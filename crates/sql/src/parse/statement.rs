@@ -3,6 +3,7 @@
 //! Before there is a tree, its depth and its memory are bounded by what its tokens are ([`limits`]), and the time for it by the steps that the parser has ([`dialect`]). Of the tree itself, expressions may not be too
 //! deep: the planner clones them by recursion, at about 1 KB of stack a level; and the tables of a statement, each of which makes its plan deeper, are counted.
 
+mod any_of;
 mod as_of;
 mod class_view;
 mod dialect;
@@ -26,6 +27,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use self::any_of::AnyOf;
 pub(crate) use self::as_of::OldTable;
 use self::dialect::Steps;
 use self::doubling::Doubling;
@@ -131,6 +133,7 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
     for statement in &mut statements {
         if let Parsed::Statement(parsed) = explained(statement) {
             let _: ControlFlow<()> = parsed.visit(&mut Precedence);
+            let _: ControlFlow<()> = parsed.visit(&mut AnyOf);
         }
     }
     Ok(statements)
