@@ -43,6 +43,10 @@ states! {
     NumericValueOutOfRange "22003"
     /// A text that is no date or time.
     InvalidDatetimeFormat "22007"
+    /// A time that is too early or too late.
+    DatetimeFieldOverflow "22008"
+    /// A part of a text that cannot be.
+    SubstringError "22011"
     /// Division by zero.
     DivisionByZero "22012"
     /// Bytes that are no text.

@@ -5,6 +5,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod arithmetic;
+pub(crate) mod array_has;
 pub(crate) mod bytes;
 pub(crate) mod bytes_length;
 pub(crate) mod decimal_sum;

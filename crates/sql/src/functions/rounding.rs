@@ -1,12 +1,16 @@
-//! `floor`, `ceil` and `round` of one value for a batch without rows.
+//! `floor`, `ceil`, `round` and `trunc`, where DataFusion's give no answer: of one value for a batch without rows, and to hundreds of places.
 //!
 //! DataFusion's repeat a constant for each row of a batch, and take the first of what they made for the answer: where a condition has left
 //! no rows, as in a branch of `CASE`, there is none, and they panic. Here a constant is always asked for one row.
+//!
+//! To round a double to places it is made that many powers of ten as large, which is out of range for hundreds of them. Then it is what it was, or zero left of the point.
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::Result;
+use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Float64Type, Int64Type};
+use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::math;
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::preimage::PreimageResult;
@@ -18,8 +22,8 @@ use datafusion::logical_expr::{
 };
 
 /// What takes the place of the engine's functions of the same names.
-pub(crate) fn roundings() -> [ScalarUDF; 3] {
-    [math::floor(), math::ceil(), math::round()]
+pub(crate) fn roundings() -> [ScalarUDF; 4] {
+    [math::floor(), math::ceil(), math::round(), math::trunc()]
         .map(|of_engine| ScalarUDF::new_from_impl(Rounding { of_engine }))
 }
 
@@ -55,7 +59,16 @@ impl ScalarUDFImpl for Rounding {
         if args.args.iter().all(is_scalar) {
             args.number_rows = 1;
         }
-        self.of_engine.invoke_with_args(args)
+        let rows = args.number_rows;
+        let [value, places] = args.args.as_slice() else {
+            return self.of_engine.invoke_with_args(args);
+        };
+        let (value, places) = (value.clone(), places.clone());
+        let rounded = self.of_engine.invoke_with_args(args)?;
+        match rounded.data_type() {
+            DataType::Float64 => finite(rounded, &value, &places, rows),
+            _ => Ok(rounded),
+        }
     }
 
     fn preimage(
@@ -80,10 +93,48 @@ impl ScalarUDFImpl for Rounding {
     }
 }
 
+/// What was rounded to places, without what was out of range on the way.
+fn finite(
+    rounded: ColumnarValue,
+    value: &ColumnarValue,
+    places: &ColumnarValue,
+    rows: usize,
+) -> Result<ColumnarValue> {
+    let is_scalar = matches!(rounded, ColumnarValue::Scalar(_));
+    let rounded = rounded.into_array(rows)?;
+    let found = rounded.as_primitive::<Float64Type>();
+    if found.values().iter().all(|value| value.is_finite()) {
+        return of_rows(rounded, is_scalar);
+    }
+    let value = value.to_array(rounded.len())?;
+    let places = cast(&places.to_array(rounded.len())?, &DataType::Int64)?;
+    let (value, places) = (
+        value.as_primitive::<Float64Type>(),
+        places.as_primitive::<Int64Type>(),
+    );
+    let known = found.iter().zip(value.iter().zip(places.iter()));
+    let mended: Float64Array = known
+        .map(|known| match known {
+            (Some(found), (Some(value), Some(places))) if !found.is_finite() => {
+                let is_itself = places > 0 || !value.is_finite();
+                Some(if is_itself { value } else { 0.0 })
+            }
+            (found, _) => found,
+        })
+        .collect();
+    of_rows(Arc::new(mended), is_scalar)
+}
+
+fn of_rows(values: ArrayRef, is_scalar: bool) -> Result<ColumnarValue> {
+    match is_scalar {
+        true => ScalarValue::try_from_array(&values, 0).map(ColumnarValue::Scalar),
+        false => Ok(ColumnarValue::Array(values)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use datafusion::arrow::datatypes::Field;
-    use datafusion::common::ScalarValue;
 
     use super::*;
 
@@ -92,7 +143,7 @@ mod tests {
         let rounded = roundings().map(|function| {
             let decimal = |value| ScalarValue::Decimal128(Some(value), 10, 2);
             let mut args = vec![ColumnarValue::Scalar(decimal(-150))];
-            if function.name() == "round" {
+            if matches!(function.name(), "round" | "trunc") {
                 args.push(ColumnarValue::Scalar(ScalarValue::Int32(Some(1))));
             }
             let fields = args.iter().map(|arg| {
@@ -112,7 +163,7 @@ mod tests {
                 .to_array(1)
                 .unwrap()
         });
-        for (rounded, expected) in rounded.iter().zip(["-2.00", "-1.00", "-1.50"]) {
+        for (rounded, expected) in rounded.iter().zip(["-2.00", "-1.00", "-1.50", "-1.50"]) {
             let text = datafusion::arrow::util::display::array_value_to_string(rounded, 0);
             assert_eq!(text.unwrap(), expected);
         }

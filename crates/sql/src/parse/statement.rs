@@ -3,6 +3,7 @@
 //! Before there is a tree, its depth and its memory are bounded by what its tokens are ([`limits`]), and the time for it by the steps that the parser has ([`dialect`]). Of the tree itself, expressions may not be too
 //! deep: the planner clones them by recursion, at about 1 KB of stack a level; and the tables of a statement, each of which makes its plan deeper, are counted.
 
+mod any_of;
 mod as_of;
 mod class_view;
 mod dialect;
@@ -11,6 +12,7 @@ mod fetch;
 mod grouping;
 mod limits;
 mod precedence;
+mod tokens;
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -22,14 +24,15 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, SelectItem, SetExpr, TableFactor, Visit, VisitMut, Visitor,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use self::any_of::AnyOf;
 pub(crate) use self::as_of::OldTable;
 use self::dialect::Steps;
 use self::doubling::Doubling;
 use self::grouping::refuse_many_sets;
-use self::limits::{refuse_excess, tokens_at_most};
+use self::limits::{refuse_excess, refuse_many_tokens, tokens_at_most};
 use self::precedence::Precedence;
 use crate::execute::threads::on_own_thread;
 use crate::{Error, Result, SqlState, copy, mapped};
@@ -105,9 +108,14 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
             ),
         ));
     }
-    refuse_excess(text)?;
+    refuse_many_tokens(text)?;
+    let tokens = tokens::tokens(text);
+    let tokens = tokens.map_err(|error| {
+        Error::of_engine(&DataFusionError::from(ParserError::from(error)), text)
+    })?;
+    refuse_excess(&tokens)?;
     let steps = Steps::for_tokens(tokens_at_most(text));
-    let parsed = parse_all(text, &steps);
+    let parsed = parse_all(text, tokens, &steps);
     if steps.are_spent() {
         return Err(Error::new(
             SqlState::StatementTooComplex,
@@ -125,26 +133,20 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
     for statement in &mut statements {
         if let Parsed::Statement(parsed) = explained(statement) {
             let _: ControlFlow<()> = parsed.visit(&mut Precedence);
+            let _: ControlFlow<()> = parsed.visit(&mut AnyOf);
         }
     }
     Ok(statements)
 }
 
 /// Statements and the semicolons between them. `COPY`, `CREATE VIEW ... FROM CLASS` and what is about mapped graphs are parsed by ourselves.
-fn parse_all(text: &str, steps: &Steps) -> Result<VecDeque<Parsed>> {
+fn parse_all(text: &str, tokens: Vec<TokenWithSpan>, steps: &Steps) -> Result<VecDeque<Parsed>> {
     let of_engine = |error| Error::of_engine(&error, text);
-    let mut parser = DFParserBuilder::new(text)
+    let mut parser = DFParserBuilder::new(as_of::with_old_tables(tokens))
         .with_dialect(steps)
         .with_recursion_limit(NESTING_MAX)
         .build()
         .map_err(of_engine)?;
-    let with_old = as_of::tokens(text);
-    let with_old = with_old.map_err(|error| of_engine(ParserError::from(error).into()))?;
-    if let Some(tokens) = with_old {
-        parser.parser = Parser::new(steps)
-            .with_recursion_limit(NESTING_MAX)
-            .with_tokens_with_locations(tokens);
-    }
     let mut statements = VecDeque::new();
     loop {
         while parser.parser.consume_token(&Token::SemiColon) {}

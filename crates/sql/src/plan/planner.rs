@@ -54,6 +54,7 @@ use crate::parse::plan_size::refuse_large;
 use crate::parse::statement::{OldTable, parse_one};
 use crate::plan::counted::{Analyzed, counted_stream, task_of};
 use crate::plan::counted_sets::counted;
+use crate::plan::first_rows::with_first_rows;
 use crate::plan::long_planning::{is_large_plan, is_large_statement};
 use crate::semantics::casts::keep_casts_apart;
 use crate::semantics::column_names::{name_columns, shown_rows};
@@ -245,7 +246,10 @@ impl Planner {
                 }
                 false => self.state.statement_to_plan(statement).await,
             };
-            let plan = plan.and_then(counted).map_err(of_engine)?;
+            let plan = plan
+                .and_then(counted)
+                .and_then(with_first_rows)
+                .map_err(of_engine)?;
             refuse_large(&plan)?;
             Ok(plan)
         })

@@ -9,6 +9,7 @@ pub(crate) mod column_names;
 pub(crate) mod in_lists;
 pub(crate) mod lone_selects;
 pub(crate) mod no_row;
+pub(crate) mod ordinality;
 pub(crate) mod outer_types;
 pub(crate) mod rules;
 pub(crate) mod unknown_in;

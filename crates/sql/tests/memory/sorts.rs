@@ -132,3 +132,33 @@ fn sorts_by_texts_that_are_computed_answer_as_before() {
     assert_eq!(rows, sorted);
     assert_eq!(rows.len(), 30_000);
 }
+
+/// As many groups as rows: each is sorted, and none is held.
+#[test]
+fn the_first_rows_of_many_groups_are_within_the_memory() {
+    let peak = Peak::since(alone());
+    let house = House::with_memory(MEMORY_BYTES as u64);
+    let session = house.session();
+    house.done(
+        &session,
+        "create table many (k int, a int, b bigint, c text, d date, e float8, f boolean);
+         insert into many select i / 2, i, i, 'text ' || i, date '2020-01-01' + (i % 1000)::int, i, i % 3 = 0 from generate_series(1, 200000) t(i)",
+    );
+    for (text, expected) in [
+        (
+            "select distinct on (k) * from many order by k, a desc",
+            ["0 1 1", "100000 200000 200000"],
+        ),
+        (
+            "select distinct on (k) * from many where a % 2 = 0 order by k",
+            ["1 2 2", "100000 200000 200000"],
+        ),
+    ] {
+        let rows = house.rows(&session, text);
+        let ends = [rows.first(), rows.last()].map(|row| row.cloned().unwrap_or_default());
+        for (found, expected) in ends.iter().zip(expected) {
+            assert!(found.starts_with(expected), "{text}: {found}");
+        }
+    }
+    peak.require_at_most(MEMORY_BYTES);
+}

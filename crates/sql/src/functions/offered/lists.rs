@@ -120,6 +120,8 @@ pub(super) const LOOKING: &[(&str, Work)] = &[
     ("array_slice", Work::Bytes(1_000)),
     ("array_sum", Work::Bytes(1_000)),
     ("character_length", Work::Bytes(500)),
+    // It refuses some numbers.
+    ("chr", Work::Little),
     ("contains", Work::Bytes(2_000)),
     ("find_in_set", Work::Bytes(3_000)),
     ("left", Work::Bytes(1_000)),

@@ -38,6 +38,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 
+use crate::functions::array_has::{ARRAY_HAS, array_has};
 pub(crate) use aggregates::refuse_parameters;
 pub(crate) use bounded::Offered;
 use bounded::bounded_function;
@@ -92,6 +93,10 @@ pub(crate) fn offer(builder: &mut SessionStateBuilder, pool: &Arc<dyn MemoryPool
 }
 
 fn offered_scalar(function: Arc<ScalarUDF>, pool: &Arc<dyn MemoryPool>) -> Option<Arc<ScalarUDF>> {
+    let function = match function.name() {
+        ARRAY_HAS => array_has(function),
+        _ => function,
+    };
     match bounds_of(function.name()) {
         Some(bounds) => Some(bounded_function(function, bounds, pool)),
         None => WITHIN.contains(&function.name()).then_some(function),

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 
 use datafusion::arrow::array::{Array, AsArray};
-use datafusion::arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, Int64Type};
+use datafusion::arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+};
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::ColumnarValue;
 
-use super::growth::{Growth, with_text};
+use super::growth::{Growth, integer, with_text};
 use crate::{Error, SqlState};
 
 /// Bytes of a pattern of a regular expression, or of LIKE: it takes hundreds of times as much while it is read.
@@ -22,6 +24,13 @@ pub(super) fn refuse(growth: Growth, name: &str, args: &[ColumnarValue]) -> Resu
     {
         refuse_patterns(patterns)?;
     }
+    if let Some(first) = args.first() {
+        match name {
+            "chr" => refuse_characters(first)?,
+            "to_timestamp" => refuse_times(first)?,
+            _ => {}
+        }
+    }
     match growth {
         Growth::Absolute if args.iter().any(is_least) => Err(Error::new(
             SqlState::NumericValueOutOfRange,
@@ -32,12 +41,68 @@ pub(super) fn refuse(growth: Growth, name: &str, args: &[ColumnarValue]) -> Resu
     }
 }
 
-/// Refuses patterns that take much memory when they are read: one that is long, or many that are kept beside each other for a batch of rows.
-pub(super) fn refuse_patterns(patterns: &ColumnarValue) -> Result<()> {
-    let rows = match patterns {
+/// Refuses numbers that are those of no character that a text may have.
+fn refuse_characters(numbers: &ColumnarValue) -> Result<()> {
+    let refused = |message: String| Err(Error::new(SqlState::ProgramLimitExceeded, message).into());
+    let rows = rows_of(numbers);
+    for number in (0..rows).filter_map(|row| integer(numbers, row)) {
+        if number == 0 {
+            return refused("null character not permitted".to_owned());
+        }
+        if u32::try_from(number)
+            .ok()
+            .and_then(char::from_u32)
+            .is_none()
+        {
+            return refused(format!("no character has the number {number}"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses seconds of times that the engine would take for the first or the last that it has.
+fn refuse_times(seconds: &ColumnarValue) -> Result<()> {
+    /// Seconds from 1970 to the end of the engine's nanoseconds, in the year 2262.
+    const SECONDS_MAX: f64 = 9_223_372_036.0;
+    let is_time = |seconds: f64| seconds.abs() <= SECONDS_MAX;
+    let are_times = match seconds {
+        ColumnarValue::Scalar(ScalarValue::Float64(seconds)) => seconds.is_none_or(is_time),
+        ColumnarValue::Scalar(ScalarValue::Float32(seconds)) => {
+            seconds.is_none_or(|seconds| is_time(seconds.into()))
+        }
+        ColumnarValue::Scalar(_) => true,
+        ColumnarValue::Array(array) => match array.data_type() {
+            DataType::Float64 => {
+                let seconds = array.as_primitive::<Float64Type>().iter();
+                seconds.flatten().all(is_time)
+            }
+            DataType::Float32 => {
+                let seconds = array.as_primitive::<Float32Type>().iter();
+                seconds.flatten().all(|seconds| is_time(seconds.into()))
+            }
+            _ => true,
+        },
+    };
+    match are_times {
+        true => Ok(()),
+        false => Err(Error::new(
+            SqlState::DatetimeFieldOverflow,
+            "to_timestamp: timestamp out of range: it takes seconds from 1677 to 2262",
+        )
+        .into()),
+    }
+}
+
+fn rows_of(arg: &ColumnarValue) -> usize {
+    match arg {
         ColumnarValue::Scalar(_) => 1,
         ColumnarValue::Array(array) => array.len(),
-    };
+    }
+}
+
+/// Refuses patterns that take much memory when they are read: one that is long, or many that are kept beside each other for a batch of rows.
+pub(super) fn refuse_patterns(patterns: &ColumnarValue) -> Result<()> {
+    let rows = rows_of(patterns);
     let longest = (0..rows).map(|row| with_text(patterns, row, |text| text.len() as u64));
     if longest.max().unwrap_or(0) > PATTERN_BYTES_MAX {
         return Err(too_complex(format!(

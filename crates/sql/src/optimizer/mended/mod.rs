@@ -54,6 +54,7 @@ use crate::execute::sort_keys::counted_sorts;
 use crate::execute::stopping::{joins_that_stop, patterns_that_stop};
 use crate::files::short_batches;
 use crate::functions::offered::in_one_step;
+use crate::semantics::ordinality::WithOrdinality;
 
 /// DataFusion's rules that ask which columns tell which others.
 const ASKS_DEPENDENCIES: [&str; 4] = [
@@ -67,7 +68,10 @@ const PUSHES_FILTERS: &str = "FilterPushdown";
 
 /// What plans tables and subqueries in FROM.
 pub(crate) fn relation_planners() -> Vec<Arc<dyn RelationPlanner>> {
-    vec![Arc::new(RelationsWithTrueDependencies)]
+    vec![
+        Arc::new(WithOrdinality),
+        Arc::new(RelationsWithTrueDependencies),
+    ]
 }
 
 /// The rules for logical plans.

@@ -7,11 +7,8 @@
 //! The parser knows this form in other dialects alone, so its words are taken out of the tokens before. What stands there instead is a name that no text can
 //! have; who plans the statement takes it apart again ([`OldTable::of`]).
 
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS};
-use datafusion::sql::sqlparser::tokenizer::{
-    Token, TokenWithSpan, Tokenizer, TokenizerError, Word,
-};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use crate::names::{SCHEMA, WORK_SCHEMA};
 
@@ -49,19 +46,17 @@ impl OldTable {
     }
 }
 
-/// The tokens of a text in which old tables have their names; none where there is no such table.
-pub(super) fn tokens(text: &str) -> Result<Option<Vec<TokenWithSpan>>, TokenizerError> {
-    let is_meant = text
-        .as_bytes()
-        .windows(SYSTEM_TIME.len())
-        .any(|word| word.eq_ignore_ascii_case(SYSTEM_TIME.as_bytes()));
+/// The tokens of a text, old tables by their names.
+pub(super) fn with_old_tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_meant = tokens.iter().any(|token| match &token.token {
+        Token::Word(word) => word.value.eq_ignore_ascii_case(SYSTEM_TIME),
+        _ => false,
+    });
     if !is_meant {
-        return Ok(None);
+        return tokens;
     }
-    let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location()?;
     let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut rest = tokens.as_slice();
-    let mut is_found = false;
     while let Some((first, after)) = rest.split_first() {
         let found = clause(rest).and_then(|(at, after)| {
             let (start, schema, table) = name_before(&out)?;
@@ -72,7 +67,6 @@ pub(super) fn tokens(text: &str) -> Result<Option<Vec<TokenWithSpan>>, Tokenizer
             rest = after;
             continue;
         };
-        is_found = true;
         out.truncate(start);
         let mut push = |token| out.push(TokenWithSpan::new(token, first.span));
         push(quoted(WORK_SCHEMA));
@@ -84,7 +78,7 @@ pub(super) fn tokens(text: &str) -> Result<Option<Vec<TokenWithSpan>>, Tokenizer
         }
         rest = after_clause;
     }
-    Ok(is_found.then_some(out))
+    out
 }
 
 const SYSTEM_TIME: &str = "SYSTEM_TIME";

@@ -35,7 +35,8 @@ impl Doubling {
 
 fn around(parts: Looks, expr: &Expr) -> Looks {
     match expr {
-        Expr::Case { .. } => parts.in_case(),
+        // The planner makes CASE of comparisons with all elements.
+        Expr::Case { .. } | Expr::AllOp { .. } | Expr::AnyOp { .. } => parts.in_case(),
         Expr::Function(call) => parts.in_function(&call.name.to_string()),
         Expr::BinaryOp { op, .. } if is_function(op) => parts.in_function(""),
         _ => parts.in_other(),

@@ -8,9 +8,8 @@
 //! 1 IN (1, 1) OR 1 IN (1, 1) OR ...      a comma ends the row of its own brackets alone; brackets are one sign of the row around them
 //! ```
 
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::{Error, Result, SqlState};
 
@@ -23,8 +22,8 @@ const BRANCHES_MAX: usize = 1_000;
 /// So many `OVER` may stand in one statement: each order of a window is a node of the plan, with all columns of those below.
 const WINDOWS_MAX: usize = 500;
 
-/// Refuses texts that would take too much.
-pub(super) fn refuse_excess(text: &str) -> Result<()> {
+/// Refuses texts whose tokens would take too much.
+pub(super) fn refuse_many_tokens(text: &str) -> Result<()> {
     if tokens_at_most(text) > TOKENS_MAX {
         return Err(Error::new(
             SqlState::ProgramLimitExceeded,
@@ -32,15 +31,15 @@ pub(super) fn refuse_excess(text: &str) -> Result<()> {
         )
         .with_hint("Give its statements one after the other."));
     }
-    let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize() else {
-        // The parser says where.
-        return Ok(());
-    };
-    let mut statement = Counted::default();
-    for token in &tokens {
-        statement.count(token)?;
-    }
     Ok(())
+}
+
+/// Refuses texts whose trees would take too much, by their tokens.
+pub(super) fn refuse_excess(tokens: &[TokenWithSpan]) -> Result<()> {
+    let mut statement = Counted::default();
+    tokens
+        .iter()
+        .try_for_each(|token| statement.count(&token.token))
 }
 
 /// How many tokens a text has at most, without making any. What quotes hold is one, unless something may hold a quote that is none.
@@ -160,6 +159,12 @@ fn too_complex(what: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse::statement::tokens::tokens;
+
+    fn refuse_text(text: &str) -> Result<()> {
+        refuse_many_tokens(text)?;
+        refuse_excess(&tokens(text).unwrap())
+    }
 
     #[test]
     fn tokens_are_never_more_than_estimated() {
@@ -167,10 +172,11 @@ mod tests {
             "select 1, 'it''s  a   text', \"a name\" from t -- 'what\n where x = 'y'",
             "select $$ ' $$, 1, 2, 3",
             "select E'\\'', 1, 2, 3, '",
+            "select 1>-+-+1",
             "insert into t values (1,2),(3,4.5e6)",
             "",
         ] {
-            if let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize() {
+            if let Ok(tokens) = tokens(text) {
                 assert!(tokens.len() <= tokens_at_most(text), "{text}");
             }
         }
@@ -180,7 +186,7 @@ mod tests {
 
     #[test]
     fn commas_end_the_row_of_their_own_brackets_alone() {
-        let refused = |text: &str| refuse_excess(text).unwrap_err().state.code();
+        let refused = |text: &str| refuse_text(text).unwrap_err().state.code();
         assert_eq!(
             refused(&format!("select {}true", "1 in (1,1) or ".repeat(100_000))),
             "54001"
@@ -206,19 +212,23 @@ mod tests {
             )),
             "54001"
         );
+        assert_eq!(
+            refused(&format!("select 1>{}1", "+-".repeat(4_000))),
+            "54001"
+        );
         assert_eq!(refused(&"explain ".repeat(4_000)), "42601");
         assert_eq!(
             refused("explain (format tree) explain format indent explain select 1"),
             "42601"
         );
         assert_eq!(refused(&",".repeat(2_000_000)), "54000");
-        refuse_excess(&format!("select {}true", "1 in (1,1), ".repeat(50_000))).unwrap();
-        refuse_excess(&format!(
+        refuse_text(&format!("select {}true", "1 in (1,1), ".repeat(50_000))).unwrap();
+        refuse_text(&format!(
             "insert into t values (1){}",
             ", (1, -2)".repeat(50_000)
         ))
         .unwrap();
-        refuse_excess(&"select 1 union select 2; ".repeat(2_000)).unwrap();
-        refuse_excess("explain analyze verbose select explain.explain from explain").unwrap();
+        refuse_text(&"select 1 union select 2; ".repeat(2_000)).unwrap();
+        refuse_text("explain analyze verbose select explain.explain from explain").unwrap();
     }
 }
