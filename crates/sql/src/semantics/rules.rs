@@ -13,7 +13,7 @@
 //!
 //! Each visits every expression of a plan once. The conditions and defaults of tables go the same way, without a plan ([`settled`]).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
@@ -24,7 +24,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{grouping_set_to_exprlist, merge_schema};
 use datafusion::logical_expr::{
-    Distinct, Expr, ExprSchemable, LogicalPlan, ScalarUDF, WindowFrameBound, WindowFrameUnits,
+    Expr, ExprSchemable, LogicalPlan, ScalarUDF, WindowFrameBound, WindowFrameUnits,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
@@ -65,7 +65,6 @@ impl AnalyzerRule for BeforeTypes {
                 return Ok(Transformed::no(plan));
             }
             let plan = map_expressions(plan, before_types)?
-                .transform_data(ordered_once)?
                 .transform_data(named_in_sets)?
                 .transform_data(rows_of_one_type)?;
             // The types of what is below may be others now.
@@ -120,18 +119,6 @@ pub(crate) fn settled(state: &SessionState, expr: Expr, schema: &DFSchema) -> Re
     let offered = Offered::new(state.scalar_functions());
     let expr = after_types(expr, schema, offered)?.data;
     simplifier.simplify(with_lists_apart(expr, Stands::Elsewhere, schema)?.data)
-}
-
-/// `DISTINCT ON` that orders by each expression once: the engine takes the first row of each group by an order without further mention of what is equal already.
-fn ordered_once(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let LogicalPlan::Distinct(Distinct::On(mut on)) = plan else {
-        return Ok(Transformed::no(plan));
-    };
-    let mut seen = HashSet::new();
-    if let Some(order) = &mut on.sort_expr {
-        order.retain(|by| seen.insert(by.expr.clone()));
-    }
-    Ok(Transformed::yes(LogicalPlan::Distinct(Distinct::On(on))))
 }
 
 /// Keys within sets of groups that are computed, with their names: types are settled there without these being kept.

@@ -471,7 +471,10 @@ fn long_texts_are_no_numbers_wherever_they_become_some() {
         );
     }
     let lenient = "select i, try_cast(a as numeric(10, 2)) from texts order by i";
-    assert_eq!(house.rows(&session, lenient), ["1 NULL", "2 2.50", "3 NULL"]);
+    assert_eq!(
+        house.rows(&session, lenient),
+        ["1 NULL", "2 2.50", "3 NULL"]
+    );
     let zeros = "select (repeat('0', 3000) || '1.5')::numeric(3, 1)";
     assert_eq!(house.rows(&session, zeros), ["1.5"]);
 }
