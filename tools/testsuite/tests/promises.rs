@@ -21,11 +21,12 @@ fn testsuite() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All sources below `crates/`, with their paths from there.
+/// All sources below `crates/` and `tools/`, with their paths from there.
 fn sources() -> Vec<(PathBuf, String)> {
-    let crates = testsuite().parent().unwrap();
+    let tree = testsuite().ancestors().nth(2).unwrap();
+    let rooms = ["crates", "tools"].map(|name| tree.join(name));
     let mut found = Vec::new();
-    let mut directories = vec![crates.to_path_buf()];
+    let mut directories = rooms.to_vec();
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();
@@ -33,7 +34,9 @@ fn sources() -> Vec<(PathBuf, String)> {
                 directories.push(path);
             } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
-                found.push((path.strip_prefix(crates).unwrap().to_path_buf(), text));
+                let mut within = rooms.iter().filter_map(|room| path.strip_prefix(room).ok());
+                let within = within.next().unwrap().to_path_buf();
+                found.push((within, text));
             }
         }
     }

@@ -147,9 +147,8 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                 }
                 given = given.map(|number| number + 1);
                 window.borrow_mut().end_statement();
-                match format {
-                    Format::JsonLd => numbers.restore(&mut quad.object),
-                    _ => {}
+                if format == Format::JsonLd {
+                    numbers.restore(&mut quad.object);
                 }
                 match take(&quad, interner, &mut taken_tags) {
                     Ok(()) => events.quad_taken(interner)?,
