@@ -7,9 +7,10 @@
 //!
 //! A constant array becomes a list of IN without NULL in it: of one with NULL the engine makes other lists than are meant (`crate::semantics::in_lists`).
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, OffsetSizeTrait};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
@@ -46,16 +47,23 @@ impl Elements {
         if arrays.is_null(row) {
             return Self::Unknown;
         }
-        let elements = match arrays.data_type() {
-            DataType::List(_) => arrays.as_list::<i32>().value(row),
-            DataType::LargeList(_) => arrays.as_list::<i64>().value(row),
-            DataType::FixedSizeList(..) => arrays.as_fixed_size_list().value(row),
+        let (elements, range) = match arrays.data_type() {
+            DataType::List(_) => of_row::<i32>(arrays, row),
+            DataType::LargeList(_) => of_row::<i64>(arrays, row),
+            DataType::FixedSizeList(_, length) => {
+                let start = row * *length as usize;
+                let arrays = arrays.as_fixed_size_list();
+                (arrays.values(), start..start + *length as usize)
+            }
             _ => return Self::Unknown,
         };
-        match elements.len() {
-            0 => Self::Empty,
-            _ if elements.null_count() > 0 => Self::WithNull,
-            _ => Self::Known,
+        if range.is_empty() {
+            return Self::Empty;
+        }
+        let nulls = elements.nulls().filter(|nulls| nulls.null_count() > 0);
+        match nulls.is_some_and(|nulls| range.into_iter().any(|at| nulls.is_null(at))) {
+            true => Self::WithNull,
+            false => Self::Known,
         }
     }
 
@@ -68,6 +76,13 @@ impl Elements {
             Self::WithNull => found.filter(|is| *is),
         }
     }
+}
+
+/// The elements of all arrays, and where those of one are.
+fn of_row<O: OffsetSizeTrait>(arrays: &ArrayRef, row: usize) -> (&ArrayRef, Range<usize>) {
+    let arrays = arrays.as_list::<O>();
+    let ends = &arrays.value_offsets()[row..];
+    (arrays.values(), ends[0].as_usize()..ends[1].as_usize())
 }
 
 impl ScalarUDFImpl for ArrayHas {

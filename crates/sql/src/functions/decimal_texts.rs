@@ -59,30 +59,28 @@ fn is_bounded(expr: &Expr) -> bool {
 }
 
 fn has_decimals(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::List(of)
-        | DataType::LargeList(of)
-        | DataType::ListView(of)
-        | DataType::LargeListView(of)
-        | DataType::FixedSizeList(of, _)
-        | DataType::Map(of, _) => has_decimals(of.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| has_decimals(field.data_type())),
-        DataType::Dictionary(_, of) => has_decimals(of),
-        of => of.is_decimal(),
-    }
+    has_part(data_type, DataType::is_decimal)
 }
 
 fn has_texts(data_type: &DataType) -> bool {
+    has_part(data_type, DataType::is_string)
+}
+
+/// Whether a type, or one of its parts at any depth, is such a one.
+fn has_part(data_type: &DataType, is_it: fn(&DataType) -> bool) -> bool {
     match data_type {
         DataType::List(of)
         | DataType::LargeList(of)
         | DataType::ListView(of)
         | DataType::LargeListView(of)
         | DataType::FixedSizeList(of, _)
-        | DataType::Map(of, _) => has_texts(of.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| has_texts(field.data_type())),
-        DataType::Dictionary(_, of) => has_texts(of),
-        of => of.is_string(),
+        | DataType::Map(of, _) => has_part(of.data_type(), is_it),
+        DataType::Struct(fields) => {
+            let mut fields = fields.iter();
+            fields.any(|field| has_part(field.data_type(), is_it))
+        }
+        DataType::Dictionary(_, of) => has_part(of, is_it),
+        of => is_it(of),
     }
 }
 

@@ -143,8 +143,10 @@ mod tests {
         let rounded = roundings().map(|function| {
             let decimal = |value| ScalarValue::Decimal128(Some(value), 10, 2);
             let mut args = vec![ColumnarValue::Scalar(decimal(-150))];
-            if matches!(function.name(), "round" | "trunc") {
-                args.push(ColumnarValue::Scalar(ScalarValue::Int32(Some(1))));
+            match function.name() {
+                "round" => args.push(ColumnarValue::Scalar(ScalarValue::Int32(Some(1)))),
+                "trunc" => args.push(ColumnarValue::Scalar(ScalarValue::Int64(Some(1)))),
+                _ => {}
             }
             let fields = args.iter().map(|arg| {
                 let field = Field::new("x", arg.data_type(), true);

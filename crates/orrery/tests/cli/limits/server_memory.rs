@@ -203,3 +203,34 @@ fn a_form_of_many_large_files_stays_within_the_memory() {
     assert!(answer.contains("\"added\":5100,\"commit\":2"), "{answer}");
     assert!(most < MEMORY_BYTES, "{most} bytes at the most");
 }
+
+/// A huge page of which little is used counts as a whole, and the system makes one again of what was given back.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_with_little_memory_has_no_huge_pages() {
+    let home = tempfile::tempdir().unwrap();
+    let (database, data) = (home.path().join("db"), home.path().join("1.nt"));
+    std::fs::write(&data, "<a:s> <a:p> <a:o> .\n").unwrap();
+    succeed(&["load", "--db", text(&database), text(&data)]);
+    let server = Server::start_with(text(&database), &["--memory", "256M"]);
+    let head = "POST /sql HTTP/1.1\r\nContent-Type: application/sql";
+    for statement in [
+        "create table t (i int primary key, a text)",
+        "insert into t select i, repeat('x', 2000) || i from generate_series(1, 4000) g(i)",
+        "select count(*) from (select a, repeat(a, 5) b from t order by b desc, a) q where b > 'y'",
+        "select count(distinct a || i) from t",
+        "drop table t",
+    ] {
+        let answer = send(&server.address, head, statement.as_bytes());
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let rollup = format!("/proc/{}/smaps_rollup", server.process.id());
+    let rollup = std::fs::read_to_string(rollup).unwrap();
+    let huge = rollup
+        .lines()
+        .find_map(|line| line.strip_prefix("AnonHugePages:"));
+    let huge = huge.and_then(|huge| huge.split_whitespace().next());
+    let huge: u64 = huge.unwrap().parse().unwrap();
+    // What came before it read its options; with huge pages some 30 MiB.
+    assert!(huge <= 8 << 10, "{huge} KiB");
+}
