@@ -6,7 +6,7 @@ use std::time::Duration;
 use arrow_flight::flight_service_server::FlightService;
 use arrow_flight::{Action, FlightDescriptor, Ticket};
 use futures::StreamExt;
-use orrery_sql::Host;
+use orrery_service::ports::host::Host;
 use tokio::sync::watch;
 use tonic::codegen::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use tonic::{Request, Status};

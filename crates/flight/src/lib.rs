@@ -11,7 +11,7 @@
 //! Whatever is not in a transaction is committed by itself.
 //!
 //! A statement runs when `GetFlightInfo` asks for it, once: a change is done then, and of a query the first batches are computed, which wait for `DoGet`.
-//! It takes its turn at the same door as the queries of `/sparql` ([`Turns`](orrery_sql::Turns)).
+//! It takes its turn at the same door as the queries of `/sparql` ([`Host::turn_of`](orrery_service::ports::host::Host::turn_of)).
 //!
 //! Rooms: `listener` takes connections and hands on calls. `access` finds out who makes a call, and
 //! `calls` holds what outlives it. `execution` runs statements, ingestion and transactions;

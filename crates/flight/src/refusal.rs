@@ -2,7 +2,8 @@
 //!
 //! The code stands at the end of the message, and in the trailer `sqlstate`; the place in the text in the trailer `position`.
 
-use orrery_sql::{Ending, Error};
+use orrery_service::record::Ending;
+use orrery_sql::Error;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Status};
 

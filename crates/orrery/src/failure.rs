@@ -91,7 +91,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Remote(#[from] orrery_http_client::Error),
     #[error(transparent)]
-    Format(#[from] orrery_server::format::FormatError),
+    Format(#[from] orrery_formats::FormatError),
     #[error(transparent)]
     Bench(#[from] orrery_bench::drivers::BenchError),
     #[error(transparent)]

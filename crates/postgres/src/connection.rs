@@ -8,9 +8,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
-use orrery_sql::{
-    Caller, Denied, Error, Session, SessionOptions, TransactionStatus, Turn, Watched,
-};
+use orrery_service::ports::denied::Denied;
+use orrery_service::ports::users::{Caller, Entered};
+use orrery_service::record::StatementRecord;
+use orrery_sql::{Error, Session, TransactionStatus, Turn};
 use tokio::time::Instant;
 
 use crate::frontend::Frontend;
@@ -27,7 +28,7 @@ use crate::wire::Wire;
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     /// None where the database has no users.
-    pub(crate) caller: Option<Arc<dyn Caller>>,
+    pub(crate) caller: Option<Caller>,
 }
 
 /// See the module.
@@ -52,22 +53,10 @@ impl Connection {
         shared: Arc<Shared>,
     ) -> Stopped<Option<Self>> {
         let user = greeting.settings.get("user").cloned().unwrap_or_default();
-        let context = &shared.context;
-        let session = Session::new(
-            &context.runtime,
-            Arc::clone(&context.database),
-            None,
-            SessionOptions {
-                who: format!("postgresql {user}"),
-                user: user.clone(),
-                foreign: context.foreign.clone(),
-                ..SessionOptions::default()
-            },
-        )
-        .with_writer_of(context.writer.clone())
-        .with_mappings(Arc::clone(&context.mappings))
-        .with_graphs(Arc::clone(&context.graphs))
-        .with_caller(client.caller.clone());
+        let who = format!("postgresql {user}");
+        let session = shared
+            .host
+            .session(Some(&user), who, client.caller.as_ref());
         if let Err(refusal) = settle(&session, &greeting, &user) {
             refusal.write(&mut wire.output);
             close(wire).await;
@@ -86,10 +75,9 @@ impl Connection {
             .caller
             .as_ref()
             .map(|caller| caller.name().to_owned());
-        let watch = shared.context.watch.clone();
         let mut connection = Self {
             wire,
-            watching: Watching::new(watch, known, client.address.ip()),
+            watching: Watching::new(shared.host.clone(), known, client.address.ip()),
             client,
             portals: HashMap::new(),
             is_implicit: false,
@@ -166,9 +154,6 @@ impl Connection {
 
     /// A statement begins, of which others are told.
     pub(crate) fn watch(&mut self, text: &str) {
-        if !self.watching.is_wanted() {
-            return;
-        }
         let agent = self.session.setting("application_name");
         let agent = agent.as_deref().filter(|agent| !agent.is_empty());
         self.watching
@@ -176,7 +161,7 @@ impl Connection {
     }
 
     /// One goes on, of which some rows were sent.
-    pub(crate) fn go_on_watching(&mut self, watched: Option<Arc<dyn Watched>>) {
+    pub(crate) fn go_on_watching(&mut self, watched: Option<Arc<StatementRecord>>) {
         self.watching.go_on(watched, &mut self.guard, &self.wire);
     }
 
@@ -245,47 +230,36 @@ impl Connection {
         let asked = asked.unwrap_or(options.statement_time_default);
         let began = Instant::now();
         self.guard.begin(asked.min(options.statement_time_max));
-        let mut entered = None;
-        if let Some(caller) = self.client.caller.clone() {
-            let admitted = async { Ok(caller.admitted().await) };
-            let admitted = self.guard.run(&mut self.wire, admitted).await?;
-            let admitted = admitted.map_err(refusal_of)?;
-            self.session.set_scope(admitted.scope);
-            self.session.set_ruled(admitted.ruled);
-            let session = &mut self.session;
-            let held = async {
-                session.go_by_transaction().await;
-                Ok(())
-            };
-            self.guard.run(&mut self.wire, held).await?;
-            if let Some(limits) = admitted.limits {
-                let counted = limits.enter().map_err(refusal_of)?;
-                if let Some(until) = counted.time_max.and_then(|max| began.checked_add(max)) {
-                    self.guard.until = self.guard.until.map(|it| it.min(until));
-                }
-                self.guard.spent = Some(counted.spent.clone());
-                entered = Some(counted);
+        let entered = match self.client.caller.clone() {
+            None => {
+                Entered::of_nobody(&mut self.session);
+                Entered::default()
             }
-        }
-        let spending = entered.as_ref().map(|it| Arc::clone(&it.spending));
-        self.session.set_spending(spending);
-        let answer_max = entered.as_ref().and_then(|it| it.answer_max.clone());
-        self.session.set_answer_max(answer_max);
-        let turns = Arc::clone(&self.shared.context.turns);
-        let is_waited_for = self.session.is_waited_for();
-        let turn = async {
-            Ok(match is_waited_for {
-                true => turns.turn_of_writer().await,
-                false => turns.turn().await,
-            })
+            Some(caller) => {
+                let admitted = async { Ok(caller.admitted().await) };
+                let admitted = self.guard.run(&mut self.wire, admitted).await?;
+                let admitted = admitted.map_err(refusal_of)?;
+                let session = &mut self.session;
+                let held = async {
+                    admitted.hold(session).await;
+                    Ok(())
+                };
+                self.guard.run(&mut self.wire, held).await?;
+                let record = self.guard.watched.as_ref();
+                admitted
+                    .enter(&mut self.session, record)
+                    .map_err(refusal_of)?
+            }
         };
+        if let Some(until) = entered.time_max.and_then(|max| began.checked_add(max)) {
+            self.guard.until = self.guard.until.map(|it| it.min(until));
+        }
+        self.guard.spent = entered.spent.clone();
+        let (shared, session) = (Arc::clone(&self.shared), &self.session);
+        let turn = async { Ok(shared.host.turn_of(session).await) };
         let turn = self.guard.run(&mut self.wire, turn).await?;
-        let turn = turn.map_err(|why| Refusal::new("53000", why))?;
-        let turn = self.session.hold(turn);
-        Ok(match entered {
-            None => turn,
-            Some(entered) => entered.within(turn, self.guard.watched.clone()),
-        })
+        let turn = turn.map_err(|why| Refusal::new("53000", why.to_string()))?;
+        Ok(Box::new((entered, turn)))
     }
 }
 

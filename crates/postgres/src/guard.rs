@@ -4,7 +4,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orrery_sql::{Committing, Error, Spent, Watched, spent};
+use orrery_service::record::StatementRecord;
+use orrery_sql::{Committing, Error, Spent, spent};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -25,7 +26,7 @@ pub(crate) struct Guard {
     /// Of the session whose statements are stopped.
     pub(crate) committing: Committing,
     /// Where others see the statement and may end it; none where nobody does.
-    pub(crate) watched: Option<Arc<dyn Watched>>,
+    pub(crate) watched: Option<Arc<StatementRecord>>,
     /// Where is said that it costs more than there is; none where nothing is limited.
     pub(crate) spent: Option<Spent>,
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A connection is a task with a [`Session`](orrery_sql::Session) of its own. Each of its statements takes its turn at the same door as the queries of
-//! `/sparql` ([`Turns`](orrery_sql::Turns)), and computes where that door leads. Rows are written as they come: when a client does not read, its query waits.
+//! `/sparql` ([`Host::turn_of`](orrery_service::ports::host::Host::turn_of)), and computes where that door leads. Rows are written as they come: when a client does not read, its query waits.
 //! While a statement runs, what the client sends meanwhile is read ahead, so that one that has gone is noticed.
 //!
 //! The crate `pgwire` brings the password exchange (SCRAM) and TLS; messages are read here, for a malformed one must be an answer and not a panic.

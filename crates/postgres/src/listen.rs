@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orrery_sql::{Caller, Denied, Host, Users};
+use orrery_service::ports::denied::Denied;
+use orrery_service::ports::host::Host;
+use orrery_service::ports::users::{Caller, PortUsers};
 use orrery_tls::{Served, Tls};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -63,7 +65,7 @@ impl Listener {
     }
 
     /// Answers until `stop` becomes true (or its sender goes) and the grace period is over.
-    pub async fn run(self, context: Host, mut stop: watch::Receiver<bool>) {
+    pub async fn run(self, host: Host, mut stop: watch::Receiver<bool>) {
         let (stages, stage) = watch::channel(Stage::Serving);
         let grace = self.options.grace;
         if let Some(tls) = &self.tls {
@@ -74,7 +76,7 @@ impl Listener {
             tls: self.tls,
             keys: Arc::default(),
             options: self.options,
-            context,
+            host,
             stage,
         });
         let open_max = shared.options.connections_max + STARTING_MAX;
@@ -91,8 +93,8 @@ impl Listener {
                 accepted = self.socket.accept(), if open.len() < open_max => match accepted {
                     Ok((stream, address)) => {
                         let shared = Arc::clone(&shared);
-                        let threads = shared.context.threads.clone();
-                        let counted = shared.context.connections.accept();
+                        let threads = shared.host.threads().clone();
+                        let counted = shared.host.connections().accept();
                         let served = async move {
                             let _counted = counted;
                             serve(stream.into_std(), address, shared).await;
@@ -100,7 +102,7 @@ impl Listener {
                         open.spawn_on(served, &threads);
                     }
                     Err(error) => {
-                        shared.context.connections.note_refused();
+                        shared.host.connections().note_refused();
                         tracing::warn!("cannot accept a connection: {error}");
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
@@ -184,7 +186,7 @@ async fn start(
             Ok(connection.map(|connection| (connection, permit)))
         }
         Err(Stop::Refused(refusal)) => {
-            shared.context.connections.note_refused();
+            shared.host.connections().note_refused();
             refusal.write(&mut wire.output);
             close(wire).await;
             Err(refusal.into())
@@ -198,13 +200,13 @@ async fn let_in(
     address: SocketAddr,
     tls: Option<&Served>,
     shared: &Shared,
-) -> Result<(Option<Arc<dyn Caller>>, OwnedSemaphorePermit), Stop> {
+) -> Result<(Option<Caller>, OwnedSemaphorePermit), Stop> {
     negotiate(&mut greeted.greeting, &mut greeted.wire.output);
     let user = greeted.greeting.settings.get("user").cloned();
     let user = user.unwrap_or_default();
     let tls = tls.filter(|_| greeted.is_secure);
-    let caller = match (&shared.context.users, &shared.options.password) {
-        (Some(users), _) => Some(known(greeted, address, tls, &user, &**users).await?),
+    let caller = match (&shared.host.users, &shared.options.password) {
+        (Some(users), _) => Some(known(greeted, address, tls, &user, users).await?),
         (None, Some(password)) => {
             let wire = &mut greeted.wire;
             let proof = prove(wire, password.verifier(), tls, address).await?;
@@ -227,8 +229,8 @@ async fn known(
     address: SocketAddr,
     tls: Option<&Served>,
     name: &str,
-    users: &dyn Users,
-) -> Result<Arc<dyn Caller>, Stop> {
+    users: &PortUsers,
+) -> Result<Caller, Stop> {
     let certificate = greeted.certificate.as_ref();
     let by_certificate =
         certificate.and_then(|names| users.of_certificate(name, names.as_slice(), address.ip()));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orrery_sql::ScramKeys;
+use orrery_service::ports::users::ScramKeys;
 use pgwire::api::auth::sasl::scram::{
     SCRAM_ITERATIONS, ScramAuth, ScramSecret, gen_salted_password,
 };

@@ -5,9 +5,10 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
 use arrow::util::display::FormatOptions;
 use futures::StreamExt;
+use orrery_service::record::StatementRecord;
 use orrery_sql::{
     Error, HeldRows, HeldValues, Paused, Prepared, ScalarValue, SqlScope, Tag, ValueTexts,
-    WaitingRows, Watched, require_short_decimals,
+    WaitingRows, require_short_decimals,
 };
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ pub(crate) struct Suspended {
     pub(crate) answer: Answer,
     /// What could be read and changed when they were asked for.
     pub(crate) began: Option<Arc<SqlScope>>,
-    pub(crate) watched: Option<Arc<dyn Watched>>,
+    pub(crate) watched: Option<Arc<StatementRecord>>,
     /// How far it is, where somebody pays for it.
     pub(crate) paused: Option<Paused>,
     /// The memory of what it has computed and not sent.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orrery_sql::Host;
+use orrery_service::ports::host::Host;
 use orrery_tls::Tls;
 use tokio::sync::{Semaphore, watch};
 
@@ -23,7 +23,7 @@ pub(crate) enum Stage {
 /// What all connections share.
 pub(crate) struct Shared {
     pub(crate) options: PostgresOptions,
-    pub(crate) context: Host,
+    pub(crate) host: Host,
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) keys: Arc<CancelKeys>,
     pub(crate) stage: watch::Receiver<Stage>,

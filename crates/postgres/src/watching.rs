@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use orrery_sql::{Ending, Watch, Watchable, Watched};
+use orrery_service::ports::host::Host;
+use orrery_service::record::{Ending, StatementRecord};
 
 use crate::guard::{Guard, TIMED_OUT};
 use crate::refusal::Stop;
@@ -11,8 +12,7 @@ use crate::wire::Wire;
 
 /// See the module.
 pub(crate) struct Watching {
-    /// None where nobody is told.
-    watch: Option<Arc<dyn Watch>>,
+    host: Host,
     user: Option<String>,
     client: IpAddr,
     /// Bytes that were made for the client before the statement.
@@ -20,17 +20,13 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    pub(crate) fn new(watch: Option<Arc<dyn Watch>>, user: Option<String>, client: IpAddr) -> Self {
+    pub(crate) fn new(host: Host, user: Option<String>, client: IpAddr) -> Self {
         Self {
-            watch,
+            host,
             user,
             client,
             bytes_before: 0,
         }
-    }
-
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.watch.is_some()
     }
 
     /// A statement begins.
@@ -41,22 +37,15 @@ impl Watching {
         guard: &mut Guard,
         wire: &Wire,
     ) {
-        let Some(watch) = &self.watch else {
-            return;
-        };
-        let watched = watch.begin(&Watchable {
-            text,
-            user: self.user.as_deref(),
-            client: self.client,
-            agent,
-        });
+        let user = self.user.as_deref();
+        let watched = self.host.record(text, user, self.client, agent);
         self.go_on(Some(watched), guard, wire);
     }
 
     /// One goes on, of which some rows were sent.
     pub(crate) fn go_on(
         &mut self,
-        watched: Option<Arc<dyn Watched>>,
+        watched: Option<Arc<StatementRecord>>,
         guard: &mut Guard,
         wire: &Wire,
     ) {
@@ -65,7 +54,7 @@ impl Watching {
     }
 
     /// It waits until more rows are asked for.
-    pub(crate) fn pause(&self, guard: &mut Guard, wire: &Wire) -> Option<Arc<dyn Watched>> {
+    pub(crate) fn pause(&self, guard: &mut Guard, wire: &Wire) -> Option<Arc<StatementRecord>> {
         let watched = guard.watched.take()?;
         watched.add(0, wire.made_bytes().saturating_sub(self.bytes_before));
         Some(watched)
@@ -77,11 +66,11 @@ impl Watching {
             return;
         };
         match done {
-            Ok(_) => watched.end(Ending::Done),
+            Ok(_) => watched.ended(Ending::Done),
             Err(Stop::Refused(refusal)) if refusal.message == TIMED_OUT => {
-                watched.end(Ending::TimedOut);
+                watched.ended(Ending::TimedOut);
             }
-            Err(Stop::Refused(refusal)) => watched.end(Ending::Failed(refusal.code)),
+            Err(Stop::Refused(refusal)) => watched.ended(Ending::Failed(refusal.code)),
             // Its client has gone.
             Err(Stop::Gone(_)) => {}
         }

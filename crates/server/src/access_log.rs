@@ -1,109 +1,76 @@
-//! One line per request, when its last byte is sent or given up: method, path,
-//! status, milliseconds, rows, and the beginning of the query. What was asked is counted at the same moment ([`Metrics`]), and gets its entry where there is a query log.
+//! One line per request, when its last byte is sent or given up: method, path, status, milliseconds, rows, and the beginning of the query.
+//!
+//! What was asked is counted, logged and listed by the record that all protocols share ([`StatementRecord`]); this adds what HTTP alone has.
 
 use crate::edge;
-use crate::errors::{Failure, ServerError};
-use crate::metrics::{EndedQuery, Listens, Metrics, PanicWatch, SpentLimit};
-use crate::query_log::{AtCommit, Peer, QueryLog, QueryRecord};
-use crate::running_queries::{Place, RunningQueries};
-use crate::stages::Stages;
-use crate::tls::Secure;
-use crate::traces::{EndedRequest, TraceRecord, Tracer};
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{Method, StatusCode, request::Parts};
+use axum::http::{Method, StatusCode, header, request::Parts};
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use orrery_query_log::{Kind, Outcome};
+use orrery_query_log::Outcome;
+use orrery_service::errors::Failure;
+use orrery_service::query_log::{AtCommit, Peer};
+use orrery_service::record::{Observers, Sender, StatementRecord};
+use orrery_service::traces::TraceHead;
+use std::ops::Deref;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+
+use crate::paths;
+use crate::tls::Secure;
 
 /// How much of a query the log shows.
 const QUERY_CHARACTERS_MAX: usize = 200;
 
-/// Who wants to know of the requests of a listener.
-#[derive(Debug)]
-pub(crate) struct Observers {
-    pub(crate) listens: Listens,
-    pub(crate) metrics: Arc<Metrics>,
-    /// None where nothing is logged.
-    pub(crate) query_log: Option<Arc<QueryLog>>,
-    /// None where nobody lists what runs.
-    pub(crate) running: Option<Arc<RunningQueries>>,
-    /// None where no traces are sent.
-    pub(crate) tracer: Option<Arc<Tracer>>,
-}
-
-/// What is known about a request so far; logged when the last holder lets go.
+/// The record of a request of HTTP; logged when the last holder lets go.
 #[derive(Debug)]
 pub(crate) struct AccessRecord {
-    observers: Arc<Observers>,
+    statement: Arc<StatementRecord>,
     method: Method,
     path: String,
-    started: Instant,
-    /// 0 until there is a response.
-    status: AtomicU16,
-    rows: AtomicU64,
     is_complete: AtomicBool,
     query: OnceLock<String>,
-    /// None in requests that ask nothing.
-    kind: OnceLock<Kind>,
-    /// Of a query, as soon as it is known.
-    form: OnceLock<Kind>,
-    outcome: OnceLock<Outcome>,
-    limit: OnceLock<SpentLimit>,
-    stages: OnceLock<Stages>,
-    touches: AtomicU64,
-    /// Of the answer's body, as they went out.
-    bytes: AtomicU64,
-    /// Microseconds after the start; 0 until then.
-    first_byte_us: AtomicU64,
-    ended_us: AtomicU64,
-    /// None without a query log.
-    entry: Option<Box<QueryRecord>>,
-    /// None where nobody lists what runs.
-    place: Option<Box<Place>>,
-    /// None where it is not sampled.
-    trace: Option<Box<TraceRecord>>,
+}
+
+impl Deref for AccessRecord {
+    type Target = StatementRecord;
+
+    fn deref(&self) -> &StatementRecord {
+        &self.statement
+    }
 }
 
 impl AccessRecord {
     fn new(observers: Arc<Observers>, request: &Request) -> Self {
-        let client = || request.extensions().get().map(|&Peer(address)| address);
-        let started = Instant::now();
-        let log = observers.query_log.as_ref();
-        let running = observers.running.as_ref();
+        let headers = request.headers();
+        let agent = headers.get(header::USER_AGENT);
+        let agent = agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()));
+        let path = request.uri().path();
+        // None where there are several, or what is no text: then a trace of its own begins (W3C Trace Context, 4.3).
+        let mut parents = headers.get_all("traceparent").iter();
+        let parent = parents.next().filter(|_| parents.next().is_none());
+        let sender = Sender {
+            client: request.extensions().get().map(|&Peer(address)| address),
+            agent: agent.as_deref(),
+            head: Some(TraceHead {
+                method: request.method().as_str(),
+                path,
+                route: paths::route_of(path),
+                parent: parent.and_then(|parent| parent.to_str().ok()),
+                is_secure: request.extensions().get::<Secure>().is_some(),
+            }),
+        };
         Self {
+            statement: Arc::new(StatementRecord::new(observers, sender)),
             method: request.method().clone(),
-            path: request.uri().path().to_owned(),
-            started,
-            status: AtomicU16::new(0),
-            rows: AtomicU64::new(0),
+            path: path.to_owned(),
             is_complete: AtomicBool::new(false),
             query: OnceLock::new(),
-            kind: OnceLock::new(),
-            form: OnceLock::new(),
-            outcome: OnceLock::new(),
-            limit: OnceLock::new(),
-            stages: OnceLock::new(),
-            touches: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            first_byte_us: AtomicU64::new(0),
-            ended_us: AtomicU64::new(0),
-            entry: log.map(|log| Box::new(QueryRecord::of(log, request, started))),
-            place: running.map(|running| Box::new(running.place(client()))),
-            trace: observers.tracer.as_ref().and_then(|tracer| {
-                let is_secure = request.extensions().get::<Secure>().is_some();
-                tracer
-                    .begin(request, started, client(), is_secure)
-                    .map(Box::new)
-            }),
-            observers,
         }
     }
 
@@ -112,85 +79,33 @@ impl AccessRecord {
         parts.extensions.get().cloned()
     }
 
+    /// What all protocols share of it.
+    pub(crate) fn statement(&self) -> &Arc<StatementRecord> {
+        &self.statement
+    }
+
     /// Notes the text of the query, clipped to one line.
     pub(crate) fn set_query(&self, query: &str) {
         // A second query in the same request cannot happen; the first would stay.
         let _ = self.query.set(clip(query));
     }
 
-    /// What the query log will have of the request, if there is one and the request was a query, an update or SQL.
-    pub(crate) fn entry(&self) -> Option<&QueryRecord> {
-        self.entry.as_deref()
-    }
-
     /// Notes for the query log, and the list of what runs, who asks.
-    pub(crate) fn set_user(&self, parts: &Parts) {
-        let user = || edge::rights(parts)?.user.as_ref();
-        if let (Some(entry), Some(user)) = (self.entry(), user()) {
-            entry.set_user(user.to_string());
+    pub(crate) fn set_asker(&self, parts: &Parts) {
+        if let Some(user) = edge::rights(parts).and_then(|rights| rights.user.as_ref()) {
+            self.set_user(user.as_str());
         }
-        if let (Some(place), Some(user)) = (&self.place, user()) {
-            place.set_user(user.to_string());
-        }
-        if let (Some(trace), Some(user)) = (&self.trace, user()) {
-            trace.set_user(user.to_string());
-        }
-    }
-
-    /// Notes what is asked, also for the query log, and the list of what runs.
-    pub(crate) fn set_asked(&self, kind: Kind, text: &str) {
-        // A request asks once; the first would stay.
-        let _ = self.kind.set(kind);
-        if let Some(entry) = self.entry() {
-            entry.set_asked(text);
-        }
-        self.take_place(kind, text);
-    }
-
-    /// Has the list of what runs show what is asked.
-    pub(crate) fn take_place(&self, kind: Kind, text: &str) {
-        if let Some(place) = &self.place {
-            place.take(kind, text);
-        }
-    }
-
-    /// Notes the form of the query that is asked, and the commit of the snapshot that it reads.
-    pub(crate) fn set_prepared(&self, form: Kind, commit: u64) {
-        // A second try has the same.
-        let _ = self.form.set(form);
-        if let Some(entry) = self.entry() {
-            entry.set_commit(commit);
-        }
-    }
-
-    /// Notes why there is no answer, or none to its end; the first reason counts.
-    pub(crate) fn set_failure(&self, failure: Failure) {
-        let _ = self.outcome.set(failure.outcome);
-        if let Some(limit) = failure.limit {
-            let _ = self.limit.set(limit);
-        }
-    }
-
-    /// Notes what the time was spent on.
-    pub(crate) fn set_stages(&self, stages: Stages) {
-        let _ = self.stages.set(stages);
-    }
-
-    /// Counts a panic that drops what holds this.
-    pub(crate) fn watch_panics(&self) -> PanicWatch<'_> {
-        self.observers.metrics.watch_panics()
     }
 
     /// Notes what the answer says about itself.
     fn set_answer(&self, response: &Response) {
-        let Observers {
-            metrics, listens, ..
-        } = &*self.observers;
-        metrics.answered(*listens, Some(response.status()));
+        let status = response.status().as_u16();
+        self.set_status(status);
+        self.metrics().answered(self.listens(), Some(status));
         if let Some(&failure) = response.extensions().get::<Failure>() {
             self.set_failure(failure);
             if let Some(refusal) = failure.refusal {
-                metrics.refused(refusal);
+                self.metrics().refused(refusal);
             }
         }
         if let (Some(entry), Some(&AtCommit(commit))) = (self.entry(), response.extensions().get())
@@ -198,121 +113,22 @@ impl AccessRecord {
             entry.set_commit(commit);
         }
     }
-
-    /// Bytes of the answer went out.
-    fn sent(&self, bytes: usize) {
-        if self.bytes.fetch_add(bytes as u64, Ordering::Relaxed) == 0 && bytes > 0 {
-            let us = self.elapsed_us();
-            self.first_byte_us.store(us, Ordering::Relaxed);
-        }
-    }
-
-    /// No more of the answer goes out.
-    fn end(&self) {
-        self.ended_us.store(self.elapsed_us(), Ordering::Relaxed);
-    }
-
-    fn elapsed_us(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
-    }
-
-    /// What was asked, at its end; none where nothing was.
-    fn ended(&mut self, took_us: u64) -> Option<EndedQuery> {
-        let kind = *self.kind.get()?;
-        let is_complete = self.is_complete();
-        let first_byte_us = *self.first_byte_us.get_mut();
-        let by_status = match *self.status.get_mut() {
-            100..400 if is_complete => Outcome::Ok,
-            400.. => Outcome::Error,
-            _ => Outcome::Cancelled,
-        };
-        Some(EndedQuery {
-            kind: *self.form.get().unwrap_or(&kind),
-            outcome: *self.outcome.get().unwrap_or(&by_status),
-            took: Duration::from_micros(took_us),
-            first_byte: (first_byte_us != 0).then(|| Duration::from_micros(first_byte_us)),
-            rows: *self.rows.get_mut(),
-            bytes: *self.bytes.get_mut(),
-            touches: *self.touches.get_mut(),
-            stages: self.stages.get().copied(),
-        })
-    }
-
-    /// Whether the answer went out to its end. What is not sent for HEAD is not missing.
-    fn is_complete(&mut self) -> bool {
-        *self.is_complete.get_mut() || self.method == Method::HEAD
-    }
-
-    /// The answer begins anew.
-    pub(crate) fn reset_rows(&self) {
-        self.rows.store(0, Ordering::Relaxed);
-    }
-
-    /// Notes what the query costs.
-    pub(crate) fn add_touches(&self, touches: u64) {
-        self.touches.fetch_add(touches, Ordering::Relaxed);
-        if let Some(place) = &self.place {
-            place.add_touches(touches);
-        }
-    }
-
-    /// What work comes to, unless somebody ends it from outside first.
-    pub(crate) async fn unless_killed<T, E: From<ServerError>>(
-        &self,
-        work: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E> {
-        let Some(place) = &self.place else {
-            return work.await;
-        };
-        tokio::select! {
-            biased;
-            () = place.killed() => Err(ServerError::Killed.into()),
-            done = work => done,
-        }
-    }
-
-    /// Rows of the answer so far.
-    pub(crate) fn rows(&self) -> u64 {
-        self.rows.load(Ordering::Relaxed)
-    }
-
-    /// Counts rows that were written into the answer.
-    pub(crate) fn add_rows(&self, rows: u64) {
-        self.rows.fetch_add(rows, Ordering::Relaxed);
-    }
 }
 
 impl Drop for AccessRecord {
     fn drop(&mut self) {
-        let took_us = match *self.ended_us.get_mut() {
-            0 => self.elapsed_us(),
-            us => us,
-        };
-        let observers = Arc::clone(&self.observers);
-        let metrics = &observers.metrics;
-        let status = *self.status.get_mut();
+        let is_sent = *self.is_complete.get_mut();
+        let status = self.status();
         if status == 0 {
-            metrics.answered(observers.listens, None);
+            self.metrics().answered(self.listens(), None);
         }
-        if let Some(&limit) = self.limit.get() {
-            metrics.spent(limit);
-        }
-        let ended = self.ended(took_us);
-        if let Some(ended) = &ended {
-            metrics.ended(ended);
-            if let Some(mut entry) = self.entry.take() {
-                entry.finish(status, ended);
-            }
-        }
-        if let (Some(trace), Some(tracer)) = (self.trace.take(), &observers.tracer) {
-            let request = EndedRequest {
-                status,
-                took: Duration::from_micros(took_us),
-                query: ended.as_ref(),
-            };
-            tracer.ended(&trace, request);
-        }
-        let outcome = match (*self.status.get_mut(), *self.is_complete.get_mut()) {
+        self.end_with(match status {
+            // What is not sent for HEAD is not missing.
+            100..400 if is_sent || self.method == Method::HEAD => Outcome::Ok,
+            400.. => Outcome::Error,
+            _ => Outcome::Cancelled,
+        });
+        let outcome = match (status, is_sent) {
             (0, _) => "client left before the answer",
             (_, true) => "complete",
             (_, false) => "aborted",
@@ -321,9 +137,9 @@ impl Drop for AccessRecord {
             target: "orrery::access",
             method = %self.method,
             path = %self.path,
-            status = *self.status.get_mut(),
-            ms = took_us as f64 / 1000.0,
-            rows = *self.rows.get_mut(),
+            status,
+            ms = self.took_us() as f64 / 1000.0,
+            rows = self.rows(),
             query = self.query.get().map_or("", String::as_str),
             outcome,
         );
@@ -389,9 +205,6 @@ pub(crate) async fn log_access(
     let record = Arc::new(AccessRecord::new(observers, &request));
     request.extensions_mut().insert(Arc::clone(&record));
     let response = next.run(request).await;
-    record
-        .status
-        .store(response.status().as_u16(), Ordering::Relaxed);
     record.set_answer(&response);
     // A body that is already at its end may never be polled.
     if response.body().is_end_stream() || response.status() == StatusCode::NO_CONTENT {
@@ -427,7 +240,11 @@ impl HttpBody for FollowedBody {
             Poll::Ready(Some(Err(_))) | Poll::Pending => false,
         };
         if let Poll::Ready(Some(Ok(frame))) = &polled {
-            self.record.sent(frame.data_ref().map_or(0, Bytes::len));
+            self.record.sent(
+                frame
+                    .data_ref()
+                    .map_or(0, |bytes: &Bytes| bytes.len() as u64),
+            );
         }
         if is_end {
             self.record.is_complete.store(true, Ordering::Relaxed);

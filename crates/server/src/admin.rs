@@ -11,6 +11,7 @@
 //! Administrators may all of it; who administers graphs or tables grants rights to them, and everybody makes keys of their own. A command is one transaction: it is checked
 //! against the users of that transaction, and holds for the next request.
 
+use crate::error_response::ErrorResponse as _;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -23,31 +24,32 @@ use axum::routing::{delete, get};
 use axum::{Json, Router, middleware};
 use orrery_access::{Command, Done, Error, Listing, UserId};
 
-use crate::access_log::{Observers, log_access};
-use crate::audit::{Act, AuditLog};
+use crate::access_log::log_access;
+use orrery_service::record::Observers;
 use crate::edge::{self, Edge};
-use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::HostRule;
 use crate::media_type;
-use crate::metrics::Listens;
 use crate::paths;
-use crate::query_log::Peer;
 use crate::router::{known, not_found};
-use crate::state::ServerState;
+use crate::state::HttpState;
 use crate::{admin_queries, admin_usage, metrics_page};
+use orrery_service::audit::{Act, AuditLog};
+use orrery_service::errors::{ServiceError, told_to_the_log};
+use orrery_service::metrics::Listens;
+use orrery_service::query_log::Peer;
 
 /// The longest command: names, an IRI and a note.
 const COMMAND_BYTES_MAX: usize = 64 * 1024;
 
 /// What the admin socket at an address answers.
-pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
+pub(crate) fn routes(state: Arc<HttpState>, listen: SocketAddr) -> Router {
     let edge = Edge {
-        hosts: HostRule::new(listen, false, &state.options.allow_hosts),
+        hosts: HostRule::new(listen, false, &state.http.allow_hosts),
         // No page of another origin has anything to do here.
         allow_any_origin: false,
         authentication: state.authentication.clone(),
         audit: state.audit.clone(),
-        metrics_token: state.options.metrics_token.clone(),
+        metrics_token: state.http.metrics_token.clone(),
         methods_of: paths::admin_methods_of,
         // Nothing that comes here is for another server.
         doorway: None,
@@ -77,31 +79,31 @@ pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
         }))
 }
 
-async fn list(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+async fn list(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     listing(&state, &parts).unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
-fn listing(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
+fn listing(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
     edge::require_administrator(parts, "read who may do what")?;
     let snapshot = state.engine.database().snapshot();
     let catalog = orrery_access::read(snapshot.tables()).map_err(refusal)?;
     Ok((no_store(), Json(Listing::of(&catalog))).into_response())
 }
 
-async fn usage(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+async fn usage(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let bill = admin_usage::answer(&state, &parts).await;
     bill.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
-async fn change(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+async fn change(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let changed = async {
         let writer = state.writes(&parts)?.writer().clone();
         let (Some(authentication), Some(rights)) = (&state.authentication, edge::rights(&parts))
         else {
-            return Err(ServerError::forbidden(
+            return Err(ServiceError::forbidden(
                 "the database has no users; start the server with --auth",
             ));
         };
@@ -109,14 +111,14 @@ async fn change(State(state): State<Arc<ServerState>>, request: Request) -> Resp
             return Err(rights.refusal("change who may do what"));
         };
         if !media_type::is_body(&parts.headers, "application/json") {
-            return Err(ServerError::unsupported_media_type(
+            return Err(ServiceError::unsupported_media_type(
                 "a command is `application/json`".to_owned(),
             ));
         }
         let body = axum::body::to_bytes(body, COMMAND_BYTES_MAX).await;
-        let body = body.map_err(|error| ServerError::bad_request(error.to_string()))?;
+        let body = body.map_err(|error| ServiceError::bad_request(error.to_string()))?;
         let command = serde_json::from_slice::<Command>(&body)
-            .map_err(|error| ServerError::bad_request(format!("not a command: {error}")))?;
+            .map_err(|error| ServiceError::bad_request(format!("not a command: {error}")))?;
         // What is made of a password takes a core for its time.
         let by = By {
             user,
@@ -125,7 +127,7 @@ async fn change(State(state): State<Arc<ServerState>>, request: Request) -> Resp
             audit: state.audit.clone(),
         };
         let done = tokio::task::spawn_blocking(move || apply(&writer, &command, &by));
-        let done = done.await.map_err(|error| ServerError::Internal {
+        let done = done.await.map_err(|error| ServiceError::Internal {
             message: format!("a command was not done: {error}"),
         })?;
         let done = done.map_err(refusal)?;
@@ -188,10 +190,10 @@ fn no_store() -> HeaderMap {
     HeaderMap::from_iter([(header::CACHE_CONTROL, value)])
 }
 
-fn refusal(error: Error) -> ServerError {
+fn refusal(error: Error) -> ServiceError {
     match error {
-        Error::NotAllowed { .. } => ServerError::forbidden(error.to_string()),
-        Error::Kept { .. } => ServerError::Internal {
+        Error::NotAllowed { .. } => ServiceError::forbidden(error.to_string()),
+        Error::Kept { .. } => ServiceError::Internal {
             message: told_to_the_log("the users could not be read or written", &error),
         },
         Error::Taken(_)
@@ -203,13 +205,13 @@ fn refusal(error: Error) -> ServerError {
         | Error::UnknownGroup(_)
         | Error::UnknownKey(_)
         | Error::UnknownRule(_)
-        | Error::UnknownLimits => ServerError::Unprocessable {
+        | Error::UnknownLimits => ServiceError::Unprocessable {
             message: error.to_string(),
         },
         Error::Name(_)
         | Error::Identity(_)
         | Error::Password { .. }
         | Error::Key { .. }
-        | Error::Rule { .. } => ServerError::bad_request(error.to_string()),
+        | Error::Rule { .. } => ServiceError::bad_request(error.to_string()),
     }
 }

@@ -5,6 +5,7 @@
 //! | GET `/queries` | | `{"queries":[{"id":17,"kind":"query","user":"ann","client":"203.0.113.9","since":"...","ms":5103,"touches":80212,"text":"SELECT ..."}]}` |
 //! | DELETE `/queries/17` | ends it, if it still runs | `{"killed":17}` |
 
+use crate::error_response::ErrorResponse as _;
 use std::sync::Arc;
 
 use axum::Json;
@@ -14,17 +15,17 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::audit::Act;
 use crate::edge;
-use crate::errors::ServerError;
-use crate::query_log::Peer;
-use crate::state::ServerState;
+use crate::state::HttpState;
+use orrery_service::audit::Act;
+use orrery_service::errors::ServiceError;
+use orrery_service::query_log::Peer;
 
 /// What others ask is kept nowhere on the way.
 const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
 
 /// Answers GET `/queries`.
-pub(crate) async fn list(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+pub(crate) async fn list(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let listed = || {
         edge::require_administrator(&parts, "read what others ask")?;
@@ -32,12 +33,12 @@ pub(crate) async fn list(State(state): State<Arc<ServerState>>, request: Request
         let queries = queries.unwrap_or_default();
         Ok((NO_STORE, Json(json!({ "queries": queries }))).into_response())
     };
-    listed().unwrap_or_else(|error: ServerError| error.into_response_for(&parts.headers))
+    listed().unwrap_or_else(|error: ServiceError| error.into_response_for(&parts.headers))
 }
 
 /// Answers DELETE `/queries/{id}`.
 pub(crate) async fn kill(
-    State(state): State<Arc<ServerState>>,
+    State(state): State<Arc<HttpState>>,
     Path(id): Path<String>,
     request: Request,
 ) -> Response {
@@ -46,14 +47,14 @@ pub(crate) async fn kill(
     killed.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
-fn end(state: &ServerState, parts: &Parts, id: &str) -> Result<Response, ServerError> {
+fn end(state: &HttpState, parts: &Parts, id: &str) -> Result<Response, ServiceError> {
     match edge::rights(parts) {
         Some(_) => edge::require_administrator(parts, "end what others ask")?,
         // Nobody is asked who they are: as for changes, it has to be a program of this machine.
         None => state.write_rule.check(parts, &state.hosts)?,
     }
     let number = id.parse::<u64>().map_err(|_no_number| {
-        ServerError::bad_request(format!(
+        ServiceError::bad_request(format!(
             "`{id}` is no number of a query; GET /queries lists them"
         ))
     })?;
@@ -71,7 +72,7 @@ fn end(state: &ServerState, parts: &Parts, id: &str) -> Result<Response, ServerE
     }
     match is_killed {
         true => Ok((NO_STORE, Json(json!({ "killed": number }))).into_response()),
-        false => Err(ServerError::Missing {
+        false => Err(ServiceError::Missing {
             message: format!("no query {number} runs now; GET /queries lists those that do"),
         }),
     }

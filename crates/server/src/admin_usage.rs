@@ -11,9 +11,9 @@ use axum::response::{IntoResponse, Response};
 use orrery_query_log::{Bill, Error, Period, bill};
 
 use crate::edge;
-use crate::errors::{ServerError, told_to_the_log};
 use crate::parameters::{unknown, url_parameters};
-use crate::state::ServerState;
+use crate::state::HttpState;
+use orrery_service::errors::{ServiceError, told_to_the_log};
 
 /// Who used what is kept nowhere on the way.
 const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
@@ -22,17 +22,17 @@ const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
 ///
 /// # Errors
 /// Who asks does not administer the database, there is no query log, it cannot be read, or the request is wrong.
-pub(crate) async fn answer(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
+pub(crate) async fn answer(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
     edge::require_administrator(parts, "read what others used")?;
     let Some(options) = &state.options.query_log else {
-        return Err(ServerError::Missing {
+        return Err(ServiceError::Missing {
             message: "there is no query log; start the server with --query-log DIR".to_owned(),
         });
     };
     let asked = UsageRequest::parse(parts)?;
     let directory = options.directory.clone();
     let bill = tokio::task::spawn_blocking(move || bill(&directory, asked.period)).await;
-    let unreadable = |error: &dyn std::fmt::Display| ServerError::Internal {
+    let unreadable = |error: &dyn std::fmt::Display| ServiceError::Internal {
         message: told_to_the_log("the query log cannot be read", error),
     };
     let bill = bill.map_err(|error| unreadable(&error))?;
@@ -41,7 +41,7 @@ pub(crate) async fn answer(state: &ServerState, parts: &Parts) -> Result<Respons
         // Nothing was asked yet.
         Err(Error::NoLog { .. }) => Bill::default(),
         Err(error @ Error::TooMuch { .. }) => {
-            return Err(ServerError::bad_request(error.to_string()));
+            return Err(ServiceError::bad_request(error.to_string()));
         }
         Err(error) => return Err(unreadable(&error)),
     };
@@ -62,12 +62,12 @@ struct UsageRequest {
 }
 
 impl UsageRequest {
-    fn parse(parts: &Parts) -> Result<Self, ServerError> {
+    fn parse(parts: &Parts) -> Result<Self, ServiceError> {
         let mut request = Self::default();
         for (name, value) in url_parameters(parts.uri.query())? {
             let day = || {
                 value.parse().map_err(|error| {
-                    ServerError::bad_request(format!("parameter `{name}` is `{value}`: {error}"))
+                    ServiceError::bad_request(format!("parameter `{name}` is `{value}`: {error}"))
                 })
             };
             match (name.as_str(), value.as_str()) {
@@ -76,7 +76,7 @@ impl UsageRequest {
                 ("format", "csv") => request.is_csv = true,
                 ("format", "json") => request.is_csv = false,
                 ("format", _) => {
-                    return Err(ServerError::bad_request("formats are csv and json"));
+                    return Err(ServiceError::bad_request("formats are csv and json"));
                 }
                 _ => return Err(unknown(&name, "from, to, format")),
             }

@@ -10,13 +10,13 @@
 //!   the request gets 503 if others hold it, else 507. Bodies below [`UNCOUNTED_BYTES`] are not counted, for that takes longer than they do.
 //! - It must arrive soon enough.
 
-use crate::errors::ServerError;
 use crate::options::ClientTimes;
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderMap, Method, header, request::Parts};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use orrery_loader::{brotli_text, brotli_window_bytes, decompressed_text};
+use orrery_service::errors::ServiceError;
 use orrery_sparql::{Engine, HeldMemory};
 use orrery_storage::ByteCount;
 use std::io::Read;
@@ -44,7 +44,7 @@ pub(crate) enum Coding {
 
 impl Coding {
     /// What the headers say.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ServerError> {
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ServiceError> {
         let mut found = Self::Identity;
         for line in headers.get_all(header::CONTENT_ENCODING) {
             let text = line.to_str().unwrap_or("not ASCII");
@@ -59,14 +59,14 @@ impl Coding {
                     "zstd" => Self::Zstd,
                     "br" => Self::Brotli,
                     _ => {
-                        return Err(ServerError::UnsupportedCoding {
+                        return Err(ServiceError::UnsupportedCoding {
                             coding: coding.to_owned(),
                         });
                     }
                 };
                 if found != Self::Identity {
                     // One after the other is a way to make very much of very little.
-                    return Err(ServerError::UnsupportedCoding {
+                    return Err(ServiceError::UnsupportedCoding {
                         coding: text.to_owned(),
                     });
                 }
@@ -100,10 +100,10 @@ impl Coding {
     }
 
     /// Refuses a form that is compressed as a whole.
-    pub(crate) fn refuse_form(self) -> Result<(), ServerError> {
+    pub(crate) fn refuse_form(self) -> Result<(), ServiceError> {
         match self {
             Self::Identity => Ok(()),
-            Self::Gzip | Self::Zstd | Self::Brotli => Err(ServerError::bad_request(
+            Self::Gzip | Self::Zstd | Self::Brotli => Err(ServiceError::bad_request(
                 "a multipart body is taken as it is; compress the files in it instead",
             )),
         }
@@ -119,8 +119,8 @@ impl Coding {
     }
 
     /// What a body that is not of its coding gets.
-    pub(crate) fn mismatch(self) -> ServerError {
-        ServerError::bad_request(format!(
+    pub(crate) fn mismatch(self) -> ServiceError {
+        ServiceError::bad_request(format!(
             "Content-Encoding says {}, and the request's body is no {} data",
             self.name(),
             self.name()
@@ -171,7 +171,7 @@ impl UploadPace {
     ///
     /// # Errors
     /// When it was too little in the time of a window.
-    pub(crate) fn came(&mut self, bytes: usize, waited: Duration) -> Result<(), ServerError> {
+    pub(crate) fn came(&mut self, bytes: usize, waited: Duration) -> Result<(), ServiceError> {
         self.bytes += bytes as u64;
         self.waited += waited;
         if self.waited < self.times.upload_window {
@@ -179,7 +179,7 @@ impl UploadPace {
         }
         let least = self.waited.as_secs_f64() * self.times.upload_bytes_per_s as f64;
         if (self.bytes as f64) < least {
-            return Err(ServerError::UploadTooSlow {
+            return Err(ServiceError::UploadTooSlow {
                 bytes_per_s: self.times.upload_bytes_per_s,
                 window: self.times.upload_window,
             });
@@ -214,7 +214,7 @@ impl BodyMemory {
     }
 
     /// Holds so much from now on.
-    pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), ServerError> {
+    pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), ServiceError> {
         if self.held.is_none() && bytes <= UNCOUNTED_BYTES {
             return Ok(());
         }
@@ -226,10 +226,10 @@ impl BodyMemory {
             let memory_bytes = engine.options().memory_bytes;
             let others_bytes = engine.memory_held_bytes().saturating_sub(held.bytes());
             match others_bytes as u64 > memory_bytes / OTHERS_PART {
-                true => ServerError::MemoryBusy {
+                true => ServiceError::MemoryBusy {
                     message: "other requests hold the memory that the body of this one needs; try again in a moment".to_owned(),
                 },
-                false => ServerError::OutOfMemory {
+                false => ServiceError::OutOfMemory {
                     message: format!(
                         "the request's body, and what is made of it, take more than is left of the server's memory budget of \
                          {}; send less at a time, or give the server more with --memory",
@@ -247,9 +247,9 @@ pub(crate) async fn read(
     parts: &Parts,
     mut body: Body,
     limit_bytes: usize,
-) -> Result<HeldBody, ServerError> {
+) -> Result<HeldBody, ServiceError> {
     let coding = Coding::of(&parts.headers)?;
-    let too_large = || ServerError::PayloadTooLarge { limit_bytes };
+    let too_large = || ServiceError::PayloadTooLarge { limit_bytes };
     // What says that it is too long need not be sent at all.
     if body.size_hint().lower() > limit_bytes as u64 {
         return Err(too_large());
@@ -261,7 +261,7 @@ pub(crate) async fn read(
     let mut buffer: Vec<u8> = Vec::new();
     loop {
         let frame = tokio::time::timeout_at(deadline, body.frame()).await;
-        let frame = frame.map_err(|_elapsed| ServerError::BodyTooSlow { limit: time_max })?;
+        let frame = frame.map_err(|_elapsed| ServiceError::BodyTooSlow { limit: time_max })?;
         let Some(frame) = frame else { break };
         let frame = frame.map_err(|error| unreadable(&error))?;
         let Ok(data) = frame.into_data() else {
@@ -302,8 +302,8 @@ pub(crate) async fn read(
 }
 
 /// What a body that broke off gets.
-pub(crate) fn unreadable(error: &dyn std::fmt::Display) -> ServerError {
-    ServerError::bad_request(format!("the request body could not be read: {error}"))
+pub(crate) fn unreadable(error: &dyn std::fmt::Display) -> ServiceError {
+    ServiceError::bad_request(format!("the request body could not be read: {error}"))
 }
 
 impl HeldBody {
@@ -312,7 +312,7 @@ impl HeldBody {
         mut self,
         limit_bytes: usize,
         copies: usize,
-    ) -> Result<(Bytes, BodyMemory), ServerError> {
+    ) -> Result<(Bytes, BodyMemory), ServiceError> {
         let text = match self.coding {
             Coding::Identity => self.bytes,
             Coding::Gzip | Coding::Zstd | Coding::Brotli => self.decompressed(limit_bytes)?.into(),
@@ -321,9 +321,9 @@ impl HeldBody {
         Ok((text, self.memory))
     }
 
-    fn decompressed(&mut self, limit_bytes: usize) -> Result<Vec<u8>, ServerError> {
+    fn decompressed(&mut self, limit_bytes: usize) -> Result<Vec<u8>, ServiceError> {
         let corrupt = |error: std::io::Error| {
-            ServerError::bad_request(format!("the request's body: {error}"))
+            ServiceError::bad_request(format!("the request's body: {error}"))
         };
         let compressed_bytes = self.bytes.len() + self.coding.window_bytes(&self.bytes);
         let input = std::io::Cursor::new(std::mem::take(&mut self.bytes));
@@ -348,7 +348,7 @@ impl HeldBody {
                 .read_to_end(&mut text)
                 .map_err(corrupt)?;
             if text.len() > limit_bytes {
-                return Err(ServerError::PayloadTooLarge { limit_bytes });
+                return Err(ServiceError::PayloadTooLarge { limit_bytes });
             }
             if read == 0 {
                 return Ok(text);
@@ -360,6 +360,7 @@ impl HeldBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error_response::ErrorResponse as _;
     use axum::http::HeaderValue;
 
     fn coding(lines: &[&'static str]) -> Result<Coding, u16> {

@@ -8,6 +8,7 @@
 //!
 //! What the nodes are made of is not the server's affair: it knows them by [`crate::Cluster`].
 
+use crate::error_response::ErrorResponse as _;
 use std::sync::Arc;
 
 use axum::Json;
@@ -16,24 +17,24 @@ use axum::http::{Method, request::Parts};
 use axum::response::{IntoResponse, Response};
 
 use crate::edge;
-use crate::errors::ServerError;
 use crate::parameters::{unknown, url_parameters};
-use crate::state::ServerState;
+use crate::state::HttpState;
+use orrery_service::errors::ServiceError;
 
 /// `/cluster`
-pub(crate) async fn cluster(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+pub(crate) async fn cluster(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let answered = answer(&state, &parts).await;
     answered.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
-async fn answer(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
+async fn answer(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
     let Some(cluster) = &state.options.cluster else {
-        return Err(ServerError::Missing {
+        return Err(ServiceError::Missing {
             message: "this server is no node of a cluster; see `orrery serve --cluster`".to_owned(),
         });
     };
-    let failed = |message: String| ServerError::NotWritable { message };
+    let failed = |message: String| ServiceError::NotWritable { message };
     if matches!(parts.method, Method::GET | Method::HEAD) {
         edge::require_administrator(parts, "see how the cluster is")?;
         crate::parameters::none(parts.uri.query())?;
@@ -53,7 +54,7 @@ async fn answer(state: &ServerState, parts: &Parts) -> Result<Response, ServerEr
             serde_json::json!({ "removed": node })
         }
         _ => {
-            return Err(ServerError::bad_request(
+            return Err(ServiceError::bad_request(
                 "a node is added by POST with `node` and `address`, and removed by DELETE with `node`",
             ));
         }
@@ -61,13 +62,13 @@ async fn answer(state: &ServerState, parts: &Parts) -> Result<Response, ServerEr
     Ok(Json(done).into_response())
 }
 
-fn member(url_query: Option<&str>) -> Result<(u64, Option<String>), ServerError> {
+fn member(url_query: Option<&str>) -> Result<(u64, Option<String>), ServiceError> {
     let (mut node, mut address) = (None, None);
     for (name, value) in url_parameters(url_query)? {
         match name.as_str() {
             "node" => {
                 node = Some(value.parse().map_err(|_| {
-                    ServerError::bad_request(format!(
+                    ServiceError::bad_request(format!(
                         "parameter `node` is the number of a node, not `{value}`"
                     ))
                 })?);
@@ -78,6 +79,6 @@ fn member(url_query: Option<&str>) -> Result<(u64, Option<String>), ServerError>
     }
     match node {
         Some(node) => Ok((node, address)),
-        None => Err(ServerError::bad_request("parameter `node` is missing")),
+        None => Err(ServiceError::bad_request("parameter `node` is missing")),
     }
 }

@@ -15,8 +15,8 @@
 //! - `If-None-Match` (weak comparison) fails: 304 for GET and HEAD, 412 for all others. `*` is any graph that is there.
 //! - `If-Modified-Since` is ignored: dates of whole seconds cannot tell two commits apart.
 
-use crate::errors::ServerError;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use orrery_service::errors::ServiceError;
 use orrery_sql::SqlScope;
 use orrery_storage::{GraphNames, ReadScope};
 use orrery_term::Prefixes;
@@ -63,7 +63,7 @@ pub(crate) struct State {
 }
 
 impl Conditions {
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ServerError> {
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ServiceError> {
         Ok(Self {
             if_match: tags(headers, header::IF_MATCH)?,
             if_none_match: tags(headers, header::IF_NONE_MATCH)?,
@@ -77,7 +77,7 @@ impl Conditions {
     }
 
     /// For everything but reading: fails unless the state is what the client wants.
-    pub(crate) fn check_change(&self, state: State) -> Result<(), ServerError> {
+    pub(crate) fn check_change(&self, state: State) -> Result<(), ServiceError> {
         self.check_state(state)?;
         let is_met = match &self.if_none_match {
             None => true,
@@ -87,7 +87,7 @@ impl Conditions {
         if is_met {
             return Ok(());
         }
-        Err(ServerError::Precondition {
+        Err(ServiceError::Precondition {
             message: match &self.if_none_match {
                 Some(Tags::Any) => "it is there already, and If-None-Match is `*`".to_owned(),
                 _ => format!(
@@ -105,7 +105,7 @@ impl Conditions {
         method: &Method,
         state: State,
         format: Option<&str>,
-    ) -> Result<Option<HeaderValue>, ServerError> {
+    ) -> Result<Option<HeaderValue>, ServiceError> {
         self.check_state(state)?;
         let Some(format) = format else {
             return Ok(None);
@@ -120,7 +120,7 @@ impl Conditions {
             }
         };
         if known.is_some() && !matches!(*method, Method::GET | Method::HEAD) {
-            return Err(ServerError::Precondition {
+            return Err(ServiceError::Precondition {
                 message: format!(
                     "If-None-Match names what this query would read, commit {}; only GET gets 304 for that",
                     state.commit
@@ -130,8 +130,8 @@ impl Conditions {
         Ok(known.map(|known| header_of(format!("\"{known}\""))))
     }
 
-    fn check_state(&self, state: State) -> Result<(), ServerError> {
-        let fails = |message: String| Err(ServerError::Precondition { message });
+    fn check_state(&self, state: State) -> Result<(), ServiceError> {
+        let fails = |message: String| Err(ServiceError::Precondition { message });
         match &self.if_match {
             None => {}
             Some(Tags::Any) if state.exists => return Ok(()),
@@ -266,14 +266,14 @@ pub(crate) fn mark_compressed(headers: &mut HeaderMap) {
 }
 
 /// The tags of a header, over all its lines.
-fn tags(headers: &HeaderMap, name: HeaderName) -> Result<Option<Tags>, ServerError> {
+fn tags(headers: &HeaderMap, name: HeaderName) -> Result<Option<Tags>, ServiceError> {
     let mut lines = headers.get_all(&name).iter().peekable();
     if lines.peek().is_none() {
         return Ok(None);
     }
     let wrong = |found: &str| {
         let shown = &found[..found.floor_char_boundary(40)];
-        ServerError::bad_request(format!(
+        ServiceError::bad_request(format!(
             "{}: `{shown}` is no entity tag; write it as it came in ETag, with its quotes: \"17\", or `*`",
             display_name(&name)
         ))
@@ -292,7 +292,7 @@ fn tags(headers: &HeaderMap, name: HeaderName) -> Result<Option<Tags>, ServerErr
             }
             let (tag, after) = first_tag(rest).ok_or_else(|| wrong(rest))?;
             if listed.len() >= TAGS_MAX {
-                return Err(ServerError::bad_request(format!(
+                return Err(ServiceError::bad_request(format!(
                     "{} lists more than {TAGS_MAX} tags",
                     display_name(&name)
                 )));
@@ -338,6 +338,7 @@ fn date_us(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error_response::ErrorResponse as _;
     use axum::http::StatusCode;
 
     fn conditions(lines: &[(HeaderName, &str)]) -> Result<Conditions, StatusCode> {

@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::metering::network;
 use crate::proxies::TrustedProxies;
+use orrery_service::metering::network;
 
 /// The log tells of refused connections so often at most.
 const TELL_EVERY: Duration = Duration::from_secs(60);

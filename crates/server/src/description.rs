@@ -4,12 +4,12 @@
 //!
 //! The vocabulary has no names for the languages of SPARQL 1.2.
 
-use crate::errors::ServerError;
-use crate::format::{GraphFormat, GraphSerializer, SolutionFormat};
 use crate::guard::{host_of, scheme_of};
 use crate::negotiate::AcceptedFormats;
 use axum::http::{header, request::Parts};
 use axum::response::{IntoResponse, Response};
+use orrery_formats::{GraphFormat, GraphSerializer, SolutionFormat};
+use orrery_service::errors::ServiceError;
 use orrery_term::{Term, vocabulary::rdf};
 
 const SD: &str = "http://www.w3.org/ns/sparql-service-description#";
@@ -31,7 +31,7 @@ pub(crate) fn describe(
     parts: &Parts,
     format: Option<String>,
     capabilities: Capabilities,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let chosen = AcceptedFormats::new(&parts.headers, format).graph()?;
     let mut serializer = GraphSerializer::start(chosen.format);
     let mut out = Vec::new();

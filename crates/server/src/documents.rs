@@ -4,11 +4,11 @@
 //! the one directory that the server was started with, if there is one. Symbolic links are followed
 //! first and the result is checked, so none leads out of it.
 
-use crate::errors::ServerError;
 use crate::media_type::MediaType;
 use axum::http::{HeaderMap, header};
 use orrery_http_client::{AllowList, Client, ClientOptions, Request};
 use orrery_loader::{DocumentBounds, DocumentError, DocumentTerm, Format, read_document};
+use orrery_service::errors::ServiceError;
 use orrery_sparql::{DocumentSource, Engine, Statements, TermNumber, TooMuchText};
 use orrery_storage::reason;
 use orrery_term::Term;
@@ -265,15 +265,15 @@ fn of_triple(
 }
 
 /// The format of a request's body.
-pub(crate) fn format_of_body(headers: &HeaderMap) -> Result<Format, ServerError> {
+pub(crate) fn format_of_body(headers: &HeaderMap) -> Result<Format, ServiceError> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
-        return Err(ServerError::unsupported_media_type(format!(
+        return Err(ServiceError::unsupported_media_type(format!(
             "the request has no Content-Type; send {KNOWN}"
         )));
     };
     let text = value.to_str().unwrap_or_default();
     format_of_type(text).ok_or_else(|| {
-        ServerError::unsupported_media_type(format!("`{text}` is no format of RDF; send {KNOWN}"))
+        ServiceError::unsupported_media_type(format!("`{text}` is no format of RDF; send {KNOWN}"))
     })
 }
 

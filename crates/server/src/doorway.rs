@@ -15,11 +15,12 @@ use axum::response::Response;
 use orrery_sparql::Engine;
 use orrery_storage::Snapshot;
 
-use crate::errors::ServerError;
 use crate::forward::Forward;
-use crate::freshness::{Freshness, asked, is_asked};
 use crate::guard::{HostRule, WriteRule};
-use crate::seat::Seat;
+use crate::min_commit::{asked, is_asked};
+use orrery_service::errors::ServiceError;
+use orrery_service::writes::freshness::Freshness;
+use orrery_service::writes::seat::Seat;
 
 /// What requests of HTTP pass first.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl Doorway {
     ///
     /// # Errors
     /// When it asks for something else.
-    pub(crate) fn missing_commit(&self, request: &Request) -> Result<Option<u64>, ServerError> {
+    pub(crate) fn missing_commit(&self, request: &Request) -> Result<Option<u64>, ServiceError> {
         if !is_asked(request) {
             return Ok(None);
         }
@@ -66,7 +67,7 @@ impl Doorway {
     ///
     /// # Errors
     /// When it does not come.
-    pub(crate) async fn wait_for(&self, commit: u64) -> Result<(), ServerError> {
+    pub(crate) async fn wait_for(&self, commit: u64) -> Result<(), ServiceError> {
         self.freshness.wait_for(commit).await
     }
 

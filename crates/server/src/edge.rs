@@ -2,21 +2,23 @@
 //!
 //! It comes after the access log, so that what is refused here is logged, and before compression.
 
-use crate::audit::{AuditLog, Denied};
-use crate::authentication::{Asked, Authentication, Rights, Ruled};
 use crate::conditions::mark_compressed;
 use crate::doorway::Doorway;
-use crate::errors::ServerError;
+use crate::error_response::ErrorResponse as _;
 use crate::guard::HostRule;
-use crate::metrics::MetricsToken;
 use crate::paths;
-use crate::query_log::Peer;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use orrery_access::Name;
+use orrery_service::audit::{AuditLog, Denied};
+use orrery_service::errors::ServiceError;
+use orrery_service::metrics::MetricsToken;
+use orrery_service::query_log::Peer;
+use orrery_service::users::authentication::{Asked, Authentication, Rights, Ruled};
+use orrery_service::users::standing::Standing;
 use orrery_sparql::UpdateOptions;
 use orrery_storage::{Asker, GraphNames, ReadScope, Snapshot};
 use orrery_tls::PeerNames;
@@ -57,18 +59,39 @@ pub(crate) fn scope(parts: &Parts) -> ReadScope {
     scope.unwrap_or_else(|| ReadScope::only(Asker::Anonymous, GraphNames::default()))
 }
 
+/// The values of `Authorization`; none for one that is no text.
+pub(crate) fn authorization(headers: &HeaderMap) -> impl Iterator<Item = Option<&str>> {
+    let values = headers.get_all(header::AUTHORIZATION).iter();
+    values.map(|value| value.to_str().ok())
+}
+
+/// The credentials of a request, to be asked again while it goes on; none where the database has no users.
+pub(crate) fn standing(
+    authentication: Option<&Arc<Authentication>>,
+    parts: &Parts,
+) -> Option<Standing> {
+    let certificate = parts.extensions.get().cloned();
+    let values = authorization(&parts.headers);
+    Some(Standing::new(authentication?, values, certificate))
+}
+
+fn has_token(token: &MetricsToken, headers: &HeaderMap) -> bool {
+    let sent = authorization(headers).next().flatten();
+    sent.is_some_and(|sent| token.is_in(sent))
+}
+
 /// Stands with a request to `/metrics` that has the token for it, and with no other.
 #[derive(Debug, Clone, Copy)]
 struct Scraper;
 
 /// Refuses who may not read what the server counts: `needs_token` where there is a token for it, which others than administrators need.
-pub(crate) fn require_metrics(parts: &Parts, needs_token: bool) -> Result<(), ServerError> {
+pub(crate) fn require_metrics(parts: &Parts, needs_token: bool) -> Result<(), ServiceError> {
     if parts.extensions.get::<Scraper>().is_some() {
         return Ok(());
     }
     match rights(parts) {
         Some(_) => require_administrator(parts, "read what the server counts"),
-        None if needs_token => Err(ServerError::unknown_asker(
+        None if needs_token => Err(ServiceError::unknown_asker(
             "what the server counts is for who has the token of --metrics-token-file; send it (Bearer)",
         )),
         None => Ok(()),
@@ -90,7 +113,7 @@ pub(crate) fn ruled(parts: &Parts) -> Option<&Ruled> {
 ///
 /// # Errors
 /// When it may change nothing, which is found before anything of the request is read or fetched.
-pub(crate) fn update_options(parts: &Parts) -> Result<UpdateOptions, ServerError> {
+pub(crate) fn update_options(parts: &Parts) -> Result<UpdateOptions, ServiceError> {
     let mut options = UpdateOptions::of(scope(parts));
     if let Some(rights) = rights(parts) {
         if rights.writes.is_none() {
@@ -104,7 +127,7 @@ pub(crate) fn update_options(parts: &Parts) -> Result<UpdateOptions, ServerError
 }
 
 /// Refuses who may not change all graphs: what changes the database as a whole does not ask of which graph it is.
-pub(crate) fn require_all_graphs(parts: &Parts) -> Result<(), ServerError> {
+pub(crate) fn require_all_graphs(parts: &Parts) -> Result<(), ServiceError> {
     let options = update_options(parts)?;
     match rights(parts) {
         Some(rights) if !options.writes.is_all() => Err(rights.refusal("change all graphs")),
@@ -118,7 +141,7 @@ pub(crate) fn rights(parts: &Parts) -> Option<&Rights> {
 }
 
 /// Refuses what only who administers the database may do, such as "compact the database".
-pub(crate) fn require_administrator(parts: &Parts, what: &str) -> Result<(), ServerError> {
+pub(crate) fn require_administrator(parts: &Parts, what: &str) -> Result<(), ServiceError> {
     match rights(parts) {
         Some(rights) if !rights.administers => Err(rights.refusal(what)),
         _ => Ok(()),
@@ -161,12 +184,12 @@ async fn asked_in_time(
     headers: HeaderMap,
     certificate: Option<PeerNames>,
     commit: u64,
-) -> Result<Asked, ServerError> {
-    let asked = || authentication.asked(&headers, certificate.as_ref());
+) -> Result<Asked, ServiceError> {
+    let asked = || authentication.asked(authorization(&headers), certificate.as_ref());
     let state = doorway.newest();
     match asked().await {
         // A password costs time to check, and counts as a guess: once for each state that knows users.
-        Err(unknown @ ServerError::UnknownAsker { .. }) => {
+        Err(unknown @ ServiceError::UnknownAsker { .. }) => {
             doorway.look_for(commit).await;
             if Arc::ptr_eq(&state, &doorway.newest()) {
                 return Err(unknown);
@@ -229,7 +252,7 @@ fn sees_all(request: &Request) -> bool {
 
 impl Edge {
     /// Notes with a request whom it is addressed to, who asks, and what they may see.
-    async fn admit(&self, request: &mut Request) -> Result<(), ServerError> {
+    async fn admit(&self, request: &mut Request) -> Result<(), ServiceError> {
         self.hosts.check(request)?;
         // A browser asks what it may do without saying for whom, and whoever looks after servers whether this one is up.
         let is_for_all = request.method() == Method::OPTIONS
@@ -238,7 +261,7 @@ impl Edge {
             && self
                 .metrics_token
                 .as_ref()
-                .is_some_and(|token| token.is_in(request.headers()));
+                .is_some_and(|token| has_token(token, request.headers()));
         if is_scraper {
             request.extensions_mut().insert(Scraper);
         }
@@ -255,7 +278,7 @@ impl Edge {
                 let asked = match waits {
                     None => {
                         authentication
-                            .asked(request.headers(), request.extensions().get())
+                            .asked(authorization(request.headers()), request.extensions().get())
                             .await?
                     }
                     // Large, and rare.
@@ -290,7 +313,7 @@ impl Edge {
         let path = request.uri().path();
         let Some(methods) = (self.methods_of)(path) else {
             let path = path.to_owned();
-            return ServerError::NotFound { path }.into_response_for(request.headers());
+            return ServiceError::NotFound { path }.into_response_for(request.headers());
         };
         let mut response = StatusCode::NO_CONTENT.into_response();
         let headers = response.headers_mut();

@@ -26,7 +26,7 @@ pub(crate) async fn make(
     let Some(tell) = options.auth else {
         return Ok(None);
     };
-    let is_alone = options.http.cluster.is_none();
+    let is_alone = options.service.cluster.is_none();
     let begun = Instant::now();
     loop {
         match place.as_ref().map(first_administrator) {

@@ -12,9 +12,9 @@ use bytes::{Buf, Bytes, BytesMut};
 use memchr::memmem::find;
 use percent_encoding::percent_decode_str;
 
-use crate::errors::ServerError;
 use crate::media_type::MediaType;
 use axum::http::HeaderMap;
+use orrery_service::errors::ServiceError;
 
 /// The head of a part is not longer.
 const HEAD_BYTES_MAX: usize = 16 << 10;
@@ -47,7 +47,7 @@ pub(crate) enum Piece {
 #[error("the multipart body is broken: {0}")]
 pub(crate) struct BrokenForm(&'static str);
 
-impl From<BrokenForm> for ServerError {
+impl From<BrokenForm> for ServiceError {
     fn from(error: BrokenForm) -> Self {
         Self::bad_request(error.to_string())
     }

@@ -10,6 +10,7 @@
 //! `--trust-proxy`. What it answers is given back once this server has the commit, too, so
 //! that who goes on reading here sees what they wrote. A request that was forwarded once is not forwarded again.
 
+use crate::error_response::ErrorResponse as _;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -27,15 +28,16 @@ use orrery_sparql::Engine;
 use tokio::time::Instant;
 
 use crate::body::{BodyMemory, UploadPace, client_times};
-use crate::errors::{NotHere, ServerError};
-use crate::freshness::Freshness;
+use crate::error_response::NotHere;
 use crate::guard::{HostRule, WriteRule};
 use crate::media_type;
 use crate::paths;
 use crate::proxies::X_FORWARDED_FOR;
-use crate::query_log::Peer;
-use crate::seat::Seat;
 use crate::streamed::streamed;
+use orrery_service::errors::ServiceError;
+use orrery_service::query_log::Peer;
+use orrery_service::writes::freshness::Freshness;
+use orrery_service::writes::seat::Seat;
 
 /// Says that a request comes from a server, not from its client.
 const FORWARDED: HeaderName = HeaderName::from_static("orrery-forwarded");
@@ -176,7 +178,7 @@ impl Forward {
         &self,
         parts: &Parts,
         body: Body,
-    ) -> Result<(Bytes, Option<BodyDataStream>, BodyMemory), ServerError> {
+    ) -> Result<(Bytes, Option<BodyDataStream>, BodyMemory), ServiceError> {
         let limit = client_times(parts).body_max;
         let deadline = Instant::now() + limit;
         let mut memory = BodyMemory::new(&self.engine);
@@ -184,14 +186,14 @@ impl Forward {
         let mut held = BytesMut::new();
         while held.len() <= HELD_BYTES_MAX {
             let next = tokio::time::timeout_at(deadline, rest.try_next()).await;
-            match next.map_err(|_elapsed| ServerError::BodyTooSlow { limit })? {
+            match next.map_err(|_elapsed| ServiceError::BodyTooSlow { limit })? {
                 Ok(Some(more)) => {
                     memory.resize(held.len() + more.len())?;
                     held.extend_from_slice(&more);
                 }
                 Ok(None) => return Ok((held.freeze(), None, memory)),
                 Err(error) => {
-                    return Err(ServerError::bad_request(format!(
+                    return Err(ServiceError::bad_request(format!(
                         "the request's body broke off: {error}"
                     )));
                 }
@@ -212,8 +214,8 @@ impl Forward {
         address: &str,
         parts: &Parts,
         body: reqwest::Body,
-    ) -> Result<Response, ServerError> {
-        let failed = |error: reqwest::Error| ServerError::WriterAway {
+    ) -> Result<Response, ServiceError> {
+        let failed = |error: reqwest::Error| ServiceError::WriterAway {
             address: address.to_owned(),
             reason: root_cause(&error),
         };
@@ -237,7 +239,7 @@ impl Forward {
                 _ => looks + 1,
             };
             if looks >= LOOKS_MAX {
-                return Err(ServerError::WriterAway {
+                return Err(ServiceError::WriterAway {
                     address: address.to_owned(),
                     reason: "it does not write any more, and has not answered".to_owned(),
                 });
@@ -254,7 +256,7 @@ impl Forward {
             leave_out_connection(headers);
         }
         let body = streamed(answer.bytes_stream().map_err(std::io::Error::other));
-        response.body(body).map_err(|error| ServerError::Internal {
+        response.body(body).map_err(|error| ServiceError::Internal {
             message: error.to_string(),
         })
     }
@@ -272,10 +274,10 @@ fn paced(
             let (mut chunks, mut pace) = rest?;
             let asked = Instant::now();
             let broken =
-                |error: ServerError| Some((Err(std::io::Error::other(error.line())), None));
+                |error: ServiceError| Some((Err(std::io::Error::other(error.line())), None));
             let next = tokio::time::timeout(stall_max, chunks.next()).await;
             match next {
-                Err(_elapsed) => broken(ServerError::BodyTooSlow { limit: stall_max }),
+                Err(_elapsed) => broken(ServiceError::BodyTooSlow { limit: stall_max }),
                 Ok(None) => None,
                 Ok(Some(Err(error))) => Some((Err(std::io::Error::other(error)), None)),
                 Ok(Some(Ok(chunk))) => match pace.came(chunk.len(), asked.elapsed()) {

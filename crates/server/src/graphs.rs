@@ -25,7 +25,7 @@ use crate::access_log::AccessRecord;
 use crate::body::{self, BodyMemory, body_bytes};
 use crate::documents::document_memory_bytes;
 use crate::edge;
-use crate::errors::ServerError;
+use crate::error_response::ErrorResponse as _;
 use crate::graphs::address::{Address, Target, graph_of_path};
 use crate::graphs::bulk::Load;
 use crate::graphs::spool::{Announced, Spool, SpooledDocument};
@@ -33,20 +33,21 @@ use crate::graphs::uploads::{Content, ReadBounds, UploadedFile};
 use crate::guard::base_iri;
 use crate::guard::host_of;
 use crate::media_type;
-use crate::metering::{Meter, Payment};
 use crate::paths::GRAPHS;
 use crate::paths::method_not_allowed;
 use crate::protocol::QueryRequest;
-use crate::state::ServerState;
+use crate::state::HttpState;
 use crate::stream_body;
 use crate::updates::{self, CommitRequest, HeldUpdate};
-use crate::writes::{Change, Committed, Writes};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use orrery_query_log::Kind;
+use orrery_service::errors::ServiceError;
+use orrery_service::metering::{Meter, Payment};
+use orrery_service::writes::{Change, Committed, Writes};
 use orrery_sparql::{ParsedUpdate, UpdateOptions, graph_exists};
 use orrery_storage::{ReadView, Transaction};
 use orrery_term::Term;
@@ -67,11 +68,11 @@ mod uploads;
 
 /// Answers a request to `/graphs`.
 pub(crate) async fn answer(
-    state: &Arc<ServerState>,
+    state: &Arc<HttpState>,
     record: Arc<AccessRecord>,
     parts: &Parts,
     body: Body,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let address = Address::parse(parts)?;
     match parts.method {
         Method::GET | Method::HEAD => return read(state, record, parts, &address).await,
@@ -87,12 +88,12 @@ pub(crate) async fn answer(
         options.writes.require(name.as_ref())?;
     }
     if address.at.is_some() {
-        return Err(ServerError::bad_request(
+        return Err(ServiceError::bad_request(
             "`at` is for reading; the past cannot be changed",
         ));
     }
-    let (time, meter) = state.enter(parts, None)?;
-    let payment = state.payment(parts, meter.as_ref(), &record);
+    let (time, meter) = state.enter_of(parts, None)?;
+    let payment = state.payment_of(parts, meter.as_ref(), &record);
     // What is changed is paid for as it is changed.
     options.query.spending = payment.as_ref().map(|it| Arc::clone(it.spending()));
     let made = match parts.method {
@@ -120,13 +121,13 @@ pub(crate) async fn answer(
 }
 
 async fn read(
-    state: &ServerState,
+    state: &HttpState,
     record: Arc<AccessRecord>,
     parts: &Parts,
     address: &Address,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     if address.is_relaxed.is_some() {
-        return Err(ServerError::bad_request(
+        return Err(ServiceError::bad_request(
             "parameter `durability` is for changes",
         ));
     }
@@ -164,25 +165,25 @@ async fn read(
 /// What `/graphs` itself has. The two halves have variables of their own, so that each solution makes one quad.
 const ALL_QUADS: &str = "CONSTRUCT { ?s ?p ?o . GRAPH ?g { ?a ?b ?c } } WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?a ?b ?c } } }";
 
-fn no_such_graph(name: &str) -> ServerError {
-    ServerError::Missing {
+fn no_such_graph(name: &str) -> ServiceError {
+    ServiceError::Missing {
         message: format!("there is no graph <{name}>"),
     }
 }
 
 /// PUT and POST.
 async fn store(
-    state: &Arc<ServerState>,
+    state: &Arc<HttpState>,
     writes: &Writes,
     (meter, payment): (Option<&Arc<Meter>>, Option<&Arc<Payment>>),
     parts: &Parts,
     options: UpdateOptions,
     body: Body,
     address: &Address,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let is_replacing = parts.method == Method::PUT;
     let commit_request = address.commit_request(parts)?;
-    let limit_bytes = state.options.update_bytes_max;
+    let limit_bytes = state.http.update_bytes_max;
     let load = Load {
         options: &options,
         target: &address.target,
@@ -199,7 +200,7 @@ async fn store(
         whole,
     } = taken;
     if is_replacing && files.iter().any(|file| file.head.target.is_some()) {
-        return Err(ServerError::bad_request(
+        return Err(ServiceError::bad_request(
             "PUT replaces the one graph that its address names; leave the fields `graph` and `default` out of the form, or POST it",
         ));
     }
@@ -235,7 +236,7 @@ async fn store(
         .while_parsing(move || uploads::read_all(placed, &bounds, memory))
         .await;
     let (statements, warnings, memory) = match (read, whole) {
-        (Err(ServerError::OutOfMemory { .. }), Some(whole)) => {
+        (Err(ServiceError::OutOfMemory { .. }), Some(whole)) => {
             drop(room);
             // Where nothing was said, a document that is not large makes its graph.
             let target = match &whole {
@@ -275,7 +276,7 @@ async fn store(
     };
     let mut response = updates::answer_with(status, committed, &warnings);
     if let (Target::Store, Some(name)) = (&address.target, &graph) {
-        let location = HeaderValue::try_from(name).map_err(|_| ServerError::Internal {
+        let location = HeaderValue::try_from(name).map_err(|_| ServiceError::Internal {
             message: "the new graph's IRI is no header".to_owned(),
         })?;
         response.headers_mut().insert(header::LOCATION, location);
@@ -285,13 +286,13 @@ async fn store(
 
 /// Takes a body into memory, or to the disk where it is large or may be.
 async fn take(
-    state: &Arc<ServerState>,
+    state: &Arc<HttpState>,
     writes: &Writes,
     parts: &Parts,
     body: Body,
     load: &Load<'_>,
-) -> Result<Taken, ServerError> {
-    let limit_bytes = state.options.update_bytes_max;
+) -> Result<Taken, ServiceError> {
+    let limit_bytes = state.http.update_bytes_max;
     let is_replacing = parts.method == Method::PUT;
     let announced = match is_replacing {
         true => Announced::Fits,
@@ -349,13 +350,13 @@ async fn take(
 
 /// Applies an update; also tells whether the graph had quads before.
 async fn make(
-    state: &Arc<ServerState>,
+    state: &Arc<HttpState>,
     writes: &Writes,
     parts: &Parts,
     held: HeldUpdate<BodyMemory>,
     graph: Option<String>,
     commit_request: CommitRequest,
-) -> Result<(Committed, bool), ServerError> {
+) -> Result<(Committed, bool), ServiceError> {
     let who = updates::who(parts);
     let engine = Arc::clone(&state.engine);
     let existed = Arc::new(AtomicBool::new(true));
@@ -379,12 +380,12 @@ async fn make(
 }
 
 async fn delete(
-    state: &Arc<ServerState>,
+    state: &Arc<HttpState>,
     writes: &Writes,
     parts: &Parts,
     options: UpdateOptions,
     address: &Address,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let graph = address.graph()?.map(str::to_owned);
     let commit_request = address.commit_request(parts)?;
     let update = ParsedUpdate::clear(graph.as_deref());
@@ -405,25 +406,25 @@ async fn delete(
 }
 
 async fn patch(
-    state: &Arc<ServerState>,
+    state: &Arc<HttpState>,
     writes: &Writes,
     (record, payment): (Arc<AccessRecord>, Option<Arc<Payment>>),
     parts: &Parts,
     options: UpdateOptions,
     body: Body,
     address: &Address,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let graph = address.graph()?.map(str::to_owned);
     let commit_request = address.commit_request(parts)?;
     if !media_type::is_body(&parts.headers, "application/sparql-update") {
-        return Err(ServerError::unsupported_media_type(
+        return Err(ServiceError::unsupported_media_type(
             "a patch must be application/sparql-update".to_owned(),
         ));
     }
-    let limit_bytes = state.options.update_bytes_max;
+    let limit_bytes = state.http.update_bytes_max;
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
-    record.set_user(parts);
+    record.set_asker(parts);
     let mut options = options;
     options.query.base_iri = graph.clone().or_else(|| base_iri(parts));
     let engine = Arc::clone(&state.engine);
@@ -432,7 +433,7 @@ async fn patch(
         .while_parsing(move || {
             let (text, memory) = body.into_text(limit_bytes, COPIES_OF_PATCH)?;
             let text = String::from_utf8(text.into())
-                .map_err(|_| ServerError::bad_request("the update is not UTF-8"))?;
+                .map_err(|_| ServiceError::bad_request("the update is not UTF-8"))?;
             record.set_asked(Kind::Update, &text);
             Ok((engine.parse_update(&text, &of_parse)?, memory))
         })
@@ -440,7 +441,7 @@ async fn patch(
     let mut update = state.fetch_documents(update, &options).await?;
     update
         .confine(graph.as_deref())
-        .map_err(|message| ServerError::Unprocessable { message })?;
+        .map_err(|message| ServiceError::Unprocessable { message })?;
     let changed = HeldUpdate {
         update,
         options,
@@ -454,7 +455,7 @@ async fn patch(
 }
 
 /// An IRI that no graph has yet.
-fn new_graph(parts: &Parts) -> Result<String, ServerError> {
+fn new_graph(parts: &Parts) -> Result<String, ServiceError> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let host = host_of(parts)?;
     let now = SystemTime::now()
@@ -486,9 +487,9 @@ impl Whole {
     /// The body on the disk.
     async fn into_spool(
         self,
-        state: &ServerState,
+        state: &HttpState,
         parts: &Parts,
-    ) -> Result<Arc<Spool>, ServerError> {
+    ) -> Result<Arc<Spool>, ServiceError> {
         match self {
             Self::Disk(spool) => Ok(spool),
             Self::Memory(bytes) => {
@@ -501,7 +502,7 @@ impl Whole {
 
 /// The handler's answer for a client.
 pub(crate) async fn respond(
-    state: Arc<ServerState>,
+    state: Arc<HttpState>,
     record: Arc<AccessRecord>,
     request: Request,
 ) -> Response {

@@ -15,10 +15,10 @@
 //!
 //! The host is looked at once, where a request comes in ([`HostRule`]), and goes with it as a [`RequestHost`].
 
-use crate::errors::ServerError;
 use crate::tls::Secure;
 use axum::extract::Request;
 use axum::http::{Version, header, request::Parts, uri::Authority};
+use orrery_service::errors::ServiceError;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -47,13 +47,13 @@ impl HostRule {
     }
 
     /// Notes the host of a request with it; refuses one that is not well formed (RFC 9112, 3.2), and one that is not ours.
-    pub(crate) fn check(&self, request: &mut Request) -> Result<(), ServerError> {
+    pub(crate) fn check(&self, request: &mut Request) -> Result<(), ServiceError> {
         let Some(host) = sent_host(request)? else {
             // Before HTTP/1.1 there was none. No browser sends such a request.
             return Ok(());
         };
         if self.is_strict && !self.is_ours(host.host()) {
-            return Err(ServerError::forbidden(format!(
+            return Err(ServiceError::forbidden(format!(
                 "this server is for programs on this machine, and is not addressed as `{}`; use localhost, or start it with \
                  --allow-host {0}",
                 host.host()
@@ -73,16 +73,16 @@ impl HostRule {
 }
 
 /// The one host of a request: of its address, if that is an absolute one, else of the header.
-fn sent_host(request: &Request) -> Result<Option<Authority>, ServerError> {
+fn sent_host(request: &Request) -> Result<Option<Authority>, ServiceError> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
         (Some(host), None) => Authority::try_from(host.as_bytes())
             .ok()
             .filter(|host| !host.as_str().contains('@'))
-            .ok_or_else(|| ServerError::bad_request("the Host header is no name or address"))?,
+            .ok_or_else(|| ServiceError::bad_request("the Host header is no name or address"))?,
         (None, _) if request.version() < Version::HTTP_11 => return Ok(None),
         _ => {
-            return Err(ServerError::bad_request(
+            return Err(ServiceError::bad_request(
                 "a request must have one Host header, and not several",
             ));
         }
@@ -92,10 +92,10 @@ fn sent_host(request: &Request) -> Result<Option<Authority>, ServerError> {
 }
 
 /// The server's name as the client wrote it.
-pub(crate) fn host_of(parts: &Parts) -> Result<&Authority, ServerError> {
+pub(crate) fn host_of(parts: &Parts) -> Result<&Authority, ServiceError> {
     let host = parts.extensions.get::<RequestHost>();
     host.map(|host| &host.0)
-        .ok_or_else(|| ServerError::bad_request("a request to this path must have a Host header"))
+        .ok_or_else(|| ServiceError::bad_request("a request to this path must have a Host header"))
 }
 
 /// What is known of the server when it starts.
@@ -115,16 +115,16 @@ impl WriteRule {
     }
 
     /// Refuses a request to change the database, unless it is certain to be meant. `hosts` is the strict rule.
-    pub(crate) fn check(self, parts: &Parts, hosts: &HostRule) -> Result<(), ServerError> {
+    pub(crate) fn check(self, parts: &Parts, hosts: &HostRule) -> Result<(), ServiceError> {
         if !self.is_loopback && !self.are_allowed {
-            return Err(ServerError::forbidden(
+            return Err(ServiceError::forbidden(
                 "this server takes no writes over the network, for its database has no users; start it with --auth, \
                  or with --allow-writes behind a proxy that knows who asks, or let it listen on 127.0.0.1",
             ));
         }
         let host = host_of(parts)?;
         if !self.are_allowed && !hosts.is_ours(host.host()) {
-            return Err(ServerError::forbidden(format!(
+            return Err(ServiceError::forbidden(format!(
                 "writes must be addressed to localhost, not to `{}`",
                 host.host()
             )));
@@ -148,8 +148,8 @@ impl WriteRule {
     }
 }
 
-fn cross_site() -> ServerError {
-    ServerError::forbidden("a web page of another origin may not write")
+fn cross_site() -> ServiceError {
+    ServiceError::forbidden("a web page of another origin may not write")
 }
 
 fn is_loopback_name(host: &str) -> bool {
@@ -185,6 +185,7 @@ pub(crate) fn scheme_of(parts: &Parts) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error_response::ErrorResponse as _;
     use axum::body::Body;
     use axum::http::StatusCode;
 

@@ -5,12 +5,12 @@
 //! Answered on the HTTP threads from what is in memory, so it answers while every
 //! query thread is busy.
 
-use crate::nodes::Cluster;
-use crate::state::ServerState;
+use crate::state::HttpState;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use orrery_service::cluster::nodes::Cluster;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ struct NotReady {
     reason: Option<String>,
 }
 
-pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Response {
+pub(crate) async fn health(State(state): State<Arc<HttpState>>) -> Response {
     match state.authentication {
         Some(_) => Json(Up { status: OK }).into_response(),
         None => Json(figures(&state)).into_response(),
@@ -66,7 +66,7 @@ pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Response {
 }
 
 /// 503 while this node of a cluster does not have all that the others have, or does not show it; a server of its own is ready when it is up.
-pub(crate) async fn ready(State(state): State<Arc<ServerState>>) -> Response {
+pub(crate) async fn ready(State(state): State<Arc<HttpState>>) -> Response {
     let look = async {
         match &state.options.cluster {
             Some(cluster) => is_current(&state, &**cluster).await,
@@ -86,7 +86,7 @@ pub(crate) async fn ready(State(state): State<Arc<ServerState>>) -> Response {
 }
 
 /// Whether a node has the log and the files of the others, and shows the state that they make.
-async fn is_current(state: &ServerState, cluster: &dyn Cluster) -> Result<(), String> {
+async fn is_current(state: &HttpState, cluster: &dyn Cluster) -> Result<(), String> {
     cluster.current().await?;
     let reason = match state.seat.writes() {
         // What it shows is what it has written.
@@ -111,7 +111,7 @@ async fn is_current(state: &ServerState, cluster: &dyn Cluster) -> Result<(), St
     looked.map_err(|why| format!("it cannot follow the others: {why}"))
 }
 
-fn figures(state: &ServerState) -> Health {
+fn figures(state: &HttpState) -> Health {
     let view = state.engine.database().view_of_process();
     let adjacencies = state.engine.adjacency_counts();
     let shapes = state.engine.shape_counts();

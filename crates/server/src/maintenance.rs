@@ -10,14 +10,14 @@
 
 use crate::conditions::{Conditions, State};
 use crate::edge;
-use crate::errors::{ServerError, told_to_the_log};
-use crate::options::compaction_within;
+use orrery_service::options::compaction_within;
 use crate::parameters;
-use crate::state::ServerState;
+use crate::state::HttpState;
 use axum::Json;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use orrery_loader::{LoadError, SilentProgress, changes_of, compact, compact_tables};
+use orrery_service::errors::{ServiceError, told_to_the_log};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +28,10 @@ pub(crate) enum Maintenance {
 
 /// Does it, on a thread that may block.
 pub(crate) async fn answer(
-    state: &ServerState,
+    state: &HttpState,
     parts: &Parts,
     what: Maintenance,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let writer = state.writes(parts)?.writer().clone();
     edge::require_all_graphs(parts)?;
     edge::require_administrator(parts, "write the database anew")?;
@@ -65,13 +65,13 @@ pub(crate) async fn answer(
                 }))
             }
         });
-    let answer = done.await.map_err(|error| ServerError::Internal {
+    let answer = done.await.map_err(|error| ServiceError::Internal {
         message: format!("the checkpoint or compaction ended: {error}"),
     })?;
     match answer {
         Ok(answer) => Ok(Json(answer).into_response()),
-        Err(LoadError::Storage(error)) => Err(ServerError::from(error)),
-        Err(error) => Err(ServerError::Internal {
+        Err(LoadError::Storage(error)) => Err(ServiceError::from(error)),
+        Err(error) => Err(ServiceError::Internal {
             message: told_to_the_log("the compaction failed", &error),
         }),
     }

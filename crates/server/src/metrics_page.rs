@@ -12,28 +12,29 @@
 //! waiting for a query.
 
 use crate::edge;
-use crate::errors::ServerError;
-use crate::metrics::{
-    Listens, Metrics, ObjectFigures, Page, ProcessFigures, Refusal, SpentLimit, Type,
-    write_divided, write_guests,
-};
-use crate::state::ServerState;
-use crate::traces::Tracer;
+use crate::error_response::ErrorResponse as _;
+use crate::state::HttpState;
 use Type::{Counter, Gauge, Histogram};
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use orrery_loader::changes_of;
 use orrery_query_log::{Kind, Outcome};
+use orrery_service::errors::ServiceError;
+use orrery_service::metrics::{
+    Listens, Metrics, ObjectFigures, Page, ProcessFigures, Refusal, SpentLimit, Type,
+    write_divided, write_guests,
+};
+use orrery_service::traces::Tracer;
 use orrery_storage::Work;
 use std::sync::Arc;
 
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Answers GET `/metrics`.
-pub(crate) async fn metrics(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+pub(crate) async fn metrics(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    if let Err(error) = edge::require_metrics(&parts, state.options.metrics_token.is_some()) {
+    if let Err(error) = edge::require_metrics(&parts, state.http.metrics_token.is_some()) {
         return error.into_response_for(&parts.headers);
     }
     // It reads some files of the system.
@@ -48,13 +49,13 @@ pub(crate) async fn metrics(State(state): State<Arc<ServerState>>, request: Requ
         }
         Err(error) => {
             let message = format!("the figures could not be put together: {error}");
-            ServerError::Internal { message }.into_response_for(&parts.headers)
+            ServiceError::Internal { message }.into_response_for(&parts.headers)
         }
     }
 }
 
 /// All of it.
-fn page(state: &ServerState) -> String {
+fn page(state: &HttpState) -> String {
     let mut page = Page::default();
     queries(&mut page, state);
     clients(&mut page, &state.metrics);
@@ -83,7 +84,7 @@ fn page(state: &ServerState) -> String {
     page.into_text()
 }
 
-fn queries(page: &mut Page, state: &ServerState) {
+fn queries(page: &mut Page, state: &HttpState) {
     let metrics = &*state.metrics;
     page.family(
         "orrery_queries_total",
@@ -122,7 +123,7 @@ fn queries(page: &mut Page, state: &ServerState) {
     for (stage, seconds) in metrics.stage_seconds() {
         page.sample(&[("stage", stage)], seconds);
     }
-    let mut sums = |name, help: &str, of: fn(&crate::metrics::OfKind) -> u64| {
+    let mut sums = |name, help: &str, of: fn(&orrery_service::metrics::OfKind) -> u64| {
         page.family(name, Counter, help);
         for kind in Kind::ALL {
             page.sample(&[("kind", kind.name())], of(metrics.of_kind(kind)));
@@ -228,7 +229,7 @@ fn clients(page: &mut Page, metrics: &Metrics) {
     for limit in SpentLimit::ALL {
         page.sample(&[("limit", limit.name())], metrics.limits(limit));
     }
-    let mut connections = |name, of_type, help: &str, of: fn(&orrery_sql::Connections) -> u64| {
+    let mut connections = |name, of_type, help: &str, of: fn(&orrery_service::ports::connections::Connections) -> u64| {
         page.family(name, of_type, help);
         for listens in Listens::ALL {
             page.sample(
@@ -269,7 +270,7 @@ fn clients(page: &mut Page, metrics: &Metrics) {
     .value(metrics.panics());
 }
 
-fn caches(page: &mut Page, state: &ServerState) {
+fn caches(page: &mut Page, state: &HttpState) {
     let engine = &state.engine;
     let (shapes, plans, orders) = (
         engine.shape_counts(),
@@ -306,7 +307,7 @@ fn caches(page: &mut Page, state: &ServerState) {
     .sample(&of_adjacencies, adjacencies.adjacencies);
 }
 
-fn data(page: &mut Page, state: &ServerState) {
+fn data(page: &mut Page, state: &HttpState) {
     let database = state.engine.database();
     let view = database.view_of_process();
     let snapshot = view.snapshot();
@@ -336,7 +337,7 @@ fn data(page: &mut Page, state: &ServerState) {
     .value(changes_of(&view));
 }
 
-fn log(page: &mut Page, state: &ServerState) {
+fn log(page: &mut Page, state: &HttpState) {
     let log = &state.engine.database().activity().log;
     page.family(
         "orrery_log_commits_total",
@@ -365,7 +366,7 @@ fn log(page: &mut Page, state: &ServerState) {
     .value(u8::from(is_writable));
 }
 
-fn maintenance(page: &mut Page, state: &ServerState) {
+fn maintenance(page: &mut Page, state: &HttpState) {
     let activity = state.engine.database().activity();
     let work: [(&str, &Work); 4] = [
         ("checkpoint", &activity.checkpoints),
@@ -408,7 +409,7 @@ fn maintenance(page: &mut Page, state: &ServerState) {
     }
 }
 
-fn memory(page: &mut Page, state: &ServerState) {
+fn memory(page: &mut Page, state: &HttpState) {
     let runtime = state.engine.runtime();
     let figures = runtime.memory().figures();
     let (bodies, bodies_max) = state

@@ -7,8 +7,8 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use bytes::Bytes;
 use url::form_urlencoded::byte_serialize;
 
-use crate::errors::ServerError;
 use crate::form_parts::{FormParts, Piece};
+use orrery_service::errors::ServiceError;
 
 /// The same as a plain form, and its headers.
 ///
@@ -17,7 +17,7 @@ use crate::form_parts::{FormParts, Piece};
 pub(crate) fn as_plain_form(
     headers: &HeaderMap,
     body: &[u8],
-) -> Result<(HeaderMap, Bytes), ServerError> {
+) -> Result<(HeaderMap, Bytes), ServiceError> {
     let mut parts = FormParts::of(headers)?;
     parts.push(body);
     let mut form = String::new();

@@ -5,9 +5,9 @@
 //! equal qualities a type the client named wins over one that a wildcard
 //! covers, then the server's order decides. A range that cannot be parsed matches nothing.
 
-use crate::format::{GraphFormat, SolutionFormat, TableFormat};
 use crate::media_type::MediaType;
 use axum::http::{HeaderMap, HeaderValue, header};
+use orrery_formats::{GraphFormat, SolutionFormat, TableFormat};
 use std::borrow::Cow;
 
 /// A format and the media type under which the client asked for it.

@@ -1,23 +1,18 @@
 //! Settings of the server, with their defaults.
 
-use crate::endpoints::EndpointOptions;
-use crate::metrics::MetricsToken;
-use crate::nodes::Cluster;
-use crate::oidc::OidcOptions;
 use crate::proxies::TrustedProxies;
-use crate::query_log::QueryLogOptions;
-use crate::traces::OtlpOptions;
 use orrery_flight::FlightOptions;
 use orrery_http_client::AllowList;
-use orrery_loader::{BackgroundOptions, CompactOptions};
 use orrery_object_store::ObjectFileSystem;
 use orrery_postgres::PostgresOptions;
+use orrery_service::endpoints::EndpointOptions;
+use orrery_service::metrics::MetricsToken;
+use orrery_service::oidc::OidcOptions;
+use orrery_service::options::ServiceOptions;
 use orrery_sparql::EngineOptions;
-use orrery_sql::ForeignAccess;
 use orrery_storage::WriterOptions;
 use orrery_tls::TlsFiles;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +39,8 @@ pub struct ServerOptions {
     pub temp_dir: PathBuf,
     /// Longest query.
     pub query_bytes_max: usize,
+    /// Limits and behaviour of statements, whichever protocol they come by.
+    pub service: ServiceOptions,
     /// Limits and behaviour of the HTTP interface.
     pub http: HttpOptions,
     /// How long running requests may go on after a stop was asked for.
@@ -105,6 +102,7 @@ impl ServerOptions {
             is_process_bound: false,
             temp_dir: std::env::temp_dir(),
             query_bytes_max: EngineOptions::default().query_bytes_max,
+            service: ServiceOptions::default(),
             http: HttpOptions::default(),
             grace: Duration::from_secs(10),
             is_read_only: false,
@@ -162,90 +160,29 @@ impl Default for ClientTimes {
 /// Limits and behaviour of the HTTP interface.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// Time limit of a query that asks for none.
-    pub timeout_default: Duration,
-    /// The most that `timeout=` can ask for; a larger wish is refused.
-    pub timeout_max: Duration,
-    /// Queries that run at the same time. Each may keep a thread busy.
-    pub queries_running_max: usize,
-    /// Queries that may wait a moment for their turn.
-    pub queries_waiting_max: usize,
     /// Largest body of a request that asks, also after decompression; a form has up to three bytes for one of the query.
     pub body_bytes_max: usize,
     /// Largest body of a request that changes something, if it must stand in memory.
     pub update_bytes_max: usize,
-    /// Changes that may wait for their turn.
-    pub updates_waiting_max: usize,
-    /// Clients that read `/changes` at the same time.
-    pub feeds_max: usize,
     /// Names, beside those of this machine, under which a server that listens on a loopback address is reached.
     pub allow_hosts: Vec<String>,
     /// Lets pages from any origin read answers (CORS).
     pub allow_any_origin: bool,
-    /// The default graph of a query without dataset is the union of all graphs.
-    pub union_default_graph: bool,
-    /// Assumes no prefixes: each has to be declared in the query, as the standard has it.
-    pub strict_prefixes: bool,
-    /// Other servers whose tables SQL and mapped graphs may read, for clients of all protocols.
-    pub foreign: ForeignAccess,
-    /// Where what is asked is logged, if it is.
-    pub query_log: Option<QueryLogOptions>,
-    /// Whether the admin socket shows what runs, and ends it.
-    pub lists_queries: bool,
-    /// The file that acts of administrators and denied requests are appended to; none if not given.
-    pub audit_log: Option<PathBuf>,
     /// Who has it may read `/metrics`, beside administrators; without one, and without users, everybody may.
     pub metrics_token: Option<MetricsToken>,
-    /// Where traces are sent, if they are.
-    pub otlp: Option<OtlpOptions>,
     /// Who vouches for servers that changes are forwarded to, beside the authorities that the world knows.
     pub authorities: Vec<reqwest::Certificate>,
-    /// The cluster that the server is a node of, if it is one of a cluster.
-    pub cluster: Option<Arc<dyn Cluster>>,
-    /// From how many rows on a query is divided among its nodes.
-    pub divide_from: u64,
 }
-
-/// From how many rows on a query is divided, if nothing is said.
-pub const DIVIDE_FROM: u64 = orrery_distributed::LEAST_ROWS as u64;
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
         Self {
-            timeout_default: Duration::from_secs(60),
-            timeout_max: Duration::from_secs(600),
-            queries_running_max: (4 * threads).max(16),
-            queries_waiting_max: 256,
             body_bytes_max: 4 << 20,
             update_bytes_max: 64 << 20,
-            updates_waiting_max: 256,
-            feeds_max: 256,
             allow_hosts: Vec::new(),
             allow_any_origin: false,
-            union_default_graph: false,
-            strict_prefixes: false,
-            foreign: ForeignAccess::refused(),
-            query_log: None,
-            lists_queries: false,
-            audit_log: None,
             metrics_token: None,
-            otlp: None,
             authorities: Vec::new(),
-            cluster: None,
-            divide_from: DIVIDE_FROM,
         }
-    }
-}
-
-/// A compaction may use the queries' memory divided by this, and not less than it can work with.
-const COMPACTION_MEMORY_PART: u64 = 8;
-const COMPACTION_BYTES_MIN: u64 = 64 << 20;
-
-/// How what writes a new base works beside queries that have so much memory.
-pub(crate) fn compaction_within(memory_bytes: u64) -> CompactOptions {
-    CompactOptions {
-        memory_bytes: (memory_bytes / COMPACTION_MEMORY_PART).max(COMPACTION_BYTES_MIN),
-        ..BackgroundOptions::default().compact
     }
 }

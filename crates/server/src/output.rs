@@ -3,8 +3,6 @@
 //! Bytes are gathered until they fill a chunk, or rows have waited for [`FLUSH_DELAY`]; a small answer is sent whole. A time limit that counts
 //! while the job works, and a client that leaves, end the job at its next wait. `stream_body` says what is sent when.
 
-use crate::errors::ServerError;
-use crate::metering::{CostWatch, Exceeded};
 use crate::request_times::{RequestTimes, SERVER_TIMING};
 use crate::streamed::{BrokenOff, Failed, streamed};
 use crate::warnings::WARNING;
@@ -13,6 +11,9 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
+use orrery_service::errors::ServiceError;
+use orrery_service::metering::{CostWatch, Exceeded};
+use orrery_service::time_limit::TimeLimit;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -37,45 +38,12 @@ pub(crate) const COST: HeaderName = HeaderName::from_static("orrery-cost");
 /// Why an answer is not the whole one.
 pub(crate) const PARTIAL: HeaderName = HeaderName::from_static("orrery-partial");
 
-/// How long a query may work.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TimeLimit {
-    pub(crate) limit: Duration,
-    /// What the client could ask for at most.
-    pub(crate) maximum: Duration,
-    /// What was needed of it before the query itself began.
-    pub(crate) spent: Duration,
-}
-
-impl TimeLimit {
-    /// What is left of it.
-    pub(crate) fn left(self) -> Duration {
-        self.limit.saturating_sub(self.spent)
-    }
-
-    /// The same, and no more than this.
-    pub(crate) fn within(self, maximum: Duration) -> Self {
-        Self {
-            limit: self.limit.min(maximum),
-            maximum: self.maximum.min(maximum),
-            ..self
-        }
-    }
-
-    pub(crate) fn exceeded(self) -> ServerError {
-        ServerError::Timeout {
-            limit: self.limit,
-            maximum: self.maximum,
-        }
-    }
-}
-
 /// The response, as soon as it is known how it begins, or that the server waits for it no more.
 pub(crate) async fn begun(
-    head: oneshot::Receiver<Result<Head, ServerError>>,
+    head: oneshot::Receiver<Result<Head, ServiceError>>,
     time: TimeLimit,
     is_over: &watch::Receiver<bool>,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let head = tokio::time::timeout(time.left() + LATE_ANSWER_MAX, head);
     let over = async {
         // An error means that the server is gone, which is its end as well.
@@ -84,11 +52,11 @@ pub(crate) async fn begun(
     let head = tokio::select! {
         biased;
         head = head => head,
-        () = over => return Err(ServerError::Stopping),
+        () = over => return Err(ServiceError::Stopping),
     };
     match head {
         Ok(Ok(head)) => head.map(Head::into_response),
-        Ok(Err(_dropped)) => Err(ServerError::Internal {
+        Ok(Err(_dropped)) => Err(ServiceError::Internal {
             message: "the query ended without an answer".to_owned(),
         }),
         Err(_elapsed) => Err(time.exceeded()),
@@ -96,7 +64,7 @@ pub(crate) async fn begun(
 }
 
 /// Where a job says how its answer begins.
-pub(crate) type HeadSender = oneshot::Sender<Result<Head, ServerError>>;
+pub(crate) type HeadSender = oneshot::Sender<Result<Head, ServiceError>>;
 
 /// How an answer begins.
 pub(crate) struct Head {
@@ -184,10 +152,10 @@ fn pieces_of(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = Result<Bytes, 
 /// Why a job ends before its answer does.
 pub(crate) enum Stop {
     ClientGone,
-    Failed(ServerError),
+    Failed(ServiceError),
 }
 
-impl<E: Into<ServerError>> From<E> for Stop {
+impl<E: Into<ServiceError>> From<E> for Stop {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
@@ -273,7 +241,7 @@ impl Output {
     }
 
     /// The next batch of the query, unless time is up or the client has left.
-    pub(crate) async fn next<B, E: Into<ServerError>>(
+    pub(crate) async fn next<B, E: Into<ServiceError>>(
         &mut self,
         stream: &mut (impl Stream<Item = Result<B, E>> + Unpin),
     ) -> Result<Option<B>, Stop> {
@@ -379,7 +347,7 @@ impl Output {
         let is_said = note(reason, &mut self.buffer);
         match is_said || matches!(self.sink, Sink::Head(_)) {
             true => Ok(()),
-            false => Err(ServerError::Unsupported {
+            false => Err(ServiceError::Unsupported {
                 what: format!("a part of an answer in this format ({reason})"),
             }
             .into()),
@@ -397,7 +365,7 @@ impl Output {
     }
 
     /// Answers with an error; after the first chunk, by breaking off, unless nothing of it has left the server.
-    pub(crate) fn fail(&mut self, error: ServerError) {
+    pub(crate) fn fail(&mut self, error: ServiceError) {
         match std::mem::replace(&mut self.sink, Sink::Closed) {
             // The client may have left meanwhile.
             Sink::Head(head) => drop(head.send(Err(error))),

@@ -3,14 +3,14 @@
 //! Text must be UTF-8, also behind percent escapes, and a percent sign must begin an escape: a lenient decoding
 //! would run another query than the one that was meant.
 
-use crate::errors::ServerError;
+use orrery_service::errors::ServiceError;
 use orrery_storage::{At, AtError};
 use percent_encoding::percent_decode;
 
 /// The decoded `name=value` pairs of a URL, in order.
 pub(crate) fn url_parameters(
     url_query: Option<&str>,
-) -> Result<Vec<(String, String)>, ServerError> {
+) -> Result<Vec<(String, String)>, ServiceError> {
     pairs(url_query.unwrap_or_default().as_bytes())
         .map(|(name, value)| {
             let name = decode_name(name)?;
@@ -30,53 +30,53 @@ pub(crate) fn pairs(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 }
 
 /// The name of a parameter.
-pub(crate) fn decode_name(encoded: &[u8]) -> Result<String, ServerError> {
+pub(crate) fn decode_name(encoded: &[u8]) -> Result<String, ServiceError> {
     decode_form(encoded, || "the name of a parameter".to_owned())
 }
 
 /// The value of the parameter with this name.
-pub(crate) fn decode_value(name: &str, encoded: &[u8]) -> Result<String, ServerError> {
+pub(crate) fn decode_value(name: &str, encoded: &[u8]) -> Result<String, ServiceError> {
     decode_form(encoded, || format!("parameter `{name}`"))
 }
 
 /// A parameter that a path does not know.
-pub(crate) fn unknown(name: &str, known: &str) -> ServerError {
-    ServerError::bad_request(format!(
+pub(crate) fn unknown(name: &str, known: &str) -> ServiceError {
+    ServiceError::bad_request(format!(
         "parameter `{name}` is unknown here; known are {known}"
     ))
 }
 
 /// Refuses all parameters of a URL.
-pub(crate) fn none(url_query: Option<&str>) -> Result<(), ServerError> {
+pub(crate) fn none(url_query: Option<&str>) -> Result<(), ServiceError> {
     match url_parameters(url_query)?.first() {
         None => Ok(()),
-        Some((name, _)) => Err(ServerError::bad_request(format!(
+        Some((name, _)) => Err(ServiceError::bad_request(format!(
             "parameter `{name}` is unknown here; there are none"
         ))),
     }
 }
 
 /// What a parameter says that is `true` or `false`.
-pub(crate) fn flag(name: &str, value: &str) -> Result<bool, ServerError> {
+pub(crate) fn flag(name: &str, value: &str) -> Result<bool, ServiceError> {
     value.parse().map_err(|_| {
-        ServerError::bad_request(format!(
+        ServiceError::bad_request(format!(
             "parameter `{name}` is true or false, not `{value}`"
         ))
     })
 }
 
 /// An IRI as a parameter gives it, which must be an absolute IRI.
-pub(crate) fn checked_iri(parameter: &str, iri: String) -> Result<String, ServerError> {
+pub(crate) fn checked_iri(parameter: &str, iri: String) -> Result<String, ServiceError> {
     match oxrdf::NamedNode::new(&iri) {
         Ok(_) => Ok(iri),
-        Err(error) => Err(ServerError::bad_request(format!(
+        Err(error) => Err(ServiceError::bad_request(format!(
             "parameter `{parameter}`: `{iri}` is no absolute IRI: {error}"
         ))),
     }
 }
 
 /// Decodes `+` and `%XX` (application/x-www-form-urlencoded) into text.
-fn decode_form(encoded: &[u8], what: impl Fn() -> String) -> Result<String, ServerError> {
+fn decode_form(encoded: &[u8], what: impl Fn() -> String) -> Result<String, ServiceError> {
     let is_broken = |at: &usize| {
         let digits = encoded.get(at + 1..at + 3);
         encoded[*at] == b'%'
@@ -94,21 +94,21 @@ fn decode_form(encoded: &[u8], what: impl Fn() -> String) -> Result<String, Serv
         decoded.extend(percent_decode(part));
     }
     String::from_utf8(decoded)
-        .map_err(|_| ServerError::bad_request(format!("{} is not UTF-8", what())))
+        .map_err(|_| ServiceError::bad_request(format!("{} is not UTF-8", what())))
 }
 
-fn broken_escape(rest: &[u8], at: usize, what: &str) -> ServerError {
+fn broken_escape(rest: &[u8], at: usize, what: &str) -> ServiceError {
     let found = String::from_utf8_lossy(&rest[..rest.len().min(3)]);
-    ServerError::bad_request(format!(
+    ServiceError::bad_request(format!(
         "{what} has broken percent-encoding at byte {at}: `{found}` is no % with two hexadecimal digits; a percent \
          sign itself is written %25"
     ))
 }
 
 /// `at=17` is a commit, `at=2026-11-21T10:00:00Z` a time.
-pub(crate) fn parse_at(text: &str) -> Result<At, ServerError> {
+pub(crate) fn parse_at(text: &str) -> Result<At, ServiceError> {
     text.parse()
-        .map_err(|error: AtError| ServerError::bad_request(error.to_string()))
+        .map_err(|error: AtError| ServiceError::bad_request(error.to_string()))
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@
 
 use axum::http::HeaderValue;
 
-use crate::errors::ServerError;
 use crate::parameters::unknown;
 use crate::warnings::header_of;
+use orrery_service::errors::ServiceError;
 
 /// Names that are kept for warnings.
 const NAMES_MAX: usize = 4;
@@ -40,7 +40,7 @@ pub(crate) struct PassedOver {
 
 impl PassedOver {
     /// Passes over a parameter, unless the query means something else with it.
-    pub(crate) fn add(&mut self, name: &str, value: &str, known: &str) -> Result<(), ServerError> {
+    pub(crate) fn add(&mut self, name: &str, value: &str, known: &str) -> Result<(), ServiceError> {
         let lower = name.to_ascii_lowercase();
         let is_of_dataset = lower.contains("graph") || lower.ends_with("-uri");
         if is_of_dataset || name.starts_with('$') {

@@ -1,7 +1,7 @@
 //! The paths of the server, and the methods that each has.
 
-use crate::errors::ServerError;
 use axum::http::Method;
+use orrery_service::errors::ServiceError;
 
 /// Where the graph store protocol is spoken.
 pub(crate) const GRAPHS: &str = "/graphs";
@@ -64,6 +64,15 @@ pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
     }
 }
 
+/// A path without what is different in each request, for traces; None where there is nothing.
+pub(crate) fn route_of(path: &str) -> Option<&str> {
+    match path {
+        path if path.starts_with("/graphs/") => Some("/graphs/{graph}"),
+        path if methods_of(path).is_some() => Some(path),
+        _ => None,
+    }
+}
+
 /// The same of the admin socket.
 pub(crate) fn admin_methods_of(path: &str) -> Option<&'static str> {
     match path {
@@ -76,9 +85,9 @@ pub(crate) fn admin_methods_of(path: &str) -> Option<&'static str> {
     }
 }
 
-pub(crate) fn method_not_allowed(method: &Method, path: &str) -> ServerError {
+pub(crate) fn method_not_allowed(method: &Method, path: &str) -> ServiceError {
     let allowed = methods_of(path).or_else(|| admin_methods_of(path));
-    ServerError::MethodNotAllowed {
+    ServiceError::MethodNotAllowed {
         method: method.to_string(),
         allowed: allowed.unwrap_or(READ),
     }

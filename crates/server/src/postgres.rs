@@ -1,9 +1,9 @@
 //! PostgreSQL's clients beside those of HTTP.
 
-use crate::hosting::host;
-use crate::metrics::Listens;
-use crate::state::ServerState;
 use orrery_postgres::Listener;
+use orrery_service::metrics::Listens;
+use orrery_service::ports::host::Host;
+use orrery_service::service::Service;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 /// A listener for them, with what they share with the others.
 pub(crate) struct Postgres {
     listener: Listener,
-    state: Arc<ServerState>,
+    service: Arc<Service>,
 }
 
 impl fmt::Debug for Postgres {
@@ -24,8 +24,8 @@ impl fmt::Debug for Postgres {
 }
 
 impl Postgres {
-    pub(crate) fn new(listener: Listener, state: Arc<ServerState>) -> Self {
-        Self { listener, state }
+    pub(crate) fn new(listener: Listener, service: Arc<Service>) -> Self {
+        Self { listener, service }
     }
 
     pub(crate) fn local_addr(&self) -> std::io::Result<std::net::SocketAddr> {
@@ -37,8 +37,8 @@ impl Postgres {
         if let Ok(address) = self.local_addr() {
             tracing::info!("listening for PostgreSQL's clients on {address}");
         }
-        let metrics = Arc::clone(&self.state.metrics);
-        let host = host(self.state, Listens::Postgres);
+        let metrics = Arc::clone(&self.service.metrics);
+        let host = Host::new(self.service, Listens::Postgres);
         tokio::spawn(async move {
             let _panics = metrics.watch_panics();
             self.listener.run(host, stop).await;

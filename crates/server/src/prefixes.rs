@@ -11,19 +11,19 @@
 
 use crate::conditions::etag_of_commit;
 use crate::edge;
-use crate::errors::ServerError;
 use crate::parameters::{self, flag, unknown, url_parameters};
-use crate::state::ServerState;
+use crate::state::HttpState;
 use crate::updates::{CommitRequest, answer as answer_of_commit, who};
 use axum::Json;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use orrery_service::errors::ServiceError;
 use orrery_storage::Transaction;
 use orrery_term::PrefixError;
 
 /// All prefixes.
-pub(crate) fn list(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
+pub(crate) fn list(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
     parameters::none(parts.uri.query())?;
     let snapshot = state.engine.database().snapshot();
     let prefixes: Vec<_> = snapshot
@@ -50,7 +50,7 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn of(parts: &Parts) -> Result<Self, ServerError> {
+    fn of(parts: &Parts) -> Result<Self, ServiceError> {
         let (mut name, mut iri, mut removed, mut is_replaced) = (None, None, None, false);
         for (parameter, value) in url_parameters(parts.uri.query())? {
             match parameter.as_str() {
@@ -69,13 +69,13 @@ impl Wanted {
                 is_replaced,
             }),
             (None, None, Some(name)) => Ok(Self::Removed { name: plain(name) }),
-            _ => Err(ServerError::bad_request(
+            _ => Err(ServiceError::bad_request(
                 "give a prefix by the parameters `name` and `iri`, or remove one by `remove`",
             )),
         }
     }
 
-    fn apply(&self, transaction: &mut Transaction) -> Result<(), ServerError> {
+    fn apply(&self, transaction: &mut Transaction) -> Result<(), ServiceError> {
         let prefixes = transaction.prefixes_mut();
         match self {
             Self::Given {
@@ -89,25 +89,25 @@ impl Wanted {
     }
 }
 
-fn refusal(error: PrefixError) -> ServerError {
+fn refusal(error: PrefixError) -> ServiceError {
     match error {
-        PrefixError::Taken { .. } => ServerError::Unprocessable {
+        PrefixError::Taken { .. } => ServiceError::Unprocessable {
             message: format!(
                 "{error}; with `replace=true` it stands for the other IRI from now on"
             ),
         },
-        PrefixError::TooMany => ServerError::Unprocessable {
+        PrefixError::TooMany => ServiceError::Unprocessable {
             message: error.to_string(),
         },
         PrefixError::Name(_)
         | PrefixError::Iri(_)
         | PrefixError::Unknown(_)
-        | PrefixError::WellKnown(_) => ServerError::bad_request(error.to_string()),
+        | PrefixError::WellKnown(_) => ServiceError::bad_request(error.to_string()),
     }
 }
 
 /// Gives a prefix, or removes one.
-pub(crate) async fn change(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
+pub(crate) async fn change(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
     let writes = state.writes(parts)?;
     edge::require_all_graphs(parts)?;
     edge::require_administrator(parts, "change prefixes")?;

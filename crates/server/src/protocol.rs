@@ -15,13 +15,13 @@
 //! others that are unknown are passed over with a warning, see `passed_over`.
 
 use crate::body::BodyMemory;
-use crate::errors::ServerError;
-use crate::freshness::{MIN_COMMIT_PARAMETER, check_in_address};
 use crate::media_type::MediaType;
+use crate::min_commit::{MIN_COMMIT_PARAMETER, check_in_address};
 use crate::parameters::{checked_iri, decode_name, decode_value, flag, pairs};
 use crate::passed_over::PassedOver;
-use crate::times::parse_time;
 use axum::http::{HeaderMap, Method, header};
+use orrery_service::errors::ServiceError;
+use orrery_service::times::parse_time;
 use std::time::Duration;
 
 /// A query as it was asked for.
@@ -120,13 +120,13 @@ pub(crate) fn parse(
     url_query: Option<&str>,
     headers: &HeaderMap,
     body: &[u8],
-) -> Result<Operation, ServerError> {
+) -> Result<Operation, ServiceError> {
     let mut parameters = Parameters::default();
     parameters.add(url_query.unwrap_or("").as_bytes())?;
     if method == Method::POST {
         parameters.add_body(headers, body)?;
     } else if parameters.update_count > 0 {
-        return Err(ServerError::bad_request(
+        return Err(ServiceError::bad_request(
             "an update must be sent by POST, not by GET",
         ));
     }
@@ -150,7 +150,7 @@ struct Parameters {
 
 impl Parameters {
     /// Adds the `name=value&...` of a URL or a form.
-    fn add(&mut self, encoded: &[u8]) -> Result<(), ServerError> {
+    fn add(&mut self, encoded: &[u8]) -> Result<(), ServiceError> {
         for (name, value) in pairs(encoded) {
             let name = decode_name(name)?;
             self.set(&name, value)?;
@@ -158,7 +158,7 @@ impl Parameters {
         Ok(())
     }
 
-    fn set(&mut self, name: &str, value: &[u8]) -> Result<(), ServerError> {
+    fn set(&mut self, name: &str, value: &[u8]) -> Result<(), ServiceError> {
         let had_any = std::mem::replace(&mut self.has_any, true);
         let text = || decode_value(name, value);
         match name {
@@ -215,7 +215,7 @@ impl Parameters {
         Ok(())
     }
 
-    fn add_body(&mut self, headers: &HeaderMap, body: &[u8]) -> Result<(), ServerError> {
+    fn add_body(&mut self, headers: &HeaderMap, body: &[u8]) -> Result<(), ServiceError> {
         self.is_body = true;
         match type_of_body(headers, POST_TYPES)?.essence() {
             "application/x-www-form-urlencoded" => self.add(body),
@@ -229,15 +229,15 @@ impl Parameters {
                 self.update.update = text_of_body("update", body)?;
                 Ok(())
             }
-            other => Err(ServerError::unsupported_media_type(format!(
+            other => Err(ServiceError::unsupported_media_type(format!(
                 "neither a query nor an update can be sent as `{other}`; {POST_TYPES}"
             ))),
         }
     }
 
-    fn into_operation(self, method: &Method) -> Result<Operation, ServerError> {
+    fn into_operation(self, method: &Method) -> Result<Operation, ServiceError> {
         if self.query_count > 0 && self.update_count > 0 {
-            return Err(ServerError::bad_request(
+            return Err(ServiceError::bad_request(
                 "the request has both a query and an update; send one of them",
             ));
         }
@@ -256,29 +256,31 @@ impl Parameters {
             0 if method != Method::POST && self.is_bare() => Ok(Operation::Describe {
                 format: self.request.format,
             }),
-            0 => Err(ServerError::bad_request(
+            0 => Err(ServiceError::bad_request(
                 "the request has no query; send it as parameter `query`, or by POST as \
                  application/sparql-query",
             )),
-            count => Err(ServerError::bad_request(format!(
+            count => Err(ServiceError::bad_request(format!(
                 "the request has {count} queries; send one at a time"
             ))),
         }
     }
 
-    fn into_update(self) -> Result<Operation, ServerError> {
+    fn into_update(self) -> Result<Operation, ServiceError> {
         if self.update_count > 1 {
-            return Err(ServerError::bad_request(format!(
+            return Err(ServiceError::bad_request(format!(
                 "the request has {} updates; send one, which may have several operations",
                 self.update_count
             )));
         }
         if let Some(name) = self.of_query {
             return Err(match name {
-                "partial" => ServerError::bad_request(
+                "partial" => ServiceError::bad_request(
                     "`partial` is for queries; an update is done as a whole",
                 ),
-                "at" => ServerError::bad_request("`at` is for queries; the past cannot be changed"),
+                "at" => {
+                    ServiceError::bad_request("`at` is for queries; the past cannot be changed")
+                }
                 _ => misplaced(name, "queries", "using-graph-uri or using-named-graph-uri"),
             });
         }
@@ -305,22 +307,22 @@ impl Parameters {
 const KNOWN: &str = "query, default-graph-uri, named-graph-uri, at, format, partial, timeout, min-commit for queries; update, using-graph-uri, \
                      using-named-graph-uri, durability, forget-history, timeout, min-commit for updates";
 
-fn misplaced(name: &str, whose: &str, instead: &str) -> ServerError {
+fn misplaced(name: &str, whose: &str, instead: &str) -> ServiceError {
     let rest = match name {
         "durability" | "forget-history" => String::new(),
         _ => format!("; here it is {instead}"),
     };
-    ServerError::bad_request(format!("parameter `{name}` is for {whose}{rest}"))
+    ServiceError::bad_request(format!("parameter `{name}` is for {whose}{rest}"))
 }
 
 const POST_TYPES: &str = "use application/sparql-query, application/sparql-update, or \
                           application/x-www-form-urlencoded with a parameter `query` or `update`";
 
-pub(crate) fn text_of_body(what: &str, body: &[u8]) -> Result<String, ServerError> {
+pub(crate) fn text_of_body(what: &str, body: &[u8]) -> Result<String, ServiceError> {
     std::str::from_utf8(body)
         .map(str::to_owned)
         .map_err(|error| {
-            ServerError::bad_request(format!(
+            ServiceError::bad_request(format!(
                 "the {what} is not UTF-8: invalid byte at offset {}",
                 error.valid_up_to()
             ))
@@ -328,22 +330,22 @@ pub(crate) fn text_of_body(what: &str, body: &[u8]) -> Result<String, ServerErro
 }
 
 /// `relaxed` or `durable`.
-pub(crate) fn parse_durability(text: &str) -> Result<bool, ServerError> {
+pub(crate) fn parse_durability(text: &str) -> Result<bool, ServiceError> {
     match text {
         "relaxed" => Ok(true),
         "durable" => Ok(false),
-        other => Err(ServerError::bad_request(format!(
+        other => Err(ServiceError::bad_request(format!(
             "durability `{other}` is unknown; it can be `durable` or `relaxed`"
         ))),
     }
 }
 
 /// `true` or `false`.
-pub(crate) fn parse_partial(text: &str) -> Result<bool, ServerError> {
+pub(crate) fn parse_partial(text: &str) -> Result<bool, ServiceError> {
     match text {
         "true" => Ok(true),
         "false" => Ok(false),
-        other => Err(ServerError::bad_request(format!(
+        other => Err(ServiceError::bad_request(format!(
             "partial `{other}` is unknown; it can be `true` or `false`"
         ))),
     }
@@ -352,9 +354,9 @@ pub(crate) fn parse_partial(text: &str) -> Result<bool, ServerError> {
 /// More graphs than anyone names by hand; each becomes part of the plan.
 const GRAPHS_MAX: usize = 1000;
 
-fn push_graph(graphs: &mut Vec<String>, name: &str, graph: String) -> Result<(), ServerError> {
+fn push_graph(graphs: &mut Vec<String>, name: &str, graph: String) -> Result<(), ServiceError> {
     if graphs.len() >= GRAPHS_MAX {
-        return Err(ServerError::bad_request(format!(
+        return Err(ServiceError::bad_request(format!(
             "more than {GRAPHS_MAX} graphs in one request"
         )));
     }
@@ -366,8 +368,8 @@ fn push_graph(graphs: &mut Vec<String>, name: &str, graph: String) -> Result<(),
 pub(crate) fn type_of_body<'h>(
     headers: &'h HeaderMap,
     known: &str,
-) -> Result<MediaType<'h>, ServerError> {
-    let unsupported = ServerError::unsupported_media_type;
+) -> Result<MediaType<'h>, ServiceError> {
+    let unsupported = ServiceError::unsupported_media_type;
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Err(unsupported(format!(
             "the request has no Content-Type; {known}"
@@ -388,19 +390,20 @@ pub(crate) fn type_of_body<'h>(
 }
 
 /// `timeout`, as in [`parse_time`].
-pub(crate) fn parse_timeout(text: &str) -> Result<Duration, ServerError> {
+pub(crate) fn parse_timeout(text: &str) -> Result<Duration, ServiceError> {
     parse_time(text).map_err(|error| {
-        ServerError::bad_request(format!("parameter `timeout` is `{text}`: {error}"))
+        ServiceError::bad_request(format!("parameter `timeout` is `{text}`: {error}"))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error_response::ErrorResponse as _;
     use axum::http::{HeaderValue, StatusCode};
     use proptest::prelude::*;
 
-    fn get(url_query: &str) -> Result<Operation, ServerError> {
+    fn get(url_query: &str) -> Result<Operation, ServiceError> {
         parse(&Method::GET, Some(url_query), &HeaderMap::new(), b"")
     }
 
@@ -408,20 +411,20 @@ mod tests {
         content_type: &'static str,
         url_query: &str,
         body: &[u8],
-    ) -> Result<Operation, ServerError> {
+    ) -> Result<Operation, ServiceError> {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         parse(&Method::POST, Some(url_query), &headers, body)
     }
 
-    fn query_of(result: Result<Operation, ServerError>) -> QueryRequest {
+    fn query_of(result: Result<Operation, ServiceError>) -> QueryRequest {
         match result.unwrap() {
             Operation::Query(request) => request,
             other => panic!("{other:?}"),
         }
     }
 
-    fn status_of(result: Result<Operation, ServerError>) -> StatusCode {
+    fn status_of(result: Result<Operation, ServiceError>) -> StatusCode {
         result.unwrap_err().status()
     }
 
@@ -553,7 +556,7 @@ mod tests {
 
     #[test]
     fn parameters_of_the_other_operation_and_unknown_ones_are_named() {
-        let message = |result: Result<Operation, ServerError>| result.unwrap_err().to_string();
+        let message = |result: Result<Operation, ServiceError>| result.unwrap_err().to_string();
         for name in ["using-graph-uri", "using-named-graph-uri"] {
             let refused = message(get(&format!("query=ASK{{}}&{name}=http://e/")));
             assert!(

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-use crate::query_log::Peer;
+use orrery_service::query_log::Peer;
 
 pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Proxies that may stand behind each other.

@@ -10,8 +10,8 @@
 //! are what was spent until the head of the answer was sent, which is all of it for an answer that is sent whole.
 //! Reading the clock costs some 25 ns, and happens twice a batch.
 
-use crate::stages::Stages;
 use axum::http::{HeaderName, HeaderValue};
+use orrery_service::stages::Stages;
 use orrery_sparql::Preparation;
 use std::fmt::Write;
 use std::time::{Duration, Instant};

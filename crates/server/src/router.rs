@@ -16,36 +16,22 @@
 //! From the outside in: access log, `edge` (host, who asks, OPTIONS, headers for browsers, `doorway`), `streamed` (errors before the first bytes), gzip, the handler. Which methods a path has
 //! stands in `paths::methods_of`.
 
-use crate::access_log::{AccessRecord, Observers, log_access};
-use crate::admission::Admission;
-use crate::audit::AuditLog;
-use crate::authentication::Authentication;
+use crate::access_log::{AccessRecord, log_access};
 use crate::body::{self, Coding};
 use crate::cluster::cluster;
 use crate::documents::Documents;
 use crate::doorway::Doorway;
 use crate::edge::{self, Edge};
-use crate::errors::ServerError;
-use crate::feeds::Feeds;
-use crate::graph_rules::GraphRules;
+use crate::error_response::ErrorResponse as _;
 use crate::guard::{HostRule, WriteRule};
-use crate::load_help::LoadHelp;
 use crate::maintenance::{self, Maintenance};
 use crate::media_type;
-use crate::metering::Accounts;
-use crate::metrics::{Listens, Metrics};
 use crate::multipart_form;
-use crate::nodes::{Answers, Work};
 use crate::options::HttpOptions;
 use crate::paths::{self, method_not_allowed, methods_of};
 use crate::protocol::{self, Operation};
-use crate::query_log::QueryLog;
-use crate::query_threads::QueryThreads;
-use crate::readiness::{OneLook, Readiness};
-use crate::seat::{Elsewhere, Here, Seat};
-use crate::state::ServerState;
+use crate::state::HttpState;
 use crate::stream_body::{self};
-use crate::traces::Tracer;
 use crate::{
     changes, console, description, graphs, health, metrics_page, prefixes, sql, streamed, texts,
     updates,
@@ -57,20 +43,19 @@ use axum::http::{Method, request::Parts};
 use axum::middleware;
 use axum::response::Response;
 use axum::routing::{MethodRouter, any, get, post};
-use futures::{StreamExt as _, TryStreamExt as _};
-use orrery_distributed::Workers;
 use orrery_loader::BackgroundCompaction;
 use orrery_query_log::Kind;
-use orrery_r2rml::TableMappings;
+use orrery_service::errors::ServiceError;
+use orrery_service::metrics::Listens;
+use orrery_service::options::ServiceOptions;
+use orrery_service::service::{self, Service};
+use orrery_service::users::authentication::Authentication;
 use orrery_sparql::Engine;
-use orrery_sparql_in_sql::{EngineGraphs, Readings};
-use orrery_sql::{Session, SessionOptions, WriterSource};
 use orrery_storage::Writer;
 use std::io;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
@@ -84,8 +69,6 @@ const TEXT_HERE_BYTES_MAX: usize = 64 << 10;
 const COPIES_OF_TEXT: usize = 3;
 /// The parts of a multipart body, and the plain form that is made of them, whose escapes are three bytes each.
 const COPIES_OF_PARTS: usize = 4;
-/// Updates whose documents are fetched at the same time.
-const FETCHES_MAX: usize = 8;
 
 /// Whether and how a server takes changes.
 #[derive(Debug)]
@@ -110,7 +93,7 @@ pub struct Writing {
 pub fn router(
     engine: Arc<Engine>,
     writing: Writing,
-    options: HttpOptions,
+    options: (ServiceOptions, HttpOptions),
     is_over: watch::Receiver<bool>,
 ) -> io::Result<Router> {
     let authentication = Authentication::of(engine.database()).map_err(io::Error::other)?;
@@ -123,151 +106,57 @@ pub fn router(
     )?))
 }
 
-/// What SQL reads of graphs, in texts that mean what they mean at `/sparql`.
-pub(crate) fn graphs_of(engine: &Arc<Engine>, options: &HttpOptions) -> EngineGraphs {
-    EngineGraphs::new(Arc::clone(engine)).with_readings(Readings {
-        union_default_graph: options.union_default_graph,
-        strict_prefixes: options.strict_prefixes,
-    })
-}
-
-/// What the handlers share; starts the query threads.
+/// The service behind that, and what HTTP alone has.
 pub(crate) fn shared(
     engine: Arc<Engine>,
     writing: Writing,
-    options: HttpOptions,
-    mut authentication: Option<Authentication>,
+    (options, http): (ServiceOptions, HttpOptions),
+    authentication: Option<Authentication>,
     is_over: watch::Receiver<bool>,
-) -> io::Result<Arc<ServerState>> {
+) -> io::Result<Arc<HttpState>> {
     let hosts = HostRule::new(
         writing.listen,
         // What pages of all origins may read, and those who may write from anywhere, need no protection by a name.
-        options.allow_any_origin || writing.allow_writes,
-        &options.allow_hosts,
+        http.allow_any_origin || writing.allow_writes,
+        &http.allow_hosts,
     );
-    let cores = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
-    let query_log = options
-        .query_log
-        .as_ref()
-        .map(QueryLog::start)
-        .transpose()?;
-    let audit = options
-        .audit_log
-        .as_deref()
-        .map(AuditLog::open)
-        .transpose()?
-        .map(Arc::new);
-    let metrics = Arc::new(Metrics::default());
-    let query_threads = QueryThreads::start(options.queries_running_max)?;
-    let tracer = options.otlp.as_ref();
-    let tracer = tracer.map(|otlp| Tracer::start(otlp, query_threads.handle()));
-    let tracer = tracer.transpose().map_err(io::Error::other)?;
-    let tracer = tracer.map(Arc::new);
-    if let Some(authentication) = &mut authentication {
-        authentication.find_graphs_with(GraphRules {
-            engine: Arc::clone(&engine),
-            threads: query_threads.handle().clone(),
-            audit: audit.clone(),
-        });
-    }
-    let load_help = Arc::new(LoadHelp::new(&engine, query_threads.handle()));
-    if let Some(cluster) = &options.cluster {
-        let network = cluster.network(Work::Queries);
-        let processes = Workers::new(network, options.divide_from as f64);
-        engine.divide_among(&processes, query_threads.handle().clone());
-        let answers: Answers = Arc::new(move |request| {
-            let answer = processes.answer(request);
-            answer.map_err(|error| error.to_string()).boxed()
-        });
-        cluster
-            .answer(Work::Queries, answers)
-            .map_err(io::Error::other)?;
-        load_help
-            .answer(cluster.as_ref())
-            .map_err(io::Error::other)?;
-    }
-    let seat = Arc::new(Seat::empty(String::new()));
-    // Its changes come with the transaction of `writes`.
-    let sql_session = Session::new(
-        engine.runtime(),
-        Arc::clone(engine.database()),
-        None,
-        SessionOptions {
-            foreign: options.foreign.clone(),
-            ..SessionOptions::default()
-        },
-    )
-    .with_writer_of(WriterSource::Changing(Arc::clone(&seat) as _))
-    .with_mappings(Arc::new(TableMappings::new(
-        engine.runtime(),
-        &options.foreign,
-    )))
-    .with_graphs(Arc::new(graphs_of(&engine, &options)));
-    if let Some(processes) = engine.runtime().processes() {
-        sql_session.divide_among(processes, query_threads.handle().clone());
-    }
-    let state = ServerState {
-        is_over,
+    // Who may change what is known then.
+    let allow_writes = writing.allow_writes || authentication.is_some();
+    let service = Service::start(service::Parts {
         engine,
-        feeds: Feeds::new(options.feeds_max),
-        sql: sql_session,
-        parsing: Arc::new(Semaphore::new(cores)),
-        fetching: Arc::new(Semaphore::new(FETCHES_MAX)),
-        admission: Admission::new(options.queries_running_max, options.queries_waiting_max),
-        documents: Arc::new(writing.documents),
-        load_help,
-        readiness: Readiness::default(),
-        state_look: OneLook::default(),
-        seat,
-        audit,
-        query_log: query_log.map(Arc::new),
-        tracer,
-        running: options.lists_queries.then(Arc::default),
-        query_threads,
-        // Who may change what is known then.
-        write_rule: WriteRule::new(
-            writing.listen,
-            writing.allow_writes || authentication.is_some(),
-        ),
-        authentication: authentication.map(Arc::new),
-        metrics,
-        accounts: Accounts::default(),
-        hosts,
         options,
-    };
-    match writing.writer {
-        Ok(writer) => state
-            .seat
-            .take(Here::new(state.queue(writer)?, writing.compaction)),
-        Err(reason) => state.seat.leave(Elsewhere::because(reason)),
-    }
-    Ok(Arc::new(state))
+        authentication,
+        documents: Some(Arc::new(writing.documents)),
+        writer: writing.writer,
+        compaction: writing.compaction,
+        is_over,
+    })?;
+    Ok(Arc::new(HttpState {
+        service,
+        http,
+        write_rule: WriteRule::new(writing.listen, allow_writes),
+        hosts,
+    }))
 }
 
 /// The paths of the server over that.
-pub(crate) fn routes(state: Arc<ServerState>) -> Router {
+pub(crate) fn routes(state: Arc<HttpState>) -> Router {
     let doorway = Arc::new(Doorway::new(
         &state.engine,
         &state.seat,
         (state.write_rule, state.hosts.clone()),
-        state.options.authorities.clone(),
+        state.http.authorities.clone(),
     ));
     let edge = Edge {
         doorway: Some(doorway),
         hosts: state.hosts.clone(),
-        allow_any_origin: state.options.allow_any_origin,
+        allow_any_origin: state.http.allow_any_origin,
         authentication: state.authentication.clone(),
         audit: state.audit.clone(),
-        metrics_token: state.options.metrics_token.clone(),
+        metrics_token: state.http.metrics_token.clone(),
         methods_of,
     };
-    let observers = Arc::new(Observers {
-        listens: Listens::Http,
-        metrics: Arc::clone(&state.metrics),
-        query_log: state.query_log.clone(),
-        running: state.running.clone(),
-        tracer: state.tracer.clone(),
-    });
+    let observers = Arc::new(state.observers(Listens::Http));
     Router::new()
         .route("/", known(get(console::page)))
         .route("/console.js", known(get(console::script)))
@@ -332,17 +221,17 @@ pub(crate) fn known<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) ->
 
 pub(crate) async fn not_found(request: Request) -> Response {
     let path = request.uri().path().to_owned();
-    ServerError::NotFound { path }.into_response_for(request.headers())
+    ServiceError::NotFound { path }.into_response_for(request.headers())
 }
 
 /// `/sparql`
 async fn sparql(
-    State(state): State<Arc<ServerState>>,
+    State(state): State<Arc<HttpState>>,
     Extension(record): Extension<Arc<AccessRecord>>,
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    record.set_user(&parts);
+    record.set_asker(&parts);
     let _room = match state.update_room(&parts).await {
         Ok(room) => room,
         Err(error) => return error.into_response_for(&parts.headers),
@@ -375,7 +264,7 @@ async fn sparql(
 
 /// `/sql`
 async fn sql(
-    State(state): State<Arc<ServerState>>,
+    State(state): State<Arc<HttpState>>,
     Extension(record): Extension<Arc<AccessRecord>>,
     request: Request,
 ) -> Response {
@@ -384,7 +273,7 @@ async fn sql(
 
 /// `/graphs`
 async fn graph_store(
-    State(state): State<Arc<ServerState>>,
+    State(state): State<Arc<HttpState>>,
     Extension(record): Extension<Arc<AccessRecord>>,
     request: Request,
 ) -> Response {
@@ -393,7 +282,7 @@ async fn graph_store(
 
 /// `/changes`
 async fn change_feed(
-    State(state): State<Arc<ServerState>>,
+    State(state): State<Arc<HttpState>>,
     Extension(record): Extension<Arc<AccessRecord>>,
     request: Request,
 ) -> Response {
@@ -403,50 +292,50 @@ async fn change_feed(
 }
 
 /// `/checkpoint`
-async fn checkpoint(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+async fn checkpoint(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     maintain(&state, request, Maintenance::Checkpoint).await
 }
 
 /// `/compact`
-async fn compaction(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+async fn compaction(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     maintain(&state, request, Maintenance::Compaction).await
 }
 
-async fn maintain(state: &ServerState, request: Request, what: Maintenance) -> Response {
+async fn maintain(state: &HttpState, request: Request, what: Maintenance) -> Response {
     let (parts, _) = request.into_parts();
     let answered = maintenance::answer(state, &parts, what).await;
     answered.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
 /// `/prefixes`
-async fn list_prefixes(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+async fn list_prefixes(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     prefixes::list(&state, &parts).unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
 /// `/prefixes`
-async fn change_prefixes(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+async fn change_prefixes(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let changed = prefixes::change(&state, &parts).await;
     changed.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
 /// `/text`
-async fn list_texts(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+async fn list_texts(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let listed = texts::list(&state, &parts).await;
     listed.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
 /// `/text`
-async fn make_texts(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+async fn make_texts(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let made = texts::make(&state, &parts).await;
     made.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
 /// `/text`
-async fn give_texts_up(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+async fn give_texts_up(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let given_up = texts::give_up(&state, &parts).await;
     given_up.unwrap_or_else(|error| error.into_response_for(&parts.headers))
@@ -454,7 +343,7 @@ async fn give_texts_up(State(state): State<Arc<ServerState>>, request: Request) 
 
 /// `/explain`
 async fn explain(
-    State(state): State<Arc<ServerState>>,
+    State(state): State<Arc<HttpState>>,
     Extension(record): Extension<Arc<AccessRecord>>,
     request: Request,
 ) -> Response {
@@ -467,7 +356,7 @@ async fn explain(
             }
             .await
         }
-        Ok(Operation::Describe { .. } | Operation::Update(_)) => Err(ServerError::bad_request(
+        Ok(Operation::Describe { .. } | Operation::Update(_)) => Err(ServiceError::bad_request(
             "the request has no query; send it as parameter `query`",
         )),
         Err(error) => Err(error),
@@ -479,10 +368,10 @@ async fn explain(
 }
 
 async fn read_operation(
-    state: &ServerState,
+    state: &HttpState,
     parts: &Parts,
     body: Body,
-) -> Result<Operation, ServerError> {
+) -> Result<Operation, ServiceError> {
     if !matches!(parts.method, Method::GET | Method::HEAD | Method::POST) {
         return Err(method_not_allowed(&parts.method, parts.uri.path()));
     }

@@ -10,9 +10,9 @@
 //! What a request held is given back bit by bit, by tasks that end after its answer was sent. So a second try begins when next to
 //! nothing is held, or after a moment: what is held during it is its own, or that of requests that do run.
 
-use crate::admission::AdmissionPermit;
-use crate::errors::ServerError;
 use crate::output::{Output, Stop};
+use orrery_service::admission::AdmissionPermit;
+use orrery_service::errors::ServiceError;
 use orrery_sparql::{MemoryPool, OwnShare};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(crate) async fn produce_within_memory(
     output.restart();
     let _lane = match output.wait(job.turn().narrow_lane()).await {
         Ok(lane) => lane?,
-        Err(Stop::Failed(ServerError::Timeout { .. })) => return Err(busy()),
+        Err(Stop::Failed(ServiceError::Timeout { .. })) => return Err(busy()),
         Err(stop) => return Err(stop),
     };
     output.wait(given_back(job.memory())).await?;
@@ -74,11 +74,11 @@ async fn given_back(memory: Arc<dyn MemoryPool>) {
 }
 
 fn is_out_of_memory(ended: &Result<(), Stop>) -> bool {
-    matches!(ended, Err(Stop::Failed(ServerError::OutOfMemory { .. })))
+    matches!(ended, Err(Stop::Failed(ServiceError::OutOfMemory { .. })))
 }
 
 fn busy() -> Stop {
-    Stop::Failed(ServerError::MemoryBusy {
+    Stop::Failed(ServiceError::MemoryBusy {
         message: "other queries hold the memory that this one needs; try again in a moment"
             .to_owned(),
     })

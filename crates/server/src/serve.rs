@@ -7,28 +7,18 @@
 //! queries without an answer are told so, and what still runs is cancelled by dropping it.
 
 use crate::admin;
-use crate::audit::Act;
-use crate::authentication::Authentication;
 use crate::connections::{AddressRule, OpenConnections};
 use crate::documents::Documents;
 use crate::first_user;
 use crate::flight::Flight;
-use crate::hosting::guests;
-use crate::metrics::{Listens, Metrics};
-use crate::oidc::{OidcError, OidcProvider};
-use crate::options::{ClientTimes, ServerOptions, compaction_within};
+use crate::options::{ClientTimes, ServerOptions};
 use crate::postgres::Postgres;
 use crate::proxies::{FarEnd, TrustedProxies};
-use crate::query_log::QueryLog;
-use crate::query_threads::STACK_BYTES;
 use crate::refusals::Explained;
 use crate::router::{Writing, routes, shared};
-use crate::seat::Seat;
 use crate::stalls::Unstalled;
-use crate::standby::StandBy;
 use crate::temporary::TemporaryFiles;
 use crate::tls::{self, SecureClient};
-use crate::traces::Tracer;
 use crate::unread_body;
 use crate::warming::Warming;
 use axum::Router;
@@ -41,8 +31,20 @@ use hyper_util::service::TowerToHyperService;
 use orrery_flight::FlightOptions;
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
 use orrery_postgres::{Listener, PostgresOptions};
+use orrery_service::audit::Act;
+use orrery_service::cluster::standby::StandBy;
+use orrery_service::metrics::{Listens, Metrics};
+use orrery_service::oidc::{OidcError, OidcProvider};
+use orrery_service::options::compaction_within;
+use orrery_service::ports::connections::Connections;
+use orrery_service::ports::guests::answer_guests;
+use orrery_service::query_log::QueryLog;
+use orrery_service::query_threads::STACK_BYTES;
+use orrery_service::traces::Tracer;
+use orrery_service::users::authentication::Authentication;
+use orrery_service::writes::seat::Seat;
 use orrery_sparql::{Engine, EngineOptions};
-use orrery_sql::{Connections, Guests};
+use orrery_sql::Guests;
 use orrery_storage::{ByteCount, Database, Error as StorageError, Writer, reason};
 use orrery_tls::Tls;
 use parking_lot::Mutex;
@@ -225,7 +227,7 @@ impl Server {
             ..defaults
         };
         let engine = Engine::new(Arc::clone(&database), engine_options)?;
-        let engine = Arc::new(orrery_r2rml::mapped(engine, &options.http.foreign));
+        let engine = Arc::new(orrery_r2rml::mapped(engine, &options.service.foreign));
         let take = || self::writer(&database, &options);
         let first_administrator = first_user::make(&database, &options, &mut writer, take).await?;
         let tls = options.tls.take();
@@ -273,7 +275,7 @@ impl Server {
             writer: options.writer.clone(),
             compaction: background.clone(),
             objects: options.objects.clone(),
-            cluster: options.http.cluster.clone(),
+            cluster: options.service.cluster.clone(),
             own_address,
             leaves_when_failed: options.stands_by || options.objects.is_some(),
             trouble: Mutex::default(),
@@ -296,8 +298,14 @@ impl Server {
         let proxies = (!options.trust_proxy.is_empty()).then(|| Arc::new(options.trust_proxy));
         let (over, is_over) = watch::channel(false);
         let has_users = authentication.is_some();
-        options.http.lists_queries |= options.admin.is_some();
-        let state = shared(engine, writing, options.http, authentication, is_over)?;
+        options.service.lists_queries |= options.admin.is_some();
+        let state = shared(
+            engine,
+            writing,
+            (options.service, options.http),
+            authentication,
+            is_over,
+        )?;
         if let (Some(audit), Some(name)) = (&state.audit, first_administrator) {
             audit.act(&Act {
                 user: None,
@@ -310,17 +318,20 @@ impl Server {
         let admin = admin.zip(options.admin);
         let admin =
             admin.map(|(listener, address)| (listener, admin::routes(Arc::clone(&state), address)));
-        let flight = flight.map(|listener| Flight::new(listener, Arc::clone(&state)));
-        let postgres = postgres.map(|listener| Postgres::new(listener, Arc::clone(&state)));
+        let flight = flight.map(|listener| Flight::new(listener, Arc::clone(&state.service)));
+        let postgres = postgres.map(|listener| Postgres::new(listener, Arc::clone(&state.service)));
         let guests = match &state.options.cluster {
-            Some(cluster) => Some(guests(cluster.as_ref(), &state).map_err(io::Error::other)?),
+            Some(cluster) => {
+                let guests = answer_guests(cluster.as_ref(), &state.service);
+                Some(guests.map_err(io::Error::other)?)
+            }
             None => None,
         };
         if let Some(guests) = &guests {
             state.metrics.set_guests(guests);
         }
         if let Some(stand_by) = stand_by {
-            tokio::spawn(stand_by.run(Arc::downgrade(&state)));
+            tokio::spawn(stand_by.run(Arc::downgrade(&state.service)));
         }
         state.metrics.set_connections_max(options.connections_max);
         if let Some(objects) = options.objects {
@@ -599,7 +610,7 @@ fn bind_process(options: &mut ServerOptions) -> Result<(), ServeError> {
         return Err(ServeError::Memory { memory_bytes });
     }
     let fitting = usize::try_from(memory_bytes / MEMORY_BYTES_PER_QUERY).unwrap_or(usize::MAX);
-    options.http.queries_running_max = options.http.queries_running_max.min(fitting);
+    options.service.queries_running_max = options.service.queries_running_max.min(fitting);
     Ok(())
 }
 
@@ -620,7 +631,7 @@ fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, S
     if options.is_read_only {
         return Err("it was started with --read-only".to_owned());
     }
-    if let Some(cluster) = &options.http.cluster
+    if let Some(cluster) = &options.service.cluster
         && !cluster.leads()
     {
         return Err("it stands by: another node leads".to_owned());

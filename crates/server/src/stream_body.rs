@@ -29,19 +29,21 @@
 //! The channel, the chunks and the clock are in `output`.
 
 use crate::access_log::AccessRecord;
-use crate::admission::AdmissionPermit;
 use crate::conditions::{Conditions, State, etag_of_read, tag_of_prefixes, tag_of_scope};
-use crate::errors::ServerError;
-use crate::format::{GraphSerializer, SolutionSerializer};
-use crate::metering::{CostWatch, Meter, Payment, note_in_graph, note_in_solutions};
 use crate::negotiate::AcceptedFormats;
-use crate::output::{COST, Content, HeadSender, Output, Stop, TimeLimit, begun};
+use crate::output::{COST, Content, HeadSender, Output, Stop, begun};
+use crate::partial::{note_in_graph, note_in_solutions};
 use crate::protocol::QueryRequest;
 use crate::second_try::{Tried, produce_within_memory};
 use crate::warnings::{header_of, warnings_of};
 use axum::http::Method;
 use axum::response::{IntoResponse as _, Response};
+use orrery_formats::{GraphSerializer, SolutionSerializer};
 use orrery_query_log::Kind;
+use orrery_service::admission::AdmissionPermit;
+use orrery_service::errors::ServiceError;
+use orrery_service::metering::{CostWatch, Meter, Payment};
+use orrery_service::time_limit::TimeLimit;
 use orrery_sparql::{
     Engine, MemoryPool, OwnShare, PreparedQuery, QueryKind, QueryOptions, QueryResults,
     SolutionStream, Spending, TripleStream, WrittenStream,
@@ -97,7 +99,7 @@ pub(crate) async fn answer(
     mut job: Job,
     query_threads: &Handle,
     is_over: &watch::Receiver<bool>,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let time = job.time;
     let waiting = Arc::new(());
     job.waiting = Arc::downgrade(&waiting);
@@ -126,7 +128,10 @@ async fn begin_here(job: impl Future<Output = ()> + Send + 'static, threads: &Ha
 }
 
 /// The plan of a query, as text, and what it cost: what planning took in hand, and a touch for each line.
-pub(crate) async fn explain(mut job: Job, query_threads: &Handle) -> Result<Response, ServerError> {
+pub(crate) async fn explain(
+    mut job: Job,
+    query_threads: &Handle,
+) -> Result<Response, ServiceError> {
     let time = job.time;
     let waiting = Arc::new(());
     job.waiting = Arc::downgrade(&waiting);
@@ -143,7 +148,7 @@ pub(crate) async fn explain(mut job: Job, query_threads: &Handle) -> Result<Resp
     let text = match tokio::time::timeout(time.left(), plan).await {
         Ok(Ok(text)) => text?,
         Ok(Err(_dropped)) => {
-            return Err(ServerError::Internal {
+            return Err(ServiceError::Internal {
                 message: "planning ended without a plan".to_owned(),
             });
         }
@@ -215,7 +220,7 @@ impl Tried for Begun {
     }
 }
 
-fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
+fn prepare(job: &Job) -> Result<PreparedQuery, ServiceError> {
     let prepared = job.engine.prepare(&job.request.query, &query_options(job));
     prepared.map_err(|error| {
         let payment = job.payment.as_ref();
@@ -296,7 +301,7 @@ async fn produce_prepared(
     output.times.prepared(prepared.preparation());
     // What the first try has cost is charged with the end of its watch.
     output.cost = job.wants_cost.then(|| {
-        let (meter, record) = (job.meter.clone(), Some(Arc::clone(&job.record)));
+        let (meter, record) = (job.meter.clone(), Some(Arc::clone(job.record.statement())));
         CostWatch::new(Box::new(prepared.touch_reader()), meter, record)
     });
     let rows_max = job.meter.as_ref().and_then(|meter| meter.rows_max());
@@ -407,7 +412,7 @@ fn is_known(
     prepared: &PreparedQuery,
     format: &str,
     output: &mut Output,
-) -> Result<bool, ServerError> {
+) -> Result<bool, ServiceError> {
     let snapshot = prepared.snapshot();
     let commit = snapshot.commit();
     // Numbers of commits come again, in a database that is loaded anew or restored at the same address; their times do not.
@@ -447,7 +452,7 @@ fn may_change(query: &str) -> bool {
 }
 
 fn mismatch() -> Stop {
-    Stop::Failed(ServerError::Internal {
+    Stop::Failed(ServiceError::Internal {
         message: "the engine's answer does not fit the form of the query".to_owned(),
     })
 }
@@ -516,7 +521,7 @@ async fn write_triples(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query_threads::QueryThreads;
+    use orrery_service::query_threads::QueryThreads;
 
     fn thread_name() -> String {
         std::thread::current().name().unwrap_or_default().to_owned()

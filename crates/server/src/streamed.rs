@@ -9,6 +9,7 @@
 //! A compressor takes in much before it gives anything out, and forgets what it has when its input fails: so it is what comes out of it that
 //! decides, and not that rows were written.
 
+use crate::error_response::ErrorResponse as _;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::time::{Sleep, sleep};
 
-use crate::errors::ServerError;
+use orrery_service::errors::ServiceError;
 
 /// How long the connection has, before it hears of an error, to send what came before it: when a body fails, it drops what it has gathered, the head too. A client that
 /// had nothing yet would not be told that there was an answer; a proxy would ask again.
@@ -50,17 +51,17 @@ pub(crate) struct BrokenOff;
 
 /// Why a streamed answer failed. Who streams puts a copy into the response's extensions: then its head waits for its first bytes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Failed(Arc<Mutex<Option<ServerError>>>);
+pub(crate) struct Failed(Arc<Mutex<Option<ServiceError>>>);
 
 impl Failed {
     /// To be said before the body fails.
-    pub(crate) fn set(&self, error: ServerError) {
+    pub(crate) fn set(&self, error: ServiceError) {
         *self.0.lock() = Some(error);
     }
 
-    fn take(&self) -> ServerError {
+    fn take(&self) -> ServiceError {
         let mut error = self.0.lock();
-        error.take().unwrap_or_else(|| ServerError::Internal {
+        error.take().unwrap_or_else(|| ServiceError::Internal {
             message: "the request ended without an answer".to_owned(),
         })
     }

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 
 use crate::conditions::{Conditions, State};
 use crate::edge;
-use crate::errors::ServerError;
-use crate::options::compaction_within;
+use orrery_service::options::compaction_within;
 use crate::parameters::{self, checked_iri, flag, unknown, url_parameters};
-use crate::state::ServerState;
+use crate::state::HttpState;
+use orrery_service::errors::ServiceError;
 
 /// Properties, classes, graphs and languages together.
 const RULES_MAX: usize = 10_000;
@@ -36,10 +36,10 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn of(parts: &Parts) -> Result<Self, ServerError> {
+    fn of(parts: &Parts) -> Result<Self, ServiceError> {
         let parameters = url_parameters(parts.uri.query())?;
         if parameters.len() > RULES_MAX {
-            return Err(ServerError::bad_request(format!(
+            return Err(ServiceError::bad_request(format!(
                 "an index of texts has {RULES_MAX} rules at most"
             )));
         }
@@ -63,7 +63,7 @@ impl Wanted {
         match (is_anew, rules == TextRules::default()) {
             (false, _) => Ok(Self::Made(rules)),
             (true, true) => Ok(Self::MadeAnew),
-            (true, false) => Err(ServerError::bad_request(
+            (true, false) => Err(ServiceError::bad_request(
                 "`rebuild=true` takes the rules that there are; give either it or rules",
             )),
         }
@@ -71,7 +71,7 @@ impl Wanted {
 }
 
 /// Which texts are in the index.
-pub(crate) async fn list(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
+pub(crate) async fn list(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
     edge::require_all_graphs(parts)?;
     edge::require_administrator(parts, "read which texts are in the index")?;
     parameters::none(parts.uri.query())?;
@@ -85,22 +85,22 @@ pub(crate) async fn list(state: &ServerState, parts: &Parts) -> Result<Response,
 }
 
 /// Makes an index, or makes it anew.
-pub(crate) async fn make(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
+pub(crate) async fn make(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
     let wanted = Wanted::of(parts)?;
     change(state, parts, wanted).await
 }
 
 /// Gives the index up.
-pub(crate) async fn give_up(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
+pub(crate) async fn give_up(state: &HttpState, parts: &Parts) -> Result<Response, ServiceError> {
     parameters::none(parts.uri.query())?;
     change(state, parts, Wanted::Dropped).await
 }
 
 async fn change(
-    state: &ServerState,
+    state: &HttpState,
     parts: &Parts,
     wanted: Wanted,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let writer = state.writes(parts)?.writer().clone();
     edge::require_all_graphs(parts)?;
     edge::require_administrator(parts, "change the index of texts")?;
@@ -136,14 +136,14 @@ async fn change(
     Ok(Json(made?).into_response())
 }
 
-fn no_index() -> ServerError {
-    ServerError::Unprocessable {
+fn no_index() -> ServiceError {
+    ServiceError::Unprocessable {
         message: "the database has no index of texts; `POST /text` makes one".to_owned(),
     }
 }
 
-fn ended(error: &tokio::task::JoinError) -> ServerError {
-    ServerError::Internal {
+fn ended(error: &tokio::task::JoinError) -> ServiceError {
+    ServiceError::Internal {
         message: format!("what was done with the index of texts ended: {error}"),
     }
 }

@@ -9,22 +9,22 @@
 //! client can read, decide and write.
 
 use crate::access_log::AccessRecord;
-use crate::authentication::Ruled;
 use crate::conditions::{Conditions, State, etag_of_commit};
 use crate::edge;
-use crate::errors::ServerError;
 use crate::guard::base_iri;
-use crate::metering::Payment;
 use crate::output::COST;
 use crate::protocol::UpdateRequest;
-use crate::query_log::AtCommit;
-use crate::stages::Stages;
-use crate::state::ServerState;
+use crate::state::HttpState;
 use crate::warnings::WARNING;
-use crate::writes::{Change, Committed, Writes};
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
+use orrery_service::errors::ServiceError;
+use orrery_service::metering::Payment;
+use orrery_service::query_log::AtCommit;
+use orrery_service::stages::Stages;
+use orrery_service::users::authentication::Ruled;
+use orrery_service::writes::{Change, Committed, Writes};
 use orrery_sparql::{Engine, ParsedUpdate, QueryOptions, UpdateOptions};
 use orrery_storage::{CommitOptions, Durability, Transaction};
 use std::borrow::Cow;
@@ -44,7 +44,7 @@ pub(crate) struct CommitRequest {
 
 impl CommitRequest {
     /// Reads the headers.
-    pub(crate) fn new(headers: &HeaderMap, is_relaxed: bool) -> Result<Self, ServerError> {
+    pub(crate) fn new(headers: &HeaderMap, is_relaxed: bool) -> Result<Self, ServiceError> {
         Ok(Self {
             is_relaxed,
             forgets_history: false,
@@ -57,7 +57,7 @@ impl CommitRequest {
         &self,
         transaction: &mut Transaction,
         exists: bool,
-    ) -> Result<(), ServerError> {
+    ) -> Result<(), ServiceError> {
         if self.conditions.is_empty() {
             return Ok(());
         }
@@ -141,11 +141,11 @@ pub(crate) fn charge(payment: Option<&Payment>, response: &mut Response) {
 
 /// Makes the change that an update asks for.
 pub(crate) async fn update(
-    state: &ServerState,
+    state: &HttpState,
     writes: &Writes,
     parts: &Parts,
     request: UpdateRequest,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let UpdateOptions {
         query,
         writes: may_change,
@@ -158,10 +158,10 @@ pub(crate) async fn update(
         forgets_history: request.forgets_history,
         ..CommitRequest::new(&parts.headers, request.is_relaxed)?
     };
-    let (time, meter) = state.enter(parts, request.timeout)?;
+    let (time, meter) = state.enter_of(parts, request.timeout)?;
     let record = AccessRecord::of(parts);
     let payment = record.as_ref();
-    let payment = payment.and_then(|record| state.payment(parts, meter.as_ref(), record));
+    let payment = payment.and_then(|record| state.payment_of(parts, meter.as_ref(), record));
     let options = UpdateOptions {
         query: QueryOptions {
             spending: payment.as_ref().map(|it| Arc::clone(it.spending())),
@@ -174,7 +174,7 @@ pub(crate) async fn update(
             ..query
         },
         writes: may_change,
-        documents: Some(Arc::clone(&state.documents)),
+        documents: state.documents.clone(),
     };
     let engine = Arc::clone(&state.engine);
     let of_parse = options.clone();
@@ -241,7 +241,7 @@ impl<M> HeldUpdate<M> {
     pub(crate) async fn options_in(
         &self,
         transaction: &mut Transaction,
-    ) -> Result<Cow<'_, UpdateOptions>, ServerError> {
+    ) -> Result<Cow<'_, UpdateOptions>, ServiceError> {
         let later = self.ruled.as_ref();
         let later = later.filter(|ruled| ruled.state.commit() != transaction.begins_after());
         let Some(ruled) = later else {
@@ -264,7 +264,7 @@ impl<M> HeldUpdate<M> {
         engine: &Engine,
         options: &UpdateOptions,
         transaction: &mut Transaction,
-    ) -> Result<(), ServerError> {
+    ) -> Result<(), ServiceError> {
         let applied = async {
             engine.apply(&self.update, options, transaction).await?;
             Ok(())
@@ -285,15 +285,15 @@ impl<M> HeldUpdate<M> {
 /// Makes the change of an update. Other endpoints that it asks (`SERVICE`) are asked while other changes are made, between one turn
 /// and the next, for each of which there is a change.
 pub(crate) async fn make<M: Send + Sync + 'static>(
-    state: &ServerState,
+    state: &HttpState,
     writes: &Writes,
     held: HeldUpdate<M>,
     change: impl Fn(Arc<HeldUpdate<M>>) -> Change,
-) -> Result<Committed, ServerError> {
+) -> Result<Committed, ServiceError> {
     let held = Arc::new(held);
     loop {
         match writes.make(change(Arc::clone(&held))).await {
-            Err(ServerError::AskFirst) => {}
+            Err(ServiceError::AskFirst) => {}
             made => return made,
         }
         let (engine, asking) = (Arc::clone(&state.engine), Arc::clone(&held));
@@ -307,7 +307,7 @@ pub(crate) async fn make<M: Send + Sync + 'static>(
         match asked.join_next().await {
             Some(Ok(asked)) => asked?,
             Some(Err(_)) | None => {
-                return Err(ServerError::Internal {
+                return Err(ServiceError::Internal {
                     message: "asking other endpoints panicked".to_owned(),
                 });
             }

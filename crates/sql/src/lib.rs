@@ -14,7 +14,6 @@
 //!
 //! | room | what it does |
 //! | --- | --- |
-//! | `listener` | what a protocol gives: users, turns, who watches |
 //! | `session` | what one client has, and the way from its text to an outcome |
 //! | `parse` | text to statement, within limits |
 //! | `catalog` | which tables there are, and who may see them |
@@ -43,7 +42,6 @@ mod facts;
 mod files;
 mod functions;
 mod graph;
-mod listener;
 mod mapped;
 mod names;
 mod optimizer;
@@ -55,7 +53,7 @@ mod settings;
 mod transactions;
 mod values;
 
-pub use answers::answer_max::WholeAnswer;
+pub use answers::answer_max::{AnswerBound, AnswerMax};
 pub use answers::outcome::{Outcome, Rows};
 pub use answers::tag::Tag;
 pub use catalog::foreign::{ForeignDefinition, foreign_definition, foreign_definitions};
@@ -65,7 +63,9 @@ pub use catalog::scope::SqlScope;
 pub use copy::{BatchesIn, CopyIn, CopyOut, CopyRows};
 pub use datafusion::arrow::datatypes::DataType;
 pub use datafusion::common::ScalarValue;
-pub use distributed::forward::{ForwardAnswer, ForwardCalls, Guests};
+pub use distributed::forward::{
+    BeginGuest, ForwardAnswer, ForwardCalls, GuestHeld, GuestUser, Guests, KnowGuest,
+};
 pub use distributed::writer_source::{WriterPlace, WriterSource};
 pub use errors::error::{Error, ErrorObjects, Result};
 pub use errors::state::SqlState;
@@ -75,14 +75,6 @@ pub use functions::offered::{OfferedFunctions, offered_functions};
 pub use graph::{
     GraphColumn, GraphCondition, GraphLimits, GraphQuery, GraphRows, GraphSource, GraphTest,
 };
-pub use listener::connections::{Connections, OpenConnection};
-pub use listener::host::Host;
-pub use listener::turns::{Turn, Turns};
-pub use listener::users::{
-    Admitted, AnswerBound, AnswerMax, Caller, CallerLimits, Denied, Entered, RuledScope,
-    ScramAttempt, ScramKeys, Spent, Users, spent,
-};
-pub use listener::watch::{Ending, Watch, Watchable, Watched};
 pub use mapped::{GraphMappings, MappedGraph, MappingSource};
 pub use names::{CATALOG as DATABASE, SCHEMA as DEFAULT_SCHEMA};
 pub use orrery_postgres_tables::ForeignAccess;
@@ -90,9 +82,10 @@ pub use orrery_runtime::{Paused, Spending};
 pub use parse::split::{Inside, Split, split};
 pub use parse::statement::{SQL_BYTES_MAX, Statement};
 pub use plan::prepared::Prepared;
-pub use session::client::{HeldValues, PlannedQuery, Session, SessionOptions};
+pub use session::client::{HeldValues, PlannedQuery, RuledScope, ScopeIn, Session, SessionOptions};
 pub use session::kept::Kept;
 pub use session::kind::StatementKind;
+pub use session::place::{Spent, Turn, spent};
 pub use session::table_reader::TableReader;
 pub use session::unit::Unit;
 pub use transactions::block::TransactionStatus;

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use orrery_sql::{Admitted, Caller, Denied, Entered, SqlScope};
+use orrery_service::ports::denied::Denied;
+use orrery_service::ports::users::{Admitted, Caller};
+use orrery_sql::SqlScope;
 use tonic::{Code, Status};
 
 use crate::handles::Owner;
@@ -15,7 +17,7 @@ pub(crate) enum By {
     /// The database has no users: whoever was let in may do everything.
     Anybody,
     /// Somebody who has said who they are, and what they may do now.
-    Caller(Arc<dyn Caller>, Admitted),
+    Caller(Box<Caller>, Box<Admitted>),
 }
 
 impl fmt::Debug for By {
@@ -52,14 +54,11 @@ impl By {
         }
     }
 
-    /// Counts a statement.
-    pub(crate) fn enter(&self) -> Result<Option<Entered>, Status> {
+    /// What may be done, where statements are counted.
+    pub(crate) fn limited(&self) -> Option<&Admitted> {
         match self {
-            Self::Caller(_, admitted) => {
-                let entered = admitted.limits.as_ref().map(|limits| limits.enter());
-                entered.transpose().map_err(|it| denied(&it))
-            }
-            Self::Anybody => Ok(None),
+            Self::Anybody => None,
+            Self::Caller(_, admitted) => Some(&**admitted).filter(|admitted| admitted.is_limited()),
         }
     }
 

@@ -2,12 +2,11 @@
 //! goes with the call.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use arrow_flight::HandshakeResponse;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use orrery_sql::Users;
+use orrery_service::ports::users::PortUsers;
 use tonic::body::Body;
 use tonic::codegen::http::header::AUTHORIZATION;
 use tonic::codegen::http::{self, HeaderMap};
@@ -31,14 +30,14 @@ pub(crate) type Handshakes = BoxStream<'static, Result<HandshakeResponse, Status
 #[derive(Clone)]
 pub(crate) struct Guard {
     /// None where the database has none.
-    users: Option<Arc<dyn Users>>,
+    users: Option<PortUsers>,
     password: Option<Password>,
     /// Of this run of the server: who has it has shown the password.
     token: String,
 }
 
 impl Guard {
-    pub(crate) fn new(password: Option<Password>, users: Option<Arc<dyn Users>>) -> Self {
+    pub(crate) fn new(password: Option<Password>, users: Option<PortUsers>) -> Self {
         let token: [u8; 16] = rand::random();
         Self {
             users,
@@ -51,7 +50,7 @@ impl Guard {
     async fn admit(&self, headers: &HeaderMap, peer: Option<&Peer>) -> Result<By, Status> {
         match (&self.users, peer) {
             (None, _) => self.require_password(headers).map(|()| By::Anybody),
-            (Some(users), Some(peer)) => of_users(&**users, headers, peer).await,
+            (Some(users), Some(peer)) => of_users(users, headers, peer).await,
             (Some(_), None) => Err(refusal(
                 Code::Internal,
                 "XX000",
@@ -111,7 +110,7 @@ impl Guard {
 }
 
 /// Who makes a call, as the database's users know it.
-async fn of_users(users: &dyn Users, headers: &HeaderMap, peer: &Peer) -> Result<By, Status> {
+async fn of_users(users: &PortUsers, headers: &HeaderMap, peer: &Peer) -> Result<By, Status> {
     let values = headers.get_all(AUTHORIZATION).iter();
     // What is no text is nobody's.
     let values: Vec<String> = values
@@ -121,7 +120,7 @@ async fn of_users(users: &dyn Users, headers: &HeaderMap, peer: &Peer) -> Result
     let caller = users.of_header(&values, certificate, peer.address).await;
     let caller = caller.map_err(|it| denied(&it))?;
     let admitted = caller.admitted().await.map_err(|it| denied(&it))?;
-    Ok(By::Caller(caller, admitted))
+    Ok(By::Caller(Box::new(caller), Box::new(admitted)))
 }
 
 /// A service behind the guard.

@@ -16,7 +16,8 @@ use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use orrery_sql::{Ending, HeldRows, Spent, SqlScope, Turn, Watched, bytes_of_values, spent};
+use orrery_service::record::{Ending, StatementRecord};
+use orrery_sql::{HeldRows, Spent, SqlScope, Turn, bytes_of_values, spent};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
@@ -84,7 +85,7 @@ impl Answer {
         time: Time,
         again: Again,
         unfetched: Unfetched,
-        watched: Option<Arc<dyn Watched>>,
+        watched: Option<Arc<StatementRecord>>,
         stage: watch::Receiver<Stage>,
     ) -> Arc<Self> {
         let (sender, receiver) = mpsc::channel(BATCHES_WAITING);
@@ -153,7 +154,7 @@ async fn compute(
     time: Time,
     sender: mpsc::Sender<Piece>,
     cancel: Arc<Notify>,
-    watched: Option<Arc<dyn Watched>>,
+    watched: Option<Arc<StatementRecord>>,
     mut stage: watch::Receiver<Stage>,
 ) {
     let Time {
@@ -179,7 +180,7 @@ async fn compute(
     // Others may compute while the client takes the last words.
     drop(counted);
     if let Some(watched) = watched {
-        watched.end(failure.as_ref().map_or(Ending::Done, ending_of));
+        watched.ended(failure.as_ref().map_or(Ending::Done, ending_of));
     }
     let last = failure.map_or(Piece::End, Piece::Failure);
     // Whoever has gone does not need them.
@@ -187,7 +188,7 @@ async fn compute(
 }
 
 /// Completes when somebody ends the statement from outside.
-pub(crate) async fn is_killed(watched: Option<&Arc<dyn Watched>>) {
+pub(crate) async fn is_killed(watched: Option<&Arc<StatementRecord>>) {
     match watched {
         Some(watched) => watched.killed().await,
         None => std::future::pending().await,
@@ -200,7 +201,7 @@ async fn sent_when_fetched(
     fetched: Arc<Notify>,
     again: Again,
     sender: mpsc::Sender<Piece>,
-    watched: Option<Arc<dyn Watched>>,
+    watched: Option<Arc<StatementRecord>>,
 ) -> Option<Status> {
     fetched.notified().await;
     let _turn = match again.await {
@@ -214,7 +215,7 @@ async fn sent_when_fetched(
 async fn sent(
     mut rows: Batches,
     sender: &mpsc::Sender<Piece>,
-    watched: Option<&Arc<dyn Watched>>,
+    watched: Option<&Arc<StatementRecord>>,
 ) -> Option<Status> {
     while let Some(batch) = rows.next().await {
         match batch {

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use orrery_sql::{Ending, Session, Watchable, Watched};
+use orrery_service::record::{Ending, StatementRecord};
+use orrery_sql::Session;
 use tonic::{Code, Request, Status};
 
 use crate::access::by::{By, denied};
@@ -19,7 +20,7 @@ pub(crate) struct Call {
     client: IpAddr,
     agent: Option<String>,
     /// The statement, where others are told of it.
-    watched: OnceLock<Arc<dyn Watched>>,
+    watched: OnceLock<Arc<StatementRecord>>,
 }
 
 impl Deref for Call {
@@ -52,20 +53,14 @@ impl Call {
 
     /// A statement begins, of which others are told.
     pub(crate) fn watch(&self, text: &str) {
-        if let Some(watch) = &self.host.watch {
-            self.watched.get_or_init(|| {
-                watch.begin(&Watchable {
-                    text,
-                    user: self.by.name(),
-                    client: self.client,
-                    agent: self.agent.as_deref(),
-                })
-            });
-        }
+        self.watched.get_or_init(|| {
+            let agent = self.agent.as_deref();
+            self.host.record(text, self.by.name(), self.client, agent)
+        });
     }
 
     /// The statement, where others are told of it.
-    pub(crate) fn watched(&self) -> Option<&Arc<dyn Watched>> {
+    pub(crate) fn watched(&self) -> Option<&Arc<StatementRecord>> {
         self.watched.get()
     }
 
@@ -73,8 +68,8 @@ impl Call {
     pub(crate) fn ended<T>(&self, done: Result<T, Status>) -> Result<T, Status> {
         if let Some(watched) = self.watched() {
             match &done {
-                Ok(_) => watched.end(Ending::Done),
-                Err(status) => watched.end(ending_of(status)),
+                Ok(_) => watched.ended(Ending::Done),
+                Err(status) => watched.ended(ending_of(status)),
             }
         }
         done
@@ -82,20 +77,17 @@ impl Call {
 
     /// A session of its own, of who makes the call.
     pub(crate) fn session(&self) -> Session {
-        let sessions = self.shared.sessions();
-        match &self.by {
-            By::Anybody => sessions.another(),
-            By::Caller(caller, admitted) => {
-                let session = match caller.name() {
-                    "" => sessions.another(),
-                    name => sessions.another_of(name, format!("flight {name}")),
-                };
-                let mut session = session.with_caller(Some(Arc::clone(caller)));
-                session.set_scope(admitted.scope.clone());
-                session.set_ruled(admitted.ruled.clone());
-                session
-            }
-        }
+        let host = &self.shared.host;
+        let By::Caller(caller, admitted) = &self.by else {
+            return host.session(None, "flight".to_owned(), None);
+        };
+        let mut session = match caller.name() {
+            "" => host.session(None, "flight".to_owned(), Some(caller)),
+            name => host.session(Some(name), format!("flight {name}"), Some(caller)),
+        };
+        session.set_scope(admitted.scope.clone());
+        session.set_ruled(admitted.ruled.clone());
+        session
     }
 
     /// A transaction's session, held to what may be done now in the state that it reads; none where it may do everything anyway.
@@ -108,9 +100,7 @@ impl Call {
             return None;
         }
         let mut session = session.clone();
-        session.set_scope(admitted.scope.clone());
-        session.set_ruled(admitted.ruled.clone());
-        session.go_by_transaction().await;
+        admitted.hold(&mut session).await;
         Some(session)
     }
 

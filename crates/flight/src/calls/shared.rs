@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_flight::sql::metadata::SqlInfoData;
-use orrery_sql::{Host, Session, SessionOptions};
+use orrery_service::ports::host::Host;
 use tokio::sync::watch;
 use tonic::Status;
 
@@ -25,8 +25,6 @@ pub(crate) struct Shared {
     pub(crate) options: FlightOptions,
     pub(crate) host: Host,
     pub(crate) guard: Guard,
-    /// What each call has another of.
-    sessions: Session,
     pub(crate) stage: watch::Receiver<Stage>,
     pub(crate) transactions: Handles<Arc<OpenTransaction>>,
     pub(crate) statements: Handles<Arc<KeptStatement>>,
@@ -41,21 +39,7 @@ impl Shared {
         stage: watch::Receiver<Stage>,
         capabilities: SqlInfoData,
     ) -> Self {
-        let sessions = Session::new(
-            &host.runtime,
-            Arc::clone(&host.database),
-            None,
-            SessionOptions {
-                who: "flight".to_owned(),
-                foreign: host.foreign.clone(),
-                ..SessionOptions::default()
-            },
-        );
         Self {
-            sessions: sessions
-                .with_writer_of(host.writer.clone())
-                .with_graphs(Arc::clone(&host.graphs))
-                .with_mappings(Arc::clone(&host.mappings)),
             guard: Guard::new(options.password.clone(), host.users.clone()),
             transactions: Handles::new(
                 "open transactions",
@@ -77,11 +61,6 @@ impl Shared {
             stage,
             capabilities,
         }
-    }
-
-    /// What sessions of calls are made of.
-    pub(crate) fn sessions(&self) -> &Session {
-        &self.sessions
     }
 
     /// Forgets what goes with a client: statements of a client that comes back are still there.

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt, TryStreamExt};
+use orrery_service::ports::host::Host;
+use orrery_service::ports::users::Entered;
 use orrery_sql::{
-    AnswerMax, Error, Outcome, Rows, Session, Spent, Statement, StatementKind, Tag, Turn, Turns,
-    WholeAnswer, spent,
+    Error, Outcome, Rows, Session, Spent, Statement, StatementKind, Tag, Turn, spent,
 };
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
+use crate::access::by::denied;
 use crate::calls::answer::{Again, Batches, Bounds, Time, is_killed};
 use crate::calls::call::Call;
 use crate::calls::open_transaction::OpenTransaction;
@@ -70,7 +72,7 @@ impl Deref for Begun<'_> {
 #[derive(Default)]
 pub(crate) struct Counted {
     pub(crate) terms: Terms,
-    _held: Option<Turn>,
+    _held: Entered,
 }
 
 /// What limits say of a statement that is counted.
@@ -127,30 +129,28 @@ impl Call {
 
     /// Counts a statement, which may take many turns; the session in which it runs.
     pub(crate) fn enter<'a>(&self, session: &'a Session) -> Result<(Begun<'a>, Counted), Status> {
-        let Some(entered) = self.by().enter()? else {
+        let Some(admitted) = self.by().limited() else {
             return Ok((Begun::Unpaid(session), Counted::default()));
         };
         // Settings, statements and the transaction are shared; the one that is kept has no part in who pays.
         let mut paid = session.clone();
-        paid.set_spending(Some(Arc::clone(&entered.spending)));
+        let entered = admitted.enter(&mut paid, self.watched());
+        let entered = entered.map_err(|it| denied(&it))?;
         // For all sets of values that are bound, whose rows are one answer.
-        let answer_max = entered.answer_max.clone();
-        paid.set_answer_max(
-            answer_max.map(|max| Arc::new(WholeAnswer::new(max)) as Arc<dyn AnswerMax>),
-        );
+        paid.share_answer_max();
         let counted = Counted {
             terms: Terms {
                 time_max: entered.time_max,
-                spent: Some(entered.spent.clone()),
+                spent: entered.spent.clone(),
             },
-            _held: Some(entered.within(Box::new(()), self.watched().cloned())),
+            _held: entered,
         };
         Ok((Begun::Paid(Box::new(paid)), counted))
     }
 
     /// Waits for a turn of a statement that is counted.
     pub(crate) async fn turn(&self, session: &Session, terms: &Terms) -> Result<Time, Status> {
-        let turn = place_of(&self.host.turns, session).await?;
+        let turn = place_of(&self.host, session).await?;
         let asked = session.statement_timeout();
         let time = asked.unwrap_or(self.options.statement_time_default);
         let time = time.min(self.options.statement_time_max);
@@ -167,8 +167,8 @@ impl Call {
 
     /// A place for the rows of a statement, when they are fetched.
     pub(crate) fn again(&self, session: &Session) -> Again {
-        let (turns, session) = (Arc::clone(&self.host.turns), session.clone());
-        async move { place_of(&turns, &session).await }.boxed()
+        let (host, session) = (self.host.clone(), session.clone());
+        async move { place_of(&host, &session).await }.boxed()
     }
 
     /// Does something until it is done, its time is up or the server's, or it costs more than there is. A commit that has begun is waited for: it cannot be undone.
@@ -203,13 +203,9 @@ impl Call {
 }
 
 /// Waits for a place among those who compute.
-async fn place_of(turns: &Arc<dyn Turns>, session: &Session) -> Result<Turn, Status> {
-    let turn = match session.is_waited_for() {
-        true => turns.turn_of_writer().await,
-        false => turns.turn().await,
-    };
-    let turn = turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why))?;
-    Ok(session.hold(turn))
+async fn place_of(host: &Host, session: &Session) -> Result<Turn, Status> {
+    let turn = host.turn_of(session).await;
+    turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why.to_string()))
 }
 
 /// What a statement came to, for this protocol.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use arrow_flight::flight_service_server::FlightServiceServer;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
-use orrery_sql::{Host, OpenConnection};
+use orrery_service::ports::connections::OpenConnection;
+use orrery_service::ports::host::Host;
 use orrery_tls::{PeerNames, Tls};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -87,7 +88,7 @@ impl Listener {
 
     /// Answers until `stop` becomes true (or its sender goes) and the grace period is over.
     pub async fn run(self, host: Host, stop: watch::Receiver<bool>) {
-        let threads = host.threads.clone();
+        let threads = host.threads().clone();
         let served = threads.spawn(self.serve(host, stop));
         if let Err(error) = served.await {
             match error.try_into_panic() {
@@ -191,7 +192,7 @@ fn incoming(
                     };
                     let (tls, shared) = (tls.clone(), Arc::clone(&shared));
                     let sender = sender.clone();
-                    let counted = shared.host.connections.accept();
+                    let counted = shared.host.connections().accept();
                     tokio::spawn(async move {
                         if let Some(socket) =
                             opened(stream, tls, peer, shared, (permit, counted)).await
@@ -202,7 +203,7 @@ fn incoming(
                     });
                 }
                 Err(error) => {
-                    shared.host.connections.note_refused();
+                    shared.host.connections().note_refused();
                     tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -238,7 +239,7 @@ async fn opened(
     match bytes {
         Ok(bytes) => Some(Socket::new(bytes, peer, shared, permit, counted)),
         Err(error) => {
-            shared.host.connections.note_refused();
+            shared.host.connections().note_refused();
             tracing::debug!("a client of Flight SQL was not let in: {error}");
             None
         }

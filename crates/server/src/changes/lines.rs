@@ -16,8 +16,8 @@
 //! A row that is updated goes and comes again. Of a table without a primary key rows are told apart by their numbers, `"key":{"":17}`. `replace` says that the
 //! rows, or the quads (of any graph), were written to files in one go, and are to be read anew as of that commit.
 
-use crate::format::{FormatError, write_json_text, write_json_value};
 use arrow::array::{Array, ArrayRef};
+use orrery_formats::{FormatError, write_json_text, write_json_value};
 use orrery_sql::ValueTexts;
 use orrery_storage::table::{ProjectionColumn, TableDefinition};
 use orrery_storage::{CommitEntry, TableEvent, format_time};

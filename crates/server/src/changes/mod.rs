@@ -31,18 +31,18 @@ mod lines;
 
 use crate::access_log::AccessRecord;
 use crate::edge;
-use crate::errors::ServerError;
-use crate::feeds::FeedHolder;
-use crate::format::{GraphFormat, GraphSerializer};
-use crate::metering::{Exceeded, Meter, network};
 use crate::parameters::{unknown, url_parameters};
-use crate::query_log::Peer;
-use crate::standing::Standing;
-use crate::state::ServerState;
+use crate::state::HttpState;
 use crate::streamed::{BrokenOff, Failed, streamed};
 use axum::http::{HeaderValue, header, request::Parts};
 use axum::response::Response;
 use bytes::Bytes;
+use orrery_formats::{GraphFormat, GraphSerializer};
+use orrery_service::errors::ServiceError;
+use orrery_service::metering::{Exceeded, Meter, network};
+use orrery_service::query_log::Peer;
+use orrery_service::users::standing::Standing;
+use orrery_service::writes::feeds::FeedHolder;
 use orrery_storage::{CommitChanges, Database, Error as StorageError, QuadRef, ReadScope};
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +82,7 @@ enum Form {
     Lines,
 }
 
-fn feed_request(parts: &Parts) -> Result<FeedRequest, ServerError> {
+fn feed_request(parts: &Parts) -> Result<FeedRequest, ServiceError> {
     let accepted = parts.headers.get(header::ACCEPT);
     let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
     let wants_lines = accepted.is_some_and(|accepted| {
@@ -98,12 +98,12 @@ fn feed_request(parts: &Parts) -> Result<FeedRequest, ServerError> {
         match name.as_str() {
             "since" => {
                 since = Some(value.parse().map_err(|_| {
-                    ServerError::bad_request(format!("since=`{value}` is no number of a commit"))
+                    ServiceError::bad_request(format!("since=`{value}` is no number of a commit"))
                 })?);
             }
             "follow" => {
                 follows = value.parse().map_err(|_| {
-                    ServerError::bad_request("follow can be `true` or `false`".to_owned())
+                    ServiceError::bad_request("follow can be `true` or `false`".to_owned())
                 })?;
             }
             "format" => {
@@ -111,7 +111,7 @@ fn feed_request(parts: &Parts) -> Result<FeedRequest, ServerError> {
                     "patch" => Form::Patch,
                     "json" => Form::Lines,
                     _ => {
-                        return Err(ServerError::bad_request(
+                        return Err(ServiceError::bad_request(
                             "format can be `patch` (RDF Patch) or `json` (a line of JSON for each change, those of tables too)".to_owned(),
                         ));
                     }
@@ -121,7 +121,7 @@ fn feed_request(parts: &Parts) -> Result<FeedRequest, ServerError> {
         }
     }
     let since = since.ok_or_else(|| {
-        ServerError::bad_request("the request has no `since`, the last commit that is known")
+        ServiceError::bad_request("the request has no `since`, the last commit that is known")
     })?;
     Ok(FeedRequest {
         since,
@@ -132,10 +132,10 @@ fn feed_request(parts: &Parts) -> Result<FeedRequest, ServerError> {
 
 /// Streams the changes.
 pub(crate) async fn answer(
-    state: &ServerState,
+    state: &HttpState,
     record: Arc<AccessRecord>,
     parts: &Parts,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let FeedRequest {
         since,
         follows,
@@ -149,7 +149,7 @@ pub(crate) async fn answer(
         ));
     }
     if follows && edge::ruled_state(parts).is_some() {
-        return Err(ServerError::forbidden(
+        return Err(ServiceError::forbidden(
             "what you may see depends on data, and may change with any commit; leave `follow` out, and ask again with the last commit as `since`",
         ));
     }
@@ -160,7 +160,7 @@ pub(crate) async fn answer(
     });
     let place = state.feeds.enter(holder)?;
     let reading = &state.feeds.reading;
-    let (_, meter) = state.enter(parts, None)?;
+    let (_, meter) = state.enter_of(parts, None)?;
     let time_max = meter.as_ref().and_then(|meter| meter.time_max());
     let deadline = time_max.map(|time_max| (Instant::now() + time_max, time_max));
     let (chunks, receiver) = mpsc::channel(CHUNKS_WAITING_MAX);
@@ -169,7 +169,7 @@ pub(crate) async fn answer(
     let feed = Feed {
         database: Arc::clone(state.engine.database()),
         scope: edge::scope(parts),
-        standing: Standing::of(state.authentication.as_ref(), parts),
+        standing: edge::standing(state.authentication.as_ref(), parts),
         shows_who: rights.is_none_or(|rights| rights.administers),
         meter,
         rows: 0,
@@ -200,7 +200,7 @@ pub(crate) async fn answer(
             _ = is_over.wait_for(|&is_over| is_over) => {}
         }
     });
-    begins.await.unwrap_or(Err(ServerError::Stopping))?;
+    begins.await.unwrap_or(Err(ServiceError::Stopping))?;
     let body = futures::stream::unfold(receiver, |mut receiver| async move {
         let chunk: Option<Result<Bytes, BrokenOff>> = receiver.recv().await;
         chunk.map(|chunk| (chunk, receiver))
@@ -278,7 +278,7 @@ struct Feed {
     /// When the time is over that who reads may take for a request, and how much it was.
     deadline: Option<(Instant, Duration)>,
     /// Why it ends.
-    refused: Option<ServerError>,
+    refused: Option<ServiceError>,
     form: Form,
     /// The last commit that was sent.
     next_after: u64,
@@ -288,7 +288,7 @@ struct Feed {
     /// The client has left, or takes nothing.
     is_given_up: bool,
     /// Until the first bytes are sent, or there is nothing to send.
-    head: Option<oneshot::Sender<Result<(), ServerError>>>,
+    head: Option<oneshot::Sender<Result<(), ServiceError>>>,
     record: Arc<AccessRecord>,
 }
 
@@ -309,12 +309,12 @@ impl Feed {
         // Before what is left is sent.
         let result = match self.refused.take() {
             Some(refused) => Err(refused),
-            None => result.map_err(ServerError::from).and_then(|()| {
+            None => result.map_err(ServiceError::from).and_then(|()| {
                 self.require_standing()?;
                 self.pay(0)
             }),
         };
-        if let Err(ServerError::Exceeded(_) | ServerError::Timeout { .. }) = &result
+        if let Err(ServiceError::Exceeded(_) | ServiceError::Timeout { .. }) = &result
             && self.whole_bytes > 0
         {
             // Whoever asks again goes on behind these.
@@ -344,7 +344,7 @@ impl Feed {
     }
 
     /// Fails when whoever reads would not be let in any more, or may see something else than at the start: they ask again, and get what they may see then.
-    fn require_standing(&self) -> Result<(), ServerError> {
+    fn require_standing(&self) -> Result<(), ServiceError> {
         let Some(standing) = &self.standing else {
             return Ok(());
         };
@@ -354,14 +354,14 @@ impl Feed {
             && (self.form == Form::Patch || asked.rights.sees_tables);
         match is_same {
             true => Ok(()),
-            false => Err(ServerError::forbidden(
+            false => Err(ServiceError::forbidden(
                 "what you may see has changed; ask again with the last whole commit as `since`",
             )),
         }
     }
 
     /// Takes what was read for who reads, and more of it, out of their budgets.
-    fn pay(&mut self, touches: u64) -> Result<(), ServerError> {
+    fn pay(&mut self, touches: u64) -> Result<(), ServiceError> {
         self.unpaid += touches;
         if touches > 0 && self.unpaid < UNPAID_MAX {
             return Ok(());
@@ -371,7 +371,7 @@ impl Feed {
         if let Some((deadline, limit)) = self.deadline
             && Instant::now() >= deadline
         {
-            return Err(ServerError::Timeout {
+            return Err(ServiceError::Timeout {
                 limit,
                 maximum: limit,
             });
@@ -387,7 +387,7 @@ impl Feed {
     }
 
     /// Ends the reading of the log with the reason, if something has one.
-    fn checked(&mut self, checked: Result<(), ServerError>) -> Result<(), StorageError> {
+    fn checked(&mut self, checked: Result<(), ServiceError>) -> Result<(), StorageError> {
         checked.map_err(|error| {
             let what = error.line();
             self.refused = Some(error);

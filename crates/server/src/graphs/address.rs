@@ -1,7 +1,6 @@
 //! Which graph a request is about, and what its address says beside.
 
 use crate::edge;
-use crate::errors::ServerError;
 use crate::guard::{host_of, scheme_of};
 use crate::parameters::checked_iri;
 use crate::parameters::{flag, unknown, url_parameters};
@@ -9,6 +8,7 @@ use crate::paths;
 use crate::protocol::parse_durability;
 use crate::updates::CommitRequest;
 use axum::http::request::Parts;
+use orrery_service::errors::ServiceError;
 
 /// What errors in the data of a request call their place.
 pub(super) const BODY_NAME: &str = "the request's body";
@@ -35,7 +35,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    pub(super) fn parse(parts: &Parts) -> Result<Self, ServerError> {
+    pub(super) fn parse(parts: &Parts) -> Result<Self, ServiceError> {
         let mut address = Self {
             target: Target::Store,
             is_relaxed: None,
@@ -72,7 +72,7 @@ impl Address {
             ))?));
         }
         if named > 1 {
-            return Err(ServerError::bad_request(
+            return Err(ServiceError::bad_request(
                 "the request names more than one graph; name it once, by ?graph=, ?default or the path",
             ));
         }
@@ -80,7 +80,7 @@ impl Address {
     }
 
     /// How a change is committed.
-    pub(super) fn commit_request(&self, parts: &Parts) -> Result<CommitRequest, ServerError> {
+    pub(super) fn commit_request(&self, parts: &Parts) -> Result<CommitRequest, ServiceError> {
         let mut request = CommitRequest::new(&parts.headers, self.is_relaxed.unwrap_or(false))?;
         if self.forgets_history {
             edge::require_administrator(parts, "give up old states")?;
@@ -90,20 +90,20 @@ impl Address {
     }
 
     /// The graph, where the method needs one.
-    pub(super) fn graph(&self) -> Result<Option<&str>, ServerError> {
+    pub(super) fn graph(&self) -> Result<Option<&str>, ServiceError> {
         match &self.target {
             Target::Graph(name) => Ok(name.as_deref()),
-            Target::Store => Err(ServerError::bad_request(
+            Target::Store => Err(ServiceError::bad_request(
                 "the request names no graph; add ?graph=IRI or ?default",
             )),
         }
     }
 }
 
-pub(super) fn graph_of_path(iri: String) -> Result<String, ServerError> {
+pub(super) fn graph_of_path(iri: String) -> Result<String, ServiceError> {
     match oxrdf::NamedNode::new(&iri) {
         Ok(_) => Ok(iri),
-        Err(error) => Err(ServerError::bad_request(format!(
+        Err(error) => Err(ServiceError::bad_request(format!(
             "`{iri}` is no graph's IRI: {error}"
         ))),
     }
@@ -114,6 +114,7 @@ const KNOWN: &str = "graph, default, format, at for reading; graph, default, dur
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error_response::ErrorResponse as _;
     use axum::body::Body;
     use axum::extract::Request;
     use axum::http::StatusCode;

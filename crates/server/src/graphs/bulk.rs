@@ -17,19 +17,19 @@ use super::spool::{Spool, SpooledDocument};
 use crate::body::{BodyMemory, Coding};
 use crate::documents::has_graphs;
 use crate::edge;
-use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::base_iri;
-use crate::metering::{Meter, Payment};
-use crate::standing::Standing;
-use crate::state::ServerState;
+use crate::state::HttpState;
 use crate::updates::{self, CommitRequest};
-use crate::writes::{Committed, Writes};
 use axum::http::{StatusCode, request::Parts};
 use axum::response::Response;
 use orrery_loader::{
     LoadCheck, LoadError, LoadOptions, SilentProgress, Source, Upload, load_into,
     load_into_by_workers,
 };
+use orrery_service::errors::{ServiceError, told_to_the_log};
+use orrery_service::metering::{Meter, Payment};
+use orrery_service::users::standing::Standing;
+use orrery_service::writes::{Committed, Writes};
 use orrery_sparql::{Engine, UpdateOptions};
 use orrery_storage::{ByteCount, Error as StorageError, ReadView, Snapshot, reason};
 use orrery_term::Term;
@@ -59,12 +59,12 @@ impl Load<'_> {
     /// Refuses what is no load, before anything of it is read where its head says that it is one.
     pub(super) fn check(
         &self,
-        state: &ServerState,
+        state: &HttpState,
         writes: &Writes,
         parts: &Parts,
-    ) -> Result<(), ServerError> {
+    ) -> Result<(), ServiceError> {
         if !self.commit_request.conditions.is_empty() {
-            return Err(ServerError::bad_request(
+            return Err(ServiceError::bad_request(
                 "If-Match and other conditions cannot be kept over a load; send the document without them",
             ));
         }
@@ -85,20 +85,20 @@ impl Load<'_> {
     /// Refuses a document that cannot be a part of a load, before it is read.
     pub(super) fn check_document(
         &self,
-        state: &ServerState,
+        state: &HttpState,
         head: &DocumentHead,
-    ) -> Result<(), ServerError> {
+    ) -> Result<(), ServiceError> {
         let graph = self.graph(head)?;
         // The loader takes quads as they come, whatever graphs they name.
         if has_graphs(head.format) && !self.options.writes.is_all() {
-            return Err(ServerError::forbidden(
+            return Err(ServiceError::forbidden(
                 "a large document of quads is for those who may change all graphs; send less at a time, or triples to one graph",
             ));
         }
         let snapshot = state.engine.database().snapshot();
         match graph {
             Some(name) if state.engine.is_mapped(&snapshot, &name)? => {
-                Err(ServerError::bad_request(format!(
+                Err(ServiceError::bad_request(format!(
                     "the graph {name} is mapped from tables, so no quads can be stored in it"
                 )))
             }
@@ -107,14 +107,14 @@ impl Load<'_> {
     }
 
     /// The graph of statements that name none.
-    fn graph(&self, head: &DocumentHead) -> Result<Option<String>, ServerError> {
+    fn graph(&self, head: &DocumentHead) -> Result<Option<String>, ServiceError> {
         match head.target(self.target) {
             Target::Graph(name) => Ok(name.clone()),
             Target::Store if has_graphs(head.format) => Ok(None),
-            Target::Store if &*head.name == BODY_NAME => Err(ServerError::bad_request(
+            Target::Store if &*head.name == BODY_NAME => Err(ServiceError::bad_request(
                 "a large document of triples needs its graph: ?graph=IRI or ?default",
             )),
-            Target::Store => Err(ServerError::bad_request(format!(
+            Target::Store => Err(ServiceError::bad_request(format!(
                 "{} is of triples, and needs its graph where so much is sent: ?graph=IRI, ?default, or a field `graph` or `default` before it",
                 head.name
             ))),
@@ -127,12 +127,12 @@ impl Load<'_> {
         parts: &Parts,
         spool: &Spool,
         document: &SpooledDocument,
-    ) -> Result<Source, ServerError> {
+    ) -> Result<Source, ServiceError> {
         let graph = self.graph(&document.head)?;
         // Without a base, the address of the temporary file would be one.
         let base_iri = graph.clone().or_else(|| base_iri(parts));
         let base_iri =
-            base_iri.ok_or_else(|| ServerError::bad_request("the request has no Host"))?;
+            base_iri.ok_or_else(|| ServiceError::bad_request("the request has no Host"))?;
         Ok(Source::Upload(Upload {
             path: spool.path().to_owned(),
             range: document.range.clone(),
@@ -145,7 +145,7 @@ impl Load<'_> {
     }
 
     /// What a load writes anew, in touches: all quads, of which who sends it pays for those that they see.
-    fn rewritten(&self, snapshot: Arc<Snapshot>) -> Result<u64, ServerError> {
+    fn rewritten(&self, snapshot: Arc<Snapshot>) -> Result<u64, ServiceError> {
         let view = ReadView::new(snapshot, self.options.query.scope.clone())?;
         Ok(view.quad_count())
     }
@@ -153,15 +153,15 @@ impl Load<'_> {
     /// Looks at what it has come to, before it becomes visible.
     fn last_look(
         &self,
-        state: &ServerState,
+        state: &HttpState,
         parts: &Parts,
         spool: &Spool,
-    ) -> Result<LastLook, ServerError> {
+    ) -> Result<LastLook, ServiceError> {
         let heads = || spool.documents().iter().map(|document| &document.head);
         let graphs = heads().map(|head| self.graph(head));
         Ok(LastLook {
             engine: Arc::clone(&state.engine),
-            standing: Standing::of(state.authentication.as_ref(), parts),
+            standing: edge::standing(state.authentication.as_ref(), parts),
             has_quads: heads().any(|head| has_graphs(head.format)),
             graphs: graphs.collect::<Result<_, _>>()?,
             meter: self.meter.cloned(),
@@ -185,7 +185,7 @@ struct LastLook {
 }
 
 impl LastLook {
-    fn look(&self, before: &Arc<Snapshot>, after: &Arc<Snapshot>) -> Result<(), ServerError> {
+    fn look(&self, before: &Arc<Snapshot>, after: &Arc<Snapshot>) -> Result<(), ServiceError> {
         if let Some(standing) = &self.standing {
             let rights = self.threads.block_on(standing.asked())?.rights;
             let may = |graph: &Option<String>| {
@@ -214,24 +214,24 @@ impl LastLook {
 
 /// Loads what a request has brought.
 pub(super) async fn load(
-    state: &Arc<ServerState>,
+    state: &Arc<HttpState>,
     writes: &Writes,
     parts: &Parts,
     load: Load<'_>,
     spool: Arc<Spool>,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     for document in spool.documents() {
         load.check_document(state, &document.head)?;
     }
     load.check(state, writes, parts)?;
     let documents = spool.documents().iter();
     let sources = documents.map(|document| load.source(parts, &spool, document));
-    let sources = sources.collect::<Result<Vec<Source>, ServerError>>()?;
+    let sources = sources.collect::<Result<Vec<Source>, ServiceError>>()?;
     let memory_bytes = (state.engine.options().memory_bytes / LOAD_MEMORY_PART)
         .clamp(LOAD_MEMORY_BYTES_MIN, LOAD_MEMORY_BYTES_MAX);
     let mut memory = BodyMemory::new(&state.engine);
     memory.resize(usize::try_from(memory_bytes).unwrap_or(usize::MAX))?;
-    let refused: Arc<Mutex<Option<ServerError>>> = Arc::default();
+    let refused: Arc<Mutex<Option<ServiceError>>> = Arc::default();
     let last_look = load.last_look(state, parts, &spool)?;
     let told = Arc::clone(&refused);
     let check = LoadCheck::new(move |before, after| {
@@ -272,7 +272,7 @@ pub(super) async fn load(
     });
     let report = loaded
         .await
-        .map_err(|error| ServerError::Internal {
+        .map_err(|error| ServiceError::Internal {
             message: format!("the load ended: {error}"),
         })?
         .map_err(|error| match refused.lock().take() {
@@ -292,22 +292,22 @@ pub(super) async fn load(
 }
 
 /// Why a load failed, for a client.
-fn failed(error: LoadError) -> ServerError {
+fn failed(error: LoadError) -> ServiceError {
     match error {
-        LoadError::Storage(error) => ServerError::from(error),
+        LoadError::Storage(error) => ServiceError::from(error),
         LoadError::Syntax(error) => {
             // A mend says what to do.
             let advice = match &error.mend {
                 Some(_) => "",
                 None => "; correct it",
             };
-            ServerError::bad_request(format!("{error}; nothing was loaded{advice}"))
+            ServiceError::bad_request(format!("{error}; nothing was loaded{advice}"))
         }
         LoadError::StatementTooLong {
             name,
             line,
             bytes_max,
-        } => ServerError::TooLong {
+        } => ServiceError::TooLong {
             message: format!(
                 "{name}:{line}: a statement that begins about here is longer than {}, and has to stand in memory; send \
                  N-Triples or N-Quads, where a literal may have any length; nothing was loaded",
@@ -315,15 +315,15 @@ fn failed(error: LoadError) -> ServerError {
             ),
         },
         LoadError::Input { name, source } => {
-            ServerError::bad_request(format!("{name}: {}; nothing was loaded", reason(&source)))
+            ServiceError::bad_request(format!("{name}: {}; nothing was loaded", reason(&source)))
         }
         LoadError::NoRdf { name, what } => {
-            ServerError::bad_request(format!("{name}: {what}; nothing was loaded"))
+            ServiceError::bad_request(format!("{name}: {what}; nothing was loaded"))
         }
         error @ (LoadError::InvalidIri { .. } | LoadError::TooManyTerms { .. }) => {
-            ServerError::bad_request(error.to_string())
+            ServiceError::bad_request(error.to_string())
         }
-        other => ServerError::Internal {
+        other => ServiceError::Internal {
             message: told_to_the_log("the load failed, and nothing was loaded", &other),
         },
     }

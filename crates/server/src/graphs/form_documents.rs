@@ -5,12 +5,12 @@
 
 use super::address::{BODY_NAME, Target};
 use crate::documents::{format_of_body, format_of_type};
-use crate::errors::ServerError;
 use crate::form_parts::{FormParts, PartHead, Piece};
 use crate::parameters::checked_iri;
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use orrery_loader::Format;
+use orrery_service::errors::ServiceError;
 use orrery_sparql::UpdateOptions;
 use orrery_term::Term;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(super) struct DocumentHead {
 
 impl DocumentHead {
     /// Of a body that is one document.
-    pub(super) fn of_body(headers: &HeaderMap) -> Result<Self, ServerError> {
+    pub(super) fn of_body(headers: &HeaderMap) -> Result<Self, ServiceError> {
         Ok(Self {
             name: BODY_NAME.into(),
             format: format_of_body(headers)?,
@@ -44,7 +44,7 @@ impl DocumentHead {
     }
 
     /// Refuses a document for a graph that the request may not change, before it is read.
-    pub(super) fn require(&self, options: &UpdateOptions) -> Result<(), ServerError> {
+    pub(super) fn require(&self, options: &UpdateOptions) -> Result<(), ServiceError> {
         if let Some(Target::Graph(name)) = &self.target {
             let name = name.as_ref().map(|iri| Term::iri(iri.clone()));
             options.writes.require(name.as_ref())?;
@@ -88,7 +88,7 @@ enum Part {
 }
 
 impl FormDocuments {
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, ServerError> {
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, ServiceError> {
         Ok(Self {
             parts: FormParts::of(headers)?,
             place: Part::Mark,
@@ -103,7 +103,7 @@ impl FormDocuments {
     }
 
     /// What is in it; `None` where more has to come.
-    pub(super) fn next(&mut self) -> Result<Option<Came>, ServerError> {
+    pub(super) fn next(&mut self) -> Result<Option<Came>, ServiceError> {
         while let Some(piece) = self.parts.next()? {
             let bytes = match piece {
                 Piece::Bytes(bytes) => bytes,
@@ -121,7 +121,7 @@ impl FormDocuments {
                     value.extend_from_slice(&bytes);
                 }
                 Part::Graph(_) => {
-                    return Err(ServerError::bad_request(
+                    return Err(ServiceError::bad_request(
                         "the field `graph` of the form is too long for an IRI",
                     ));
                 }
@@ -132,18 +132,18 @@ impl FormDocuments {
     }
 
     /// The body has ended.
-    pub(super) fn finish(&mut self) -> Result<(), ServerError> {
+    pub(super) fn finish(&mut self) -> Result<(), ServiceError> {
         self.parts.finish()?;
         self.end_part()?;
         match self.files {
-            0 => Err(ServerError::bad_request(
+            0 => Err(ServiceError::bad_request(
                 "the form has no file; send each as a part with a filename or a Content-Type",
             )),
             _ => Ok(()),
         }
     }
 
-    fn begin_part(&mut self, head: &PartHead) -> Result<Option<DocumentHead>, ServerError> {
+    fn begin_part(&mut self, head: &PartHead) -> Result<Option<DocumentHead>, ServiceError> {
         let by_type = head.content_type.as_deref().and_then(format_of_type);
         if head.file_name.is_none() && by_type.is_none() {
             match head.name.as_str() {
@@ -161,7 +161,7 @@ impl FormDocuments {
         }
         self.files += 1;
         if self.files > FILES_MAX {
-            return Err(ServerError::bad_request(format!(
+            return Err(ServiceError::bad_request(format!(
                 "a form may have {FILES_MAX} files; send the others in another request"
             )));
         }
@@ -175,7 +175,7 @@ impl FormDocuments {
         let shown: Arc<str> = shown.take(NAME_CHARACTERS_MAX).collect::<String>().into();
         let format = by_type.or_else(|| Format::from_path(Path::new(name)));
         let format = format.ok_or_else(|| {
-            ServerError::unsupported_media_type(format!(
+            ServiceError::unsupported_media_type(format!(
                 "neither the Content-Type nor the name of `{shown}` tells its format"
             ))
         })?;
@@ -188,10 +188,10 @@ impl FormDocuments {
     }
 
     /// Takes what the part before has said.
-    fn end_part(&mut self) -> Result<(), ServerError> {
+    fn end_part(&mut self) -> Result<(), ServiceError> {
         if let Part::Graph(value) = std::mem::replace(&mut self.place, Part::Mark) {
             let value = String::from_utf8(value).map_err(|_| {
-                ServerError::bad_request("the field `graph` of the form is not UTF-8")
+                ServiceError::bad_request("the field `graph` of the form is not UTF-8")
             })?;
             self.target = Some(Target::Graph(Some(checked_iri("graph", value)?)));
         }

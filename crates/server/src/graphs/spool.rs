@@ -9,12 +9,12 @@
 
 use super::form_documents::{Came, DocumentHead, FormDocuments};
 use crate::body::{BodyMemory, Coding, UploadPace, client_times, unreadable};
-use crate::errors::{ServerError, told_to_the_log};
 use crate::media_type::is_multipart;
-use crate::state::ServerState;
+use crate::state::HttpState;
 use axum::body::Body;
 use axum::http::{header, request::Parts};
 use futures::StreamExt;
+use orrery_service::errors::{ServiceError, told_to_the_log};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -83,11 +83,11 @@ impl Spool {
     /// Takes a body as it comes, which may be slow but not stand still. Who `looks` is told how many bytes have come and what is known of their documents, before any has
     /// come and whenever some have, and may refuse more.
     pub(super) async fn take(
-        state: &ServerState,
+        state: &HttpState,
         parts: &Parts,
         body: Body,
-        mut look: impl FnMut(u64, &[SpooledDocument]) -> Result<(), ServerError> + Send,
-    ) -> Result<Self, ServerError> {
+        mut look: impl FnMut(u64, &[SpooledDocument]) -> Result<(), ServiceError> + Send,
+    ) -> Result<Self, ServiceError> {
         let coding = Coding::of(&parts.headers)?;
         let mut spooling = Spooling::begin(state, parts, coding)?;
         look(0, &spooling.documents)?;
@@ -100,7 +100,7 @@ impl Spool {
         loop {
             let asked = Instant::now();
             let chunk = tokio::time::timeout(stall_max, chunks.next()).await;
-            let chunk = chunk.map_err(|_elapsed| ServerError::BodyTooSlow { limit: stall_max })?;
+            let chunk = chunk.map_err(|_elapsed| ServiceError::BodyTooSlow { limit: stall_max })?;
             let Some(chunk) = chunk else { break };
             let chunk = chunk.map_err(|error| unreadable(&error))?;
             pace.came(chunk.len(), asked.elapsed())?;
@@ -132,7 +132,7 @@ impl Spool {
     }
 
     /// What reads a document from its beginning, as it came.
-    pub(super) fn reader(&self, document: usize) -> Result<io::Take<File>, ServerError> {
+    pub(super) fn reader(&self, document: usize) -> Result<io::Take<File>, ServiceError> {
         let range = self.documents.get(document).map(|it| it.range.clone());
         let range = range.unwrap_or_default();
         // Opened anew, for each reader has a place of its own.
@@ -143,7 +143,7 @@ impl Spool {
 }
 
 impl Spooling {
-    fn begin(state: &ServerState, parts: &Parts, coding: Coding) -> Result<Self, ServerError> {
+    fn begin(state: &HttpState, parts: &Parts, coding: Coding) -> Result<Self, ServiceError> {
         let (documents, form) = match is_multipart(&parts.headers) {
             true => {
                 coding.refuse_form()?;
@@ -172,8 +172,8 @@ impl Spooling {
     fn push(
         &mut self,
         chunk: &[u8],
-        mut look: impl FnMut(&[SpooledDocument]) -> Result<(), ServerError>,
-    ) -> Result<(), ServerError> {
+        mut look: impl FnMut(&[SpooledDocument]) -> Result<(), ServiceError>,
+    ) -> Result<(), ServiceError> {
         let Some(mut form) = self.form.take() else {
             return self.write(chunk);
         };
@@ -197,7 +197,7 @@ impl Spooling {
     }
 
     /// Writes some bytes of the last document.
-    fn write(&mut self, bytes: &[u8]) -> Result<(), ServerError> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ServiceError> {
         self.file.write_all(bytes).map_err(not_kept)?;
         self.written += bytes.len() as u64;
         if let Some(document) = self.documents.last_mut() {
@@ -206,7 +206,7 @@ impl Spooling {
         Ok(())
     }
 
-    fn end(mut self, bytes: u64, coding: Coding) -> Result<Spool, ServerError> {
+    fn end(mut self, bytes: u64, coding: Coding) -> Result<Spool, ServiceError> {
         if let Some(form) = &mut self.form {
             form.finish()?;
         }
@@ -221,10 +221,10 @@ impl Spooling {
     }
 }
 
-fn not_kept(error: io::Error) -> ServerError {
+fn not_kept(error: io::Error) -> ServiceError {
     let message = told_to_the_log("the body cannot be kept on the server's disk", &error);
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ServerError::OutOfMemory { message },
-        _ => ServerError::Internal { message },
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ServiceError::OutOfMemory { message },
+        _ => ServiceError::Internal { message },
     }
 }

@@ -10,11 +10,11 @@ use super::form_documents::{Came, DocumentHead, FormDocuments};
 use super::spool::Spool;
 use crate::body::{BodyMemory, Coding, HeldBody};
 use crate::documents::{self, Placement, has_graphs};
-use crate::errors::ServerError;
 use crate::media_type::is_multipart;
 use axum::http::request::Parts;
 use bytes::Bytes;
 use orrery_loader::{DocumentBounds, DocumentError, brotli_text, read_document};
+use orrery_service::errors::ServiceError;
 use orrery_sparql::{Statements, UpdateOptions};
 use orrery_storage::{ByteCount, reason};
 use std::io::{Cursor, Read};
@@ -41,7 +41,7 @@ pub(super) enum Content {
 
 impl UploadedFile {
     /// What its parser reads, which decompresses all but brotli.
-    fn open(&self) -> Result<Box<dyn Read + Send>, ServerError> {
+    fn open(&self) -> Result<Box<dyn Read + Send>, ServiceError> {
         let input: Box<dyn Read + Send> = match &self.content {
             Content::Memory(bytes) => Box::new(Cursor::new(bytes.clone())),
             Content::Disk(spool, number) => Box::new(spool.reader(*number)?),
@@ -61,7 +61,7 @@ pub(super) fn in_memory(
     parts: &Parts,
     body: HeldBody,
     options: &UpdateOptions,
-) -> Result<(Vec<UploadedFile>, BodyMemory), ServerError> {
+) -> Result<(Vec<UploadedFile>, BodyMemory), ServiceError> {
     let HeldBody {
         bytes,
         coding,
@@ -117,7 +117,7 @@ pub(super) fn read_all(
     files: Vec<(UploadedFile, Target, Option<String>)>,
     bounds: &ReadBounds,
     mut memory: BodyMemory,
-) -> Result<(Statements, Vec<String>, BodyMemory), ServerError> {
+) -> Result<(Statements, Vec<String>, BodyMemory), ServiceError> {
     let (mut statements, mut warnings) = (Statements::new(), Vec::new());
     // The bodies, and the statements that were made of some of them.
     let in_memory = |file: &UploadedFile| match &file.content {
@@ -147,9 +147,9 @@ pub(super) fn read_all(
             (DocumentError::TooLarge { limit_bytes }, None) => too_large(limit_bytes),
             // The body is known by its request.
             (DocumentError::Input(error), _) => {
-                ServerError::bad_request(format!("{}: {}", head.name, reason(&error)))
+                ServiceError::bad_request(format!("{}: {}", head.name, reason(&error)))
             }
-            (other, _) => ServerError::bad_request(other.to_string()),
+            (other, _) => ServiceError::bad_request(other.to_string()),
         })?;
         memory.resize(held_bytes + document.memory_bytes() * COPIES_OF_DOCUMENT)?;
         warnings.extend(document.warning().map(str::to_owned));
@@ -159,7 +159,7 @@ pub(super) fn read_all(
         };
         let scope = format!("{number}:");
         let is_whole = documents::add_placed(&document, &scope, placement, &mut statements)
-            .map_err(|error| ServerError::bad_request(error.to_string()))?;
+            .map_err(|error| ServiceError::bad_request(error.to_string()))?;
         if !is_whole {
             return Err(has_other_graphs(&head.name));
         }
@@ -170,8 +170,8 @@ pub(super) fn read_all(
     Ok((statements, warnings, memory))
 }
 
-fn too_large(limit_bytes: usize) -> ServerError {
-    ServerError::OutOfMemory {
+fn too_large(limit_bytes: usize) -> ServiceError {
+    ServiceError::OutOfMemory {
         message: format!(
             "the document of one request may take {} of memory, and one statement a part of that; send less at a \
              time, or POST it as N-Triples or N-Quads, which are loaded in bulk",
@@ -180,12 +180,12 @@ fn too_large(limit_bytes: usize) -> ServerError {
     }
 }
 
-fn has_other_graphs(name: &str) -> ServerError {
+fn has_other_graphs(name: &str) -> ServiceError {
     let what = match name {
         BODY_NAME => "the document has",
         name => &format!("{name} has"),
     };
-    ServerError::bad_request(format!(
+    ServiceError::bad_request(format!(
         "{what} named graphs of its own; send N-Quads or TriG to /graphs without a graph"
     ))
 }

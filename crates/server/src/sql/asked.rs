@@ -1,11 +1,11 @@
 //! A request of SQL that was read.
 
 use crate::access_log::AccessRecord;
-use crate::errors::ServerError;
-use crate::metering::{Exceeded, Meter, Payment};
 use crate::negotiate::AcceptedFormats;
-use crate::output::TimeLimit;
 use crate::protocol::Held;
+use orrery_service::errors::ServiceError;
+use orrery_service::metering::{Exceeded, Meter, Payment};
+use orrery_service::time_limit::TimeLimit;
 use orrery_sql::{Error, GraphLimits, Session, SqlScope, Statement};
 use std::sync::Arc;
 
@@ -36,10 +36,10 @@ impl Asked {
     }
 
     /// A failure in the words of whoever it is told.
-    pub(super) fn failure(&self, error: Error) -> ServerError {
+    pub(super) fn failure(&self, error: Error) -> ServiceError {
         match self.exceeded() {
             Some(exceeded) => exceeded.into(),
-            None => ServerError::of_sql(error, &self.text),
+            None => ServiceError::of_sql(error, &self.text),
         }
     }
 

@@ -11,18 +11,18 @@ use super::asked::Asked;
 use super::read::{self, ROWS_AT_A_TIME};
 use crate::conditions::etag_of_commit;
 use crate::edge;
-use crate::errors::ServerError;
-use crate::format::TableSerializer;
 use crate::output::{COST, TAG};
-use crate::query_log::AtCommit;
-use crate::state::ServerState;
+use crate::state::HttpState;
 use crate::updates::{CommitRequest, who};
-use crate::writes::Committed;
 use axum::body::Body;
 use axum::http::{HeaderValue, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::TryStreamExt;
+use orrery_formats::TableSerializer;
+use orrery_service::errors::ServiceError;
+use orrery_service::query_log::AtCommit;
+use orrery_service::writes::Committed;
 use orrery_sparql::HeldMemory;
 use orrery_sql::{Error, GraphLimits, Outcome, Rows, Tag};
 use orrery_storage::{PendingCommit, Transaction};
@@ -32,11 +32,11 @@ use tokio::sync::oneshot;
 
 /// Makes the changes, all or none.
 pub(super) async fn make(
-    state: &ServerState,
+    state: &HttpState,
     parts: &Parts,
     asked: Asked,
     is_relaxed: bool,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     // Nobody waits for the writers' turn who can change nothing in it.
     if let (Some(rights), Some(scope)) = (edge::rights(parts), &asked.scope)
         && scope.changes_nothing()
@@ -77,7 +77,7 @@ pub(super) async fn make(
         })?;
         // The request may be gone now: it is made all the same.
         let _ = sender.send(answer);
-        Ok::<PendingCommit, ServerError>(transaction.commit(commit_request.options(&who))?)
+        Ok::<PendingCommit, ServiceError>(transaction.commit(commit_request.options(&who))?)
     };
     let committed = writes.make_whole(Box::new(change)).await?;
     let answer = made.await.map_err(|_dropped| lost())?;
@@ -109,7 +109,7 @@ async fn paid(
     asked: &Asked,
     transaction: Transaction,
     memory: HeldMemory,
-) -> Result<(Made, Transaction), ServerError> {
+) -> Result<(Made, Transaction), ServiceError> {
     let run = run(asked, transaction, memory);
     match &asked.payment {
         Some(payment) => payment.while_paid(run).await,
@@ -121,12 +121,12 @@ async fn run(
     asked: &Asked,
     transaction: Transaction,
     memory: HeldMemory,
-) -> Result<(Made, Transaction), ServerError> {
+) -> Result<(Made, Transaction), ServiceError> {
     let work = async {
         let unit = asked.session.run_unit(&asked.statements, Some(transaction));
         let unit = unit
             .await
-            .map_err(|error| ServerError::of_sql(error, &asked.text))?;
+            .map_err(|error| ServiceError::of_sql(error, &asked.text))?;
         let made = match unit.outcome {
             Outcome::Done(tag) => Made::Done(tag),
             // Refused before they begin.
@@ -147,14 +147,14 @@ async fn written(
     rows: Rows,
     tag: Tag,
     memory: HeldMemory,
-) -> Result<Made, ServerError> {
+) -> Result<Made, ServiceError> {
     let chosen = asked.accepted.tables()?;
     let schema = rows.schema();
-    let mut rows = rows.map_err(|error| ServerError::of_sql(Error::of_run(&error), &asked.text));
+    let mut rows = rows.map_err(|error| ServiceError::of_sql(Error::of_run(&error), &asked.text));
     let mut bytes = Vec::new();
     let hold = |bytes: &Vec<u8>| {
         let held = memory.resize(bytes.capacity());
-        held.map_err(|error| ServerError::of_sql(error.into(), &asked.text))
+        held.map_err(|error| ServiceError::of_sql(error.into(), &asked.text))
     };
     let mut serializer = TableSerializer::start(chosen.format, &schema, &mut bytes)?;
     while let Some(batch) = rows.try_next().await? {
@@ -217,15 +217,15 @@ impl Made {
     }
 }
 
-fn gone() -> ServerError {
-    ServerError::Internal {
+fn gone() -> ServiceError {
+    ServiceError::Internal {
         message: "the client has left before its changes were committed; they are not made"
             .to_owned(),
     }
 }
 
-fn lost() -> ServerError {
-    ServerError::Internal {
+fn lost() -> ServiceError {
+    ServiceError::Internal {
         message: "the statements have lost their transaction".to_owned(),
     }
 }

@@ -16,19 +16,19 @@ mod request;
 mod rights;
 
 use crate::access_log::AccessRecord;
-use crate::authentication::Ruled;
 use crate::body;
 use crate::edge;
-use crate::errors::ServerError;
+use crate::error_response::ErrorResponse as _;
 use crate::negotiate::AcceptedFormats;
 use crate::paths::method_not_allowed;
 use crate::protocol::Held;
-use crate::state::ServerState;
+use crate::state::HttpState;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{Method, request::Parts};
 use axum::response::Response;
 use orrery_query_log::Kind;
+use orrery_service::errors::ServiceError;
 use orrery_sql::{SQL_BYTES_MAX, StatementKind};
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ const FORM_BYTES_PER_BYTE: usize = 3;
 
 /// Answers a request.
 pub(crate) async fn respond(
-    state: Arc<ServerState>,
+    state: Arc<HttpState>,
     record: Arc<AccessRecord>,
     request: Request,
 ) -> Response {
@@ -54,11 +54,11 @@ pub(crate) async fn respond(
 }
 
 async fn answer(
-    state: &ServerState,
+    state: &HttpState,
     record: Arc<AccessRecord>,
     parts: &Parts,
     body: Body,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     if parts.method != Method::POST {
         return Err(method_not_allowed(&parts.method, parts.uri.path()));
     }
@@ -69,8 +69,8 @@ async fn answer(
     let (headers, uri) = (parts.headers.clone(), parts.uri.clone());
     let mut session = state.sql.another();
     session.set_scope(scope.clone());
-    session.set_ruled(edge::ruled(parts).cloned().map(Ruled::of_sql));
-    record.set_user(parts);
+    session.set_ruled(edge::ruled(parts).map(|ruled| Arc::new(ruled.clone().of_sql())));
+    record.set_asker(parts);
     let of_parse = Arc::clone(&record);
     let (request, statements, mut session, memory) = state
         .while_parsing(move || {
@@ -80,7 +80,7 @@ async fn answer(
             of_parse.set_asked(Kind::Sql, &request.text);
             let statements = session.statements(&request.text);
             let statements =
-                statements.map_err(|error| ServerError::of_sql(error, &request.text))?;
+                statements.map_err(|error| ServiceError::of_sql(error, &request.text))?;
             Ok((request, statements, session, Held::of(memory)))
         })
         .await?;
@@ -92,8 +92,8 @@ async fn answer(
         is_relaxed,
         partial,
     } = request;
-    let (time, meter) = state.enter(parts, timeout)?;
-    let payment = state.payment(parts, meter.as_ref(), &record);
+    let (time, meter) = state.enter_of(parts, timeout)?;
+    let payment = state.payment_of(parts, meter.as_ref(), &record);
     session.set_spending(payment.as_ref().map(|it| Arc::clone(it.spending())));
     let does_change = statements
         .iter()
@@ -112,7 +112,7 @@ async fn answer(
         memory,
     };
     match does_change {
-        true if asked.takes_part => Err(ServerError::bad_request(
+        true if asked.takes_part => Err(ServiceError::bad_request(
             "`partial` is for queries; a change is made as a whole",
         )),
         true => change::make(state, parts, asked, is_relaxed).await,
@@ -121,8 +121,8 @@ async fn answer(
 }
 
 /// Texts are taken as long as SQL takes them, where the server takes bodies of that length.
-fn body_limit(state: &ServerState) -> usize {
-    let options = &state.options;
+fn body_limit(state: &HttpState) -> usize {
+    let options = &state.http;
     let bytes_max = match state.seat.takes_changes() {
         true => options.update_bytes_max,
         false => options.body_bytes_max,

@@ -2,20 +2,21 @@
 
 use super::asked::Asked;
 use super::rights::tag_of;
-use crate::admission::AdmissionPermit;
 use crate::conditions::{Conditions, State, etag_of_read};
-use crate::errors::ServerError;
-use crate::format::TableSerializer;
-use crate::metering::{Exceeded, note_in_table};
 use crate::output::{HeadSender, Output, Stop, begun};
+use crate::partial::note_in_table;
 use crate::second_try::{Tried, produce_within_memory};
-use crate::state::ServerState;
+use crate::state::HttpState;
 use crate::streamed::streamed;
 use arrow::array::RecordBatch;
 use axum::body::HttpBody;
 use axum::http::{HeaderValue, Method, request::Parts};
 use axum::response::Response;
 use futures::{Stream, StreamExt, TryStreamExt};
+use orrery_formats::TableSerializer;
+use orrery_service::admission::AdmissionPermit;
+use orrery_service::errors::ServiceError;
+use orrery_service::metering::Exceeded;
 use orrery_sparql::{Engine, MemoryPool, OwnShare, Preparation, Spending};
 use orrery_sql::{Error, GraphLimits, Outcome, Rows, Tag, Unit};
 use std::sync::Arc;
@@ -37,10 +38,10 @@ struct Job {
 
 /// Waits for its turn, runs the statements, and returns as soon as it is known how the answer begins.
 pub(super) async fn answer(
-    state: &ServerState,
+    state: &HttpState,
     parts: &Parts,
     asked: Asked,
-) -> Result<Response, ServerError> {
+) -> Result<Response, ServiceError> {
     let conditions = Conditions::of(&parts.headers)?;
     let turn = asked.record.unless_killed(state.admission.turn()).await?;
     let time = asked.time;
@@ -181,7 +182,7 @@ async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Sto
     let schema = rows.schema();
     let mut rows = rows.map_err(|error| match asked.exceeded() {
         Some(exceeded) => exceeded.into(),
-        None => ServerError::of_sql(Error::of_run(&error), ""),
+        None => ServiceError::of_sql(Error::of_run(&error), ""),
     });
     let mut serializer = TableSerializer::start(chosen.format, &schema, &mut output.buffer)?;
     let written = write_rows(asked, &mut rows, &mut serializer, output).await;
@@ -204,7 +205,7 @@ async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Sto
 /// The rows themselves, as many as there may be.
 async fn write_rows(
     asked: &Asked,
-    rows: &mut (impl Stream<Item = Result<RecordBatch, ServerError>> + Unpin),
+    rows: &mut (impl Stream<Item = Result<RecordBatch, ServiceError>> + Unpin),
     serializer: &mut TableSerializer,
     output: &mut Output,
 ) -> Result<(), Stop> {

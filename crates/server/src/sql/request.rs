@@ -7,11 +7,11 @@
 //!
 //! Unknown parameters are refused by their names, as on `/sparql`. Statements never come in the URL: addresses are logged and kept.
 
-use crate::errors::ServerError;
-use crate::freshness::{MIN_COMMIT_PARAMETER, check_in_address};
+use crate::min_commit::{MIN_COMMIT_PARAMETER, check_in_address};
 use crate::parameters::{decode_name, decode_value, pairs, unknown};
 use crate::protocol::{parse_durability, parse_partial, parse_timeout, text_of_body, type_of_body};
 use axum::http::HeaderMap;
+use orrery_service::errors::ServiceError;
 use std::time::Duration;
 
 /// What was asked for.
@@ -38,7 +38,7 @@ pub(super) fn parse(
     url_query: Option<&str>,
     headers: &HeaderMap,
     body: &[u8],
-) -> Result<SqlRequest, ServerError> {
+) -> Result<SqlRequest, ServiceError> {
     let mut request = SqlRequest::default();
     for (name, value) in pairs(url_query.unwrap_or_default().as_bytes()) {
         let name = decode_name(name)?;
@@ -47,7 +47,7 @@ pub(super) fn parse(
             continue;
         }
         if matches!(name.as_str(), "sql" | "query") {
-            return Err(ServerError::bad_request(format!(
+            return Err(ServiceError::bad_request(format!(
                 "statements of SQL must stand in the body, not in the address; {POST_TYPES}"
             )));
         }
@@ -67,13 +67,13 @@ pub(super) fn parse(
                 }
             }
             if texts != 1 {
-                return Err(ServerError::bad_request(format!(
+                return Err(ServiceError::bad_request(format!(
                     "the request has {texts} texts of SQL; send one, which may have several statements, as parameter `sql`"
                 )));
             }
         }
         other => {
-            return Err(ServerError::unsupported_media_type(format!(
+            return Err(ServiceError::unsupported_media_type(format!(
                 "SQL cannot be sent as `{other}`; {POST_TYPES}"
             )));
         }
@@ -82,7 +82,7 @@ pub(super) fn parse(
 }
 
 impl SqlRequest {
-    fn set(&mut self, name: &str, value: &[u8]) -> Result<(), ServerError> {
+    fn set(&mut self, name: &str, value: &[u8]) -> Result<(), ServiceError> {
         let text = decode_value(name, value)?;
         match name {
             "timeout" => self.timeout = Some(parse_timeout(&text)?),

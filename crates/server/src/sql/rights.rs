@@ -1,9 +1,9 @@
 //! What SQL reads and changes for whoever asks: the one place where rights of users become a session's scope. HTTP, PostgreSQL's protocol and Flight ask it
 //! for each request, so that a right that is taken is gone with the next.
 
-use crate::authentication::Rights;
 use crate::conditions::tag_of_tables;
-use crate::errors::ServerError;
+use orrery_service::errors::ServiceError;
+use orrery_service::users::authentication::Rights;
 use orrery_sql::SqlScope;
 use orrery_storage::ReadScope;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use std::sync::Arc;
 pub(crate) fn scope_of(
     graphs: &ReadScope,
     rights: Option<&Rights>,
-) -> Result<Option<Arc<SqlScope>>, ServerError> {
+) -> Result<Option<Arc<SqlScope>>, ServiceError> {
     match rights {
         Some(rights) => Ok(rights.sql.clone()),
         None if graphs.graphs().is_none() => Ok(None),
-        None => Err(ServerError::forbidden(
+        None => Err(ServiceError::forbidden(
             "SQL sees all tables, and all graphs; only who may see all graphs may ask in it",
         )),
     }

@@ -11,7 +11,7 @@ const POINT: &str = "SELECT ?n WHERE { <http://example.com/s7> <http://example.c
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_over_its_time_gets_503_naming_the_limit() {
     let server = TestServer::start_with(|options| {
-        options.http.timeout_max = Duration::from_millis(700);
+        options.service.timeout_max = Duration::from_millis(700);
     })
     .await;
     let path = format!("{}&timeout=0.3", query_path(ENDLESS_WORK));
@@ -50,8 +50,8 @@ async fn cheap_queries_and_health_answer_beside_heavy_ones() {
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_queries_get_503_and_when_to_come_back() {
     let server = TestServer::start_with(|options| {
-        options.http.queries_running_max = 1;
-        options.http.queries_waiting_max = 0;
+        options.service.queries_running_max = 1;
+        options.service.queries_waiting_max = 0;
     })
     .await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();

@@ -432,7 +432,7 @@ async fn the_service_description_tells_what_this_server_can_do() {
         assert!(!plain.text().contains(name), "{name}");
     }
     let able = TestServer::start_with(|options| {
-        options.http.union_default_graph = true;
+        options.service.union_default_graph = true;
         options.endpoints.allow = orrery_http_client::AllowList::parse(["example.org"]).unwrap();
     })
     .await;

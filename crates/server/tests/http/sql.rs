@@ -279,7 +279,7 @@ async fn what_cannot_be_written_into_the_answer_is_not_changed_either() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sparql_within_sql_means_what_it_means_alone() {
-    let server = TestServer::start_with(|options| options.http.union_default_graph = true).await;
+    let server = TestServer::start_with(|options| options.service.union_default_graph = true).await;
     let count = "select n from sparql('SELECT (COUNT(*) AS ?n) { ?s ?p ?o }')";
     assert_eq!(csv(server.address, count).await, "n|3002|");
     let quads = "select count(*) as n from quads";

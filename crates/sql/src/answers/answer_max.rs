@@ -7,6 +7,7 @@
 //!
 //! What is counted belongs to the query, so that portions of a portal and a `FETCH` after the other come to one answer.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,14 +19,97 @@ use datafusion::common::Result;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::{Stream, StreamExt, ready};
 
-use crate::listener::users::{AnswerBound, AnswerMax, Denied};
 use crate::values::sizes::bytes_of_values;
 use crate::{Error, SqlState};
+
+/// The words for an answer that has come to a bound.
+type Words = Arc<dyn Fn(AnswerBound) -> String + Send + Sync>;
+
+/// How long an answer may be, and what the client is told when it would be longer.
+#[derive(Clone)]
+pub struct AnswerMax {
+    rows: Option<u64>,
+    bytes: Option<u64>,
+    words: Words,
+    /// What was handed on already, where several queries make one answer: each may be as long as those before it have left.
+    taken: Option<Arc<Taken>>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    rows: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// To which bound an answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerBound {
+    /// It has more rows than this.
+    Rows(u64),
+    /// It has more bytes of values ([`bytes_of_values`]) than this.
+    Bytes(u64),
+}
+
+impl fmt::Debug for AnswerMax {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerMax")
+            .field("rows", &self.rows)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AnswerMax {
+    /// For answers of so many rows and bytes of values ([`bytes_of_values`]), without a bound if none; `words`: what is told at a bound.
+    pub fn new(
+        rows: Option<u64>,
+        bytes: Option<u64>,
+        words: impl Fn(AnswerBound) -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            rows,
+            bytes,
+            words: Arc::new(words),
+            taken: None,
+        }
+    }
+
+    /// The same for all queries together that are run with what is returned.
+    #[must_use]
+    pub fn of_several(self) -> Self {
+        Self {
+            taken: Some(Arc::default()),
+            ..self
+        }
+    }
+
+    /// Rows and bytes that are left.
+    fn left(&self) -> (Option<u64>, Option<u64>) {
+        let taken = self.taken.as_ref().map_or((0, 0), |taken| {
+            (
+                taken.rows.load(Ordering::Relaxed),
+                taken.bytes.load(Ordering::Relaxed),
+            )
+        });
+        (
+            self.rows.map(|max| max.saturating_sub(taken.0)),
+            self.bytes.map(|max| max.saturating_sub(taken.1)),
+        )
+    }
+
+    /// So many were handed on.
+    fn take(&self, rows: u64, bytes: u64) {
+        if let Some(taken) = &self.taken {
+            taken.rows.fetch_add(rows, Ordering::Relaxed);
+            taken.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+}
 
 /// See the module.
 pub(crate) struct BoundedAnswer {
     rows: SendableRecordBatchStream,
-    max: Arc<dyn AnswerMax>,
+    max: AnswerMax,
     rows_left: Option<u64>,
     bytes_left: Option<u64>,
     state: State,
@@ -42,11 +126,12 @@ enum State {
 }
 
 impl BoundedAnswer {
-    pub(crate) fn new(rows: SendableRecordBatchStream, max: Arc<dyn AnswerMax>) -> Self {
+    pub(crate) fn new(rows: SendableRecordBatchStream, max: AnswerMax) -> Self {
+        let (rows_left, bytes_left) = max.left();
         Self {
             rows,
-            rows_left: max.rows(),
-            bytes_left: max.bytes(),
+            rows_left,
+            bytes_left,
             max,
             state: State::Within,
         }
@@ -58,7 +143,7 @@ impl BoundedAnswer {
         if let Some(left) = &mut self.rows_left {
             let rows = batch.num_rows() as u64;
             if rows > *left {
-                self.state = State::Over(AnswerBound::Rows(self.max.rows().unwrap_or(u64::MAX)));
+                self.state = State::Over(AnswerBound::Rows(self.max.rows.unwrap_or(u64::MAX)));
                 batch = batch.slice(0, *left as usize);
             }
             *left -= batch.num_rows() as u64;
@@ -66,59 +151,16 @@ impl BoundedAnswer {
         if let Some(left) = &mut self.bytes_left {
             let bytes = bytes_of_values(&batch);
             if bytes > *left {
-                self.state = State::Over(AnswerBound::Bytes(self.max.bytes().unwrap_or(u64::MAX)));
+                self.state = State::Over(AnswerBound::Bytes(self.max.bytes.unwrap_or(u64::MAX)));
                 batch = batch.slice(0, 0);
             }
             *left = left.saturating_sub(bytes);
         }
-        self.max
-            .taken(batch.num_rows() as u64, bytes_of_values(&batch));
-        batch
-    }
-}
-
-/// The bounds of one answer that is of several queries, one after the other: each may be as long as those before it have left.
-#[derive(Debug)]
-pub struct WholeAnswer {
-    max: Arc<dyn AnswerMax>,
-    rows: AtomicU64,
-    bytes: AtomicU64,
-}
-
-impl WholeAnswer {
-    /// Of which nothing was handed on yet.
-    pub fn new(max: Arc<dyn AnswerMax>) -> Self {
-        Self {
-            max,
-            rows: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
+        if self.max.taken.is_some() {
+            self.max
+                .take(batch.num_rows() as u64, bytes_of_values(&batch));
         }
-    }
-}
-
-impl AnswerMax for WholeAnswer {
-    fn rows(&self) -> Option<u64> {
-        let taken = self.rows.load(Ordering::Relaxed);
-        self.max.rows().map(|max| max.saturating_sub(taken))
-    }
-
-    fn bytes(&self) -> Option<u64> {
-        let taken = self.bytes.load(Ordering::Relaxed);
-        self.max.bytes().map(|max| max.saturating_sub(taken))
-    }
-
-    fn too_long(&self, bound: AnswerBound) -> Denied {
-        // In the words of the whole, not of what was left.
-        self.max.too_long(match bound {
-            AnswerBound::Rows(left) => AnswerBound::Rows(self.max.rows().unwrap_or(left)),
-            AnswerBound::Bytes(left) => AnswerBound::Bytes(self.max.bytes().unwrap_or(left)),
-        })
-    }
-
-    fn taken(&self, rows: u64, bytes: u64) {
-        self.rows.fetch_add(rows, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.max.taken(rows, bytes);
+        batch
     }
 }
 
@@ -144,7 +186,7 @@ impl Stream for BoundedAnswer {
         let State::Over(bound) = std::mem::replace(&mut answer.state, State::Told) else {
             return Poll::Ready(None);
         };
-        let words = answer.max.too_long(bound).to_string();
+        let words = (answer.max.words)(bound);
         let refused = Error::new(SqlState::ConfigurationLimitExceeded, words);
         Poll::Ready(Some(Err(refused.into())))
     }
@@ -163,33 +205,16 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug)]
-    struct Max {
-        rows: Option<u64>,
-        bytes: Option<u64>,
-    }
-
-    impl AnswerMax for Max {
-        fn rows(&self) -> Option<u64> {
-            self.rows
-        }
-
-        fn bytes(&self) -> Option<u64> {
-            self.bytes
-        }
-
-        fn too_long(&self, bound: AnswerBound) -> Denied {
-            Denied::UsedUp(format!("{bound:?}"))
-        }
-    }
-
     /// The lengths of the batches that come of two with four numbers each, and the refusal behind them.
     async fn answered(rows: Option<u64>, bytes: Option<u64>) -> (Vec<usize>, Option<String>) {
         let column = || Arc::new(Int32Array::from(vec![1, 2, 3, 4])) as _;
         let batch = || RecordBatch::try_from_iter([("n", column())]).unwrap();
         let all = futures::stream::iter([Ok(batch()), Ok(batch())]);
         let all = RecordBatchStreamAdapter::new(batch().schema(), all);
-        let mut answer = BoundedAnswer::new(Box::pin(all), Arc::new(Max { rows, bytes }));
+        let mut answer = BoundedAnswer::new(
+            Box::pin(all),
+            AnswerMax::new(rows, bytes, |bound| format!("{bound:?}")),
+        );
         let mut lengths = Vec::new();
         let mut refused = None;
         while let Some(next) = answer.next().await {
@@ -227,5 +252,25 @@ mod tests {
             answered(Some(1), Some(4)).await,
             (vec![1], refused("Rows(1)"))
         );
+    }
+    #[tokio::test]
+    async fn several_queries_are_one_answer_where_they_share_their_bounds() {
+        let column = || Arc::new(Int32Array::from(vec![1, 2, 3, 4])) as _;
+        let batch = || RecordBatch::try_from_iter([("n", column())]).unwrap();
+        let max = AnswerMax::new(Some(6), None, |bound| format!("{bound:?}")).of_several();
+        let mut lengths = Vec::new();
+        for _ in 0..2 {
+            let all = futures::stream::iter([Ok(batch())]);
+            let all = RecordBatchStreamAdapter::new(batch().schema(), all);
+            let mut answer = BoundedAnswer::new(Box::pin(all), max.clone());
+            while let Some(next) = answer.next().await {
+                // In the words of the whole, not of what was left.
+                lengths.push(
+                    next.map_err(|error| Error::of_run(&error).to_string())
+                        .map(|it| it.num_rows()),
+                );
+            }
+        }
+        assert_eq!(lengths, [Ok(4), Ok(2), Err("Rows(6)".to_owned())]);
     }
 }

@@ -11,7 +11,7 @@
 //! transaction is committed by a message of its own: so nobody is told that a statement was canceled that was committed. It ends when this process, or its
 //! connection, does ([`Ask::Open`]).
 //!
-//! A user goes with what they came in by ([`Caller::passport`](crate::Caller::passport)), and is looked at there with each statement, as here.
+//! A user goes with what they came in by ([`Session::with_passport`](crate::Session::with_passport)), and is looked at there with each statement, as here.
 
 mod guest;
 mod guests;
@@ -23,6 +23,7 @@ mod statements;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
+pub use self::guest::{BeginGuest, GuestHeld, GuestUser, KnowGuest};
 pub use self::guests::Guests;
 pub(crate) use self::remote::Remote;
 

@@ -21,7 +21,7 @@ macro_rules! states {
             }
 
             /// The state of a code, if there is one.
-            pub(crate) fn of_code(code: &str) -> Option<Self> {
+            pub fn of_code(code: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|state| state.code() == code)
             }
 

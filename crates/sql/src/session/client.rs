@@ -8,7 +8,7 @@ mod held;
 mod preparing;
 mod waiting;
 
-pub use held::HeldValues;
+pub use held::{HeldValues, RuledScope, ScopeIn};
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -32,7 +32,7 @@ use orrery_storage::{Asker, Database, ReadScope, Snapshot, Writer};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use crate::answers::answer_max::BoundedAnswer;
+use crate::answers::answer_max::{AnswerMax, BoundedAnswer};
 use crate::answers::on_its_way::OnItsWay;
 use crate::answers::outcome::Outcome;
 use crate::answers::tag::Tag;
@@ -43,8 +43,6 @@ use crate::distributed::writer_source::WriterSource;
 use crate::facts::SessionFacts;
 use crate::files::FileAccess;
 use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
-use crate::listener::turns::Place;
-use crate::listener::users::{AnswerMax, Caller, RuledScope};
 use crate::mapped::GraphMappings;
 use crate::names::CATALOG;
 use crate::parse::statement::{Statement, parse, parse_apart, parse_one};
@@ -54,6 +52,7 @@ use crate::plan::planner::Planner;
 use crate::plan::prepared::{Prepared, parameters_of};
 use crate::semantics::column_names::{shown_columns, shown_rows};
 use crate::session::kept::KeptStatements;
+use crate::session::place::Place;
 use crate::settings::Settings;
 use crate::transactions::block::{Answer, AtWork, Block, IdleMax, TransactionStatus, watch};
 use crate::transactions::committing::Committing;
@@ -108,13 +107,13 @@ pub struct Session {
     /// What it may read and change, where that is not everything.
     pub(crate) sight: Option<Arc<Sight>>,
     /// How rules by query found that: their state is read in place of the newest.
-    ruled: Option<Arc<dyn RuledScope>>,
+    ruled: Option<Arc<RuledScope>>,
     /// How long the answer to a query may be.
-    answer_max: Option<Arc<dyn AnswerMax>>,
+    answer_max: Option<AnswerMax>,
     /// Those that large queries are divided among.
     pub(crate) processes: Option<Arc<Workers>>,
-    /// Whose it is, for processes that statements are forwarded to.
-    caller: Option<Arc<dyn Caller>>,
+    /// What other processes, to which statements are forwarded, know the user by.
+    passport: Option<Arc<str>>,
     /// Where the statement that runs computes.
     place: Arc<Mutex<Place>>,
     /// How many of its portals and cursors hold memory.
@@ -170,7 +169,7 @@ impl Session {
             ruled: None,
             answer_max: None,
             processes: runtime.processes().cloned(),
-            caller: None,
+            passport: None,
             place: Arc::default(),
             waiting: Arc::default(),
         }
@@ -205,10 +204,10 @@ impl Session {
         self
     }
 
-    /// The same of somebody who was let in: changes that another process makes are made there for them.
+    /// The same of somebody who was let in: changes that another process makes are made there for the user that it knows by this text.
     #[must_use]
-    pub fn with_caller(mut self, caller: Option<Arc<dyn Caller>>) -> Self {
-        self.caller = caller;
+    pub fn with_passport(mut self, passport: Option<Arc<str>>) -> Self {
+        self.passport = passport;
         self
     }
 
@@ -252,7 +251,7 @@ impl Session {
             ruled: None,
             answer_max: None,
             processes: self.processes.clone(),
-            caller: None,
+            passport: None,
             place: Arc::default(),
             waiting: Arc::default(),
         };
@@ -559,7 +558,7 @@ impl Session {
 
     /// What another process knows the user by.
     pub(crate) fn passport(&self) -> Option<String> {
-        self.caller.as_ref().map(|caller| caller.passport())
+        self.passport.as_deref().map(str::to_owned)
     }
 
     pub(crate) fn pool(&self) -> &Arc<dyn MemoryPool> {
@@ -578,7 +577,7 @@ impl Session {
 
     fn newest(&self) -> Arc<Snapshot> {
         if let Some(ruled) = &self.ruled {
-            return Arc::clone(ruled.state());
+            return Arc::clone(&ruled.state);
         }
         // Where another process writes, this one follows it.
         if self.writer.writer().is_none()
@@ -657,7 +656,7 @@ impl Session {
     /// As many rows of a query as who asks may have.
     pub(crate) fn bounded(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
         match &self.answer_max {
-            Some(max) => Box::pin(BoundedAnswer::new(rows, Arc::clone(max))),
+            Some(max) => Box::pin(BoundedAnswer::new(rows, max.clone())),
             None => rows,
         }
     }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt as _;
-use futures::future::BoxFuture;
 use orrery_distributed::{InProcess, Workers};
 use orrery_runtime::{Runtime, RuntimeOptions, Spending, Touched as _};
 use orrery_sql::{
     DataType, Error, Outcome, Prepared, RuledScope, ScalarValue, Session, SessionOptions, SqlScope,
 };
 use orrery_storage::table::TableNames;
-use orrery_storage::{Asker, GraphNames, ReadScope, Snapshot};
+use orrery_storage::{Asker, GraphNames, ReadScope};
 
 use crate::common::House;
 
@@ -225,29 +224,23 @@ fn queries_of_who_may_read_some_tables_are_divided_over_these() {
     assert_eq!(processes.divided(), before);
 }
 
-/// Rules by query that were asked in an earlier state.
-#[derive(Debug)]
-struct Ruled(Arc<Snapshot>, Arc<SqlScope>);
-
-impl RuledScope for Ruled {
-    fn state(&self) -> &Arc<Snapshot> {
-        &self.0
-    }
-
-    fn scope_in<'a>(&'a self, _: &'a Arc<Snapshot>) -> BoxFuture<'a, Option<Arc<SqlScope>>> {
-        Box::pin(async { Some(Arc::clone(&self.1)) })
-    }
-}
-
 #[test]
 fn queries_under_rules_by_query_are_divided_over_the_state_of_these() {
     let mut processes = Processes::new();
     let database = Arc::clone(processes.house.writer.as_ref().unwrap().database());
     let scope = reading(&["item"]);
-    let ruled = Arc::new(Ruled(database.snapshot(), Arc::clone(&scope)));
+    // Rules by query that were asked in an earlier state.
+    let found = Arc::clone(&scope);
+    let ruled = Arc::new(RuledScope {
+        state: database.snapshot(),
+        scope_in: Box::new(move |_| {
+            let found = Arc::clone(&found);
+            Box::pin(async { Some(found) })
+        }),
+    });
     for session in [&mut processes.alone, &mut processes.sessions[0]] {
         session.set_scope(Some(Arc::clone(&scope)));
-        session.set_ruled(Some(Arc::clone(&ruled) as Arc<dyn RuledScope>));
+        session.set_ruled(Some(Arc::clone(&ruled)));
     }
     let text = "select kind, count(*), sum(price) from item group by kind";
     let before = processes.asked(text);

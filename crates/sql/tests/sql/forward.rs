@@ -1,6 +1,5 @@
 //! Sessions of a process that does not write: what they change is changed by the one that does.
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,8 +8,8 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use orrery_sql::{
-    Admitted, BatchesIn, Caller, Denied, ForwardAnswer, ForwardCalls, Guests, Outcome, ScalarValue,
-    ScramAttempt, Session, SqlScope, Tag, TransactionStatus, Turn, Turns, Users, WriterPlace,
+    BatchesIn, Error, ForwardAnswer, ForwardCalls, GuestHeld, GuestUser, Guests, KnowGuest,
+    Outcome, ScalarValue, Session, SqlScope, SqlState, Tag, TransactionStatus, WriterPlace,
     WriterSource,
 };
 use orrery_storage::{Asker, ReadScope, TableEvent, Writer};
@@ -18,13 +17,30 @@ use orrery_storage::{Asker, ReadScope, TableEvent, Writer};
 use crate::common::House;
 use crate::scope::scope;
 
-/// Everybody comes in at once.
-struct OpenDoor;
-
-impl Turns for OpenDoor {
-    fn turn(&self) -> BoxFuture<'_, Result<Turn, String>> {
-        async { Ok(Box::new(()) as Turn) }.boxed()
+/// Somebody whose statements begin at once, and may do what the scope has; everything if none.
+fn guest(scope: Option<Arc<SqlScope>>) -> GuestUser {
+    GuestUser {
+        begin: Box::new(move |mut session| {
+            let scope = scope.clone();
+            Box::pin(async move {
+                if scope.is_some() {
+                    session.set_scope(scope);
+                    session.go_by_transaction().await;
+                }
+                let held = GuestHeld {
+                    turn: session.hold(Box::new(())),
+                    spent: None,
+                };
+                Ok((session, held))
+            })
+        }),
+        require: Box::new(|| Ok(())),
     }
+}
+
+/// Where nobody is known, and everybody may do everything.
+fn anybody() -> KnowGuest {
+    Arc::new(|_| Ok(guest(None)))
 }
 
 /// The way to the process that writes, which may be cut.
@@ -98,9 +114,9 @@ impl WriterPlace for Place {
     }
 }
 
-fn way_with(house: &House, users: Option<Arc<dyn Users>>) -> Arc<Way> {
+fn way_with(house: &House, know: KnowGuest) -> Arc<Way> {
     let threads = house.threads.handle().clone();
-    let guests = Guests::new(house.session(), users, Arc::new(OpenDoor), threads);
+    let guests = Guests::new(house.session(), know, threads);
     Arc::new(Way {
         guests: Mutex::new(Some(guests)),
         is_cut: AtomicBool::default(),
@@ -115,7 +131,7 @@ fn way_with(house: &House, users: Option<Arc<dyn Users>>) -> Arc<Way> {
 
 /// A session that does not write, and its way to who does.
 fn follower(house: &House) -> (Session, Arc<Way>) {
-    let way = way_with(house, None);
+    let way = way_with(house, anybody());
     (over(house, &way), way)
 }
 
@@ -483,7 +499,7 @@ fn asked_after_another_process_took_over(texts: &[&str], is_end_known: bool) -> 
     if is_end_known {
         before.stop();
     }
-    let other = way_with(&house, None);
+    let other = way_with(&house, anybody());
     let guests = other.guests.lock().unwrap().clone();
     *way.guests.lock().unwrap() = guests;
     let others: Vec<Session> = texts.iter().map(|_| over(&house, &other)).collect();
@@ -529,67 +545,12 @@ fn a_transaction_ends_with_the_answer_that_opened_it() {
     assert_eq!(house.rows(&session, "select a from t"), ["2"]);
 }
 
-/// Who came in elsewhere as `ann`, who changes `rows` and reads it.
-#[derive(Debug)]
-struct Ann(Arc<SqlScope>);
-
-impl Caller for Ann {
-    fn id(&self) -> Option<u64> {
-        Some(1)
-    }
-
-    fn name(&self) -> &str {
-        "ann"
-    }
-
-    fn admitted(&self) -> BoxFuture<'_, Result<Admitted, Denied>> {
-        let admitted = Admitted {
-            scope: Some(Arc::clone(&self.0)),
-            ruled: None,
-            limits: None,
-        };
-        async { Ok(admitted) }.boxed()
-    }
-
-    fn require(&self) -> Result<(), Denied> {
-        Ok(())
-    }
-
-    fn passport(&self) -> String {
-        "of ann".to_owned()
-    }
-
-    fn token(&self) -> Option<String> {
-        None
-    }
-}
-
-struct Known(Arc<SqlScope>);
-
-impl Users for Known {
-    fn scram(&self, _: &str, _: IpAddr) -> Result<Box<dyn ScramAttempt>, Denied> {
-        Err(Denied::Gone)
-    }
-
-    fn of_certificate(&self, _: &str, _: &[String], _: IpAddr) -> Option<Arc<dyn Caller>> {
-        None
-    }
-
-    fn of_header<'a>(
-        &'a self,
-        _: &'a [String],
-        _: Option<&'a [String]>,
-        _: IpAddr,
-    ) -> BoxFuture<'a, Result<Arc<dyn Caller>, Denied>> {
-        async { Err(Denied::Gone) }.boxed()
-    }
-
-    fn of_passport(&self, passport: &str, _: IpAddr) -> Result<Arc<dyn Caller>, Denied> {
-        match passport {
-            "of ann" => Ok(Arc::new(Ann(Arc::clone(&self.0)))),
-            _ => Err(Denied::Gone),
-        }
-    }
+/// Knows who came in elsewhere as `ann`, who changes `rows` and reads it.
+fn knows_ann(rights: Arc<SqlScope>) -> KnowGuest {
+    Arc::new(move |passport| match passport {
+        Some("of ann") => Ok(guest(Some(Arc::clone(&rights)))),
+        _ => Err(Error::new(SqlState::InvalidAuthorization, "nobody known")),
+    })
 }
 
 #[test]
@@ -600,9 +561,9 @@ fn who_asks_there_is_who_came_in_here() {
         "create table rows (a int); create table other (a int)",
     );
     let rights = scope(&[], &["public.rows"]);
-    let way = way_with(&house, Some(Arc::new(Known(Arc::clone(&rights)))));
+    let way = way_with(&house, knows_ann(Arc::clone(&rights)));
     // Here everything may be done, as far as this process knows: what counts is what is known there.
-    let ann = over(&house, &way).with_caller(Some(Arc::new(Ann(rights))));
+    let ann = over(&house, &way).with_passport(Some("of ann".into()));
     house.done(&ann, "insert into rows values (1)");
     assert_eq!(
         house.refused(&ann, "insert into other values (1)").0,

@@ -3,20 +3,12 @@
 use std::sync::LazyLock;
 
 use orrery_flight::fuzzing::Called;
-use orrery_sql::{Host, WriterSource};
 
 use super::house::house;
 
-static CALLED: LazyLock<Called> = LazyLock::new(|| {
-    // It only reads: what one call changed, the next one would find.
-    let host = Host {
-        writer: WriterSource::Fixed(None),
-        ..house().host()
-    };
-    match Called::new(host) {
-        Ok(called) => called,
-        Err(error) => panic!("there is no service: {error}"),
-    }
+static CALLED: LazyLock<Called> = LazyLock::new(|| match house().host().and_then(Called::new) {
+    Ok(called) => called,
+    Err(error) => panic!("there is no service: {error}"),
 });
 
 /// The first byte says which call, the rest is its message.

@@ -3,14 +3,18 @@
 use std::future::Future;
 use std::sync::{Arc, LazyLock};
 
-use orrery_r2rml::TableMappings;
+use orrery_service::metrics::Listens;
+use orrery_service::options::ServiceOptions;
+use orrery_service::ports::host::Host;
+use orrery_service::service::{Parts, Service};
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_sparql_in_sql::EngineGraphs;
-use orrery_sql::{ForeignAccess, Host, Session, SessionOptions, Turn, Turns, WriterSource};
+use orrery_sql::{Session, SessionOptions};
 use orrery_storage::io::FileSystem;
 use orrery_storage::io::testing::RecordingFileSystem;
-use orrery_storage::{Writer, WriterOptions, build_small_with};
+use orrery_storage::{WriterOptions, build_small_with};
 use orrery_term::Term;
+use tokio::sync::watch;
 
 /// What a statement of a fuzzer may take.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -28,7 +32,6 @@ pub(super) struct House {
     threads: tokio::runtime::Runtime,
     pub(super) engine: Arc<Engine>,
     pub(super) session: Session,
-    writer: Writer,
 }
 
 static HOUSE: LazyLock<House> = LazyLock::new(|| match House::build() {
@@ -41,14 +44,6 @@ type AnyError = Box<dyn std::error::Error>;
 /// The house.
 pub(super) fn house() -> &'static House {
     &HOUSE
-}
-
-struct Open;
-
-impl Turns for Open {
-    fn turn(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<Turn, String>> + Send + '_>> {
-        Box::pin(async { Ok(Box::new(()) as Turn) })
-    }
 }
 
 impl House {
@@ -81,7 +76,7 @@ impl House {
         let session = Session::new(
             engine.runtime(),
             database,
-            Some(writer.clone()),
+            Some(writer),
             SessionOptions::default(),
         )
         .with_graphs(Arc::new(EngineGraphs::new(Arc::clone(&engine))));
@@ -95,7 +90,6 @@ impl House {
             threads,
             engine,
             session,
-            writer,
         })
     }
 
@@ -104,21 +98,17 @@ impl House {
         self.threads.block_on(work)
     }
 
-    /// What a protocol's listener works with.
-    pub(super) fn host(&self) -> Host {
-        let foreign = ForeignAccess::refused();
-        Host {
-            runtime: Arc::clone(self.engine.runtime()),
-            database: Arc::clone(self.engine.database()),
-            writer: WriterSource::Fixed(Some(self.writer.clone())),
-            graphs: Arc::new(EngineGraphs::new(Arc::clone(&self.engine))),
-            mappings: Arc::new(TableMappings::new(self.engine.runtime(), &foreign)),
-            foreign,
-            watch: None,
-            users: None,
-            connections: Arc::default(),
-            turns: Arc::new(Open),
-            threads: self.threads.handle().clone(),
-        }
+    /// What a protocol's listener works with. It only reads: what one call changed, the next one would find.
+    pub(super) fn host(&self) -> Result<Host, AnyError> {
+        let service = Service::start(Parts {
+            engine: Arc::clone(&self.engine),
+            options: ServiceOptions::default(),
+            authentication: None,
+            documents: None,
+            writer: Err("what one call changed, the next one would find".to_owned()),
+            compaction: None,
+            is_over: watch::channel(false).1,
+        })?;
+        Ok(Host::new(service, Listens::Flight))
     }
 }

@@ -2,7 +2,7 @@
 
 use orrery_bench::bsbm::Random;
 use orrery_bench::bsbm::templates::{EXPLORE, instantiate};
-use orrery_server::format::{GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer};
+use orrery_formats::{GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer};
 use orrery_sparql::{Engine, PreparedQuery, QueryOptions, QueryResults};
 use tokio::runtime::{Builder, Runtime};
 
@@ -214,7 +214,7 @@ async fn run(prepared: &PreparedQuery) -> Result<usize, Error> {
 /// Runs a query and writes its answer as JSON or N-Triples.
 async fn write_answer(prepared: &PreparedQuery) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
-    let format = |error: orrery_server::format::FormatError| Error::Syntax(error.to_string());
+    let format = |error: orrery_formats::FormatError| Error::Syntax(error.to_string());
     match prepared.execute().await? {
         QueryResults::Boolean(value) => {
             SolutionSerializer::boolean(SolutionFormat::Json, value, &mut out).map_err(format)?;
@@ -272,7 +272,7 @@ fn serialize_path(fixture: &Fixture) -> Result<CostPath<'_>, Error> {
     Ok(CostPath::new("serialize JSON", move || {
         out.clear();
         let mut serializer = SolutionSerializer::start(SolutionFormat::Json, &variables, &mut out);
-        let format = |error: orrery_server::format::FormatError| Error::Syntax(error.to_string());
+        let format = |error: orrery_formats::FormatError| Error::Syntax(error.to_string());
         for batch in &batches {
             for row in 0..batch.rows() {
                 let terms = (0..variables.len()).map(|column| batch.term(row, column));

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use futures::FutureExt as _;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
-use orrery_server::format::SolutionFormat;
+use orrery_formats::SolutionFormat;
 use orrery_sparql::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceOptions};
 use orrery_sparql::{Engine, QueryOptions, QueryResults};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orrery_server::format::{SolutionFormat, SolutionSerializer};
+use orrery_formats::{SolutionFormat, SolutionSerializer};
 use orrery_sparql::service::ServiceOptions;
 use orrery_sparql::{Engine, EngineOptions, QueryError, SolutionStream};
 use orrery_storage::Database;
@@ -39,7 +39,7 @@ pub(crate) async fn write_solutions(
     Ok(())
 }
 
-pub(super) fn internal(error: orrery_server::format::FormatError) -> QueryError {
+pub(super) fn internal(error: orrery_formats::FormatError) -> QueryError {
     QueryError::Internal {
         message: error.to_string(),
     }

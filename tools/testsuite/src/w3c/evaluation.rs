@@ -4,7 +4,7 @@
 use crate::w3c::engine::{engine, internal, write_solutions};
 use std::path::Path;
 
-use orrery_server::format::{GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer};
+use orrery_formats::{GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer};
 use orrery_sparql::{Engine, QueryError, QueryOptions, QueryResults, TripleStream};
 use spargebra::SparqlParser;
 use spargebra::algebra::QueryDataset;

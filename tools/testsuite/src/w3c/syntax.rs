@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use orrery_formats::{GraphFormat, GraphSerializer};
 use orrery_loader::{LoadError, LoadOptions, SilentProgress, Source};
-use orrery_server::format::{GraphFormat, GraphSerializer};
 use orrery_storage::{Database, Quads};
 use oxrdf::Quad;
 

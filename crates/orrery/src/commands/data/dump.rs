@@ -1,5 +1,5 @@
 //! `orrery dump`: every quad, in SPOG order; with named graphs as N-Quads, TriG or JSON-LD.
-use orrery_server::format::{GraphFormat, GraphSerializer, graph_format_names};
+use orrery_formats::{GraphFormat, GraphSerializer, graph_format_names};
 use orrery_storage::{ByteCount, QuadRef, ReadView};
 use orrery_term::{Literal, Term};
 

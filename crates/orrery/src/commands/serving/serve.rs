@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use orrery_flight::FlightOptions;
 use orrery_postgres::{Password, PostgresOptions, StartError};
 use orrery_server::{
-    ClientTimes, HttpOptions, MetricsToken, ServerOptions, TrustedProxies, stop_signal,
+    ClientTimes, HttpOptions, MetricsToken, ServerOptions, ServiceOptions, TrustedProxies,
+    stop_signal,
 };
 use orrery_storage::WriterOptions;
 use orrery_tls::TlsFiles;
@@ -43,8 +44,8 @@ pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Fa
     };
     if let Some(node) = &node {
         options.stands_by = true;
-        options.http.cluster = Some(node.cluster());
-        options.http.divide_from = arguments.cluster.divide_from;
+        options.service.cluster = Some(node.cluster());
+        options.service.divide_from = arguments.cluster.divide_from;
     }
     drop(place);
     crate::allocator::give_back(options.memory_bytes);
@@ -102,18 +103,21 @@ pub(crate) fn options(
                 .body_bytes_max
                 .max(query_bytes_max.saturating_mul(FORM_BYTES_PER_BYTE)),
             allow_hosts: arguments.allow_host.clone(),
+            allow_any_origin: arguments.cors,
+            metrics_token: metrics_token(arguments)?,
+            authorities: authorities()?,
+            ..HttpOptions::default()
+        },
+        service: ServiceOptions {
             timeout_default: arguments.timeout.0,
             timeout_max: arguments.timeout_max.0,
-            allow_any_origin: arguments.cors,
             union_default_graph: arguments.union_default_graph,
             strict_prefixes: arguments.strict_prefixes,
             foreign: foreign_of(&arguments.foreign_allow)?,
             query_log: arguments.query_log.options(),
             audit_log: arguments.audit_log.clone(),
-            metrics_token: metrics_token(arguments)?,
             otlp: arguments.watching.otlp(),
-            authorities: authorities()?,
-            ..HttpOptions::default()
+            ..ServiceOptions::default()
         },
         trust_proxy: TrustedProxies::new(arguments.trust_proxy.iter().map(String::as_str))
             .map_err(|error| Failure::Other(format!("--trust-proxy: {error}")))?,

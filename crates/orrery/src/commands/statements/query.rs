@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use orrery_server::format::{
+use orrery_formats::{
     GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer, dataset_format_names,
     graph_format_names, solution_format_names,
 };

@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_state_is_looked_for_when_the_query_has_its_turn() {
     let server = TestServer::start_with(|options| {
-        options.http.queries_running_max = 1;
-        options.http.queries_waiting_max = 0;
+        options.service.queries_running_max = 1;
+        options.service.queries_waiting_max = 0;
     })
     .await;
     let mut heavy = TcpStream::connect(server.address).await.unwrap();
@@ -54,7 +54,7 @@ async fn read_until(stream: &mut TcpStream, text: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn more_may_follow_than_there_are_threads_but_not_any_number() {
     const FEEDS: usize = 600;
-    let server = TestServer::start_with(|options| options.http.feeds_max = FEEDS).await;
+    let server = TestServer::start_with(|options| options.service.feeds_max = FEEDS).await;
     let read = get(server.address, &query_path("ASK {}"), &["Accept: text/csv"]).await;
     let commit = read
         .header("ETag")

@@ -21,8 +21,8 @@ async fn start(directory: &Path) -> TestServer {
     let server = start_with(&users(), |options| {
         options.postgres = Some(PostgresOptions::new(any_port()));
         options.flight = Some(FlightOptions::new(any_port()));
-        options.http.query_log = Some(QueryLogOptions::new(directory.join("log")));
-        options.http.audit_log = Some(directory.join("audit.jsonl"));
+        options.service.query_log = Some(QueryLogOptions::new(directory.join("log")));
+        options.service.audit_log = Some(directory.join("audit.jsonl"));
     })
     .await;
     make_tables(&server).await;

@@ -104,7 +104,7 @@ impl Node {
             options.db = root;
             options.objects = Some(files);
             options.stands_by = true;
-            options.http.cluster = Some(cluster);
+            options.service.cluster = Some(cluster);
             options.postgres = Some(PostgresOptions::new(any_port()));
         })
         .await;

@@ -17,7 +17,7 @@ const TRANSACTIONS: usize = 3;
 
 async fn start() -> TestServer {
     let server = TestServer::start_with(|options| {
-        options.http.queries_running_max = PLACES;
+        options.service.queries_running_max = PLACES;
         options.postgres = Some(PostgresOptions::new(any_port()));
         options.flight = Some(FlightOptions::new(any_port()));
     })

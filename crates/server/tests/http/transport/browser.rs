@@ -104,7 +104,7 @@ async fn the_console_finds_out_that_all_data_are_in_named_graphs() {
     ] {
         let server = TestServer::start_with(|options| {
             build_small(&options.db, &quads).unwrap();
-            options.http.union_default_graph = union;
+            options.service.union_default_graph = union;
         })
         .await;
         let script = get(server.address, "/console.js", &[]).await;

@@ -93,7 +93,7 @@ async fn over_with(
             true => format!("http://{writer}"),
             false => "http://127.0.0.1:1".to_owned(),
         });
-        options.http.audit_log = Some(audit);
+        options.service.audit_log = Some(audit);
         options.client_times.body_max = Duration::from_millis(300);
         change(options);
     })

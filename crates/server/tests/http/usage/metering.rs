@@ -254,7 +254,7 @@ async fn administrators_read_what_each_user_used() {
         limit(json!({"user": "ann"}), json!({"rows": 100})),
     ];
     let server = start_with(&commands, |options| {
-        options.http.query_log = Some(QueryLogOptions::new(log));
+        options.service.query_log = Some(QueryLogOptions::new(log));
     })
     .await;
     let (address, root) = (server.address, basic("root", PASSWORD));

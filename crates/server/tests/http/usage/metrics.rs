@@ -152,7 +152,7 @@ async fn what_was_refused_and_ended_is_counted_with_its_reason() {
         limits,
     ];
     let server = start_with(&commands, |options| {
-        options.http.timeout_default = Duration::from_millis(50);
+        options.service.timeout_default = Duration::from_millis(50);
         options.http.metrics_token = MetricsToken::new(TOKEN);
     })
     .await;
@@ -297,7 +297,7 @@ async fn families() -> (String, BTreeSet<String>) {
     let log = tempfile::tempdir().unwrap();
     let server = TestServer::start_with(|options| {
         options.admin = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-        options.http.query_log = Some(QueryLogOptions::new(log.path().join("log")));
+        options.service.query_log = Some(QueryLogOptions::new(log.path().join("log")));
     })
     .await;
     let text = page(&server).await;

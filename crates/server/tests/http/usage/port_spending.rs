@@ -46,7 +46,7 @@ async fn start(limits: &Value, directory: Option<&Path>) -> TestServer {
         options.postgres = Some(PostgresOptions::new(any_port()));
         options.flight = Some(FlightOptions::new(any_port()));
         let log = directory.map(|directory| QueryLogOptions::new(directory.join("log")));
-        options.http.query_log = log;
+        options.service.query_log = log;
     })
     .await;
     make_tables(&server).await;

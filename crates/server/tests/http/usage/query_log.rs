@@ -19,7 +19,7 @@ const SQL: &str = "Content-Type: application/sql";
 /// A server that logs into `log` of a directory.
 async fn start(directory: &Path, change: impl FnOnce(&mut ServerOptions)) -> TestServer {
     TestServer::start_with(|options| {
-        options.http.query_log = Some(QueryLogOptions::new(directory.join("log")));
+        options.service.query_log = Some(QueryLogOptions::new(directory.join("log")));
         change(options);
     })
     .await
@@ -188,7 +188,7 @@ async fn clients_that_leave_are_cancelled_queries() {
 async fn slow_queries_have_their_plan_in_a_log_of_their_own() {
     let directory = tempfile::tempdir().unwrap();
     let server = start(directory.path(), |options| {
-        let log = options.http.query_log.as_mut().unwrap();
+        let log = options.service.query_log.as_mut().unwrap();
         log.slow = Some(Duration::from_millis(200));
     })
     .await;
@@ -289,7 +289,7 @@ async fn a_directory_that_cannot_be_made_is_refused_at_the_start() {
     orrery_storage::build_small(&database, &[]).unwrap();
     let mut options = ServerOptions::new(database);
     options.listen.set_port(0);
-    options.http.query_log = Some(QueryLogOptions::new(file.join("log")));
+    options.service.query_log = Some(QueryLogOptions::new(file.join("log")));
     let error = orrery_server::Server::bind(options).await.unwrap_err();
     assert!(error.to_string().contains("the query log in"), "{error}");
 }

@@ -379,7 +379,7 @@ async fn the_query_log_has_what_updates_and_sql_cost() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
     let server = with_tables(json!({"concurrent": 5}), |options| {
-        options.http.query_log = Some(QueryLogOptions::new(log));
+        options.service.query_log = Some(QueryLogOptions::new(log));
     })
     .await;
     let (admin, root) = (server.admin.unwrap(), basic("root", PASSWORD));

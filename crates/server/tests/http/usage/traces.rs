@@ -32,7 +32,7 @@ async fn collector() -> (String, mpsc::UnboundedReceiver<Bytes>) {
 async fn sent() -> Vec<Bytes> {
     let (endpoint, mut received) = collector().await;
     let mut server = start_with(&some_users(), |options| {
-        options.http.otlp = Some(OtlpOptions::new(endpoint));
+        options.service.otlp = Some(OtlpOptions::new(endpoint));
     })
     .await;
     let (root, address) = (basic("root", PASSWORD), server.address);

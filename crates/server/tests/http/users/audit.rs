@@ -17,7 +17,7 @@ async fn acts_and_denied_requests_are_lines_without_secrets() {
         grant(json!({"user": "ann"}), "read", json!("default_graph")),
     ];
     let server = start_with(&commands, |options| {
-        options.http.audit_log = Some(path.clone());
+        options.service.audit_log = Some(path.clone());
     })
     .await;
     let lines = || -> Vec<Value> {

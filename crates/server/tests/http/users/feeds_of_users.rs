@@ -158,7 +158,7 @@ async fn a_feed_is_held_to_the_limits_of_who_reads_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_user_leaves_feeds_for_others() {
-    let server = start_with(&users(), |options| options.http.feeds_max = 8).await;
+    let server = start_with(&users(), |options| options.service.feeds_max = 8).await;
     let since = insert(&server, "before").await;
     let (ann, eve) = (basic("ann", PASSWORD), basic("eve", PASSWORD));
     let mut feeds = Vec::new();

@@ -392,7 +392,7 @@ async fn a_query_that_fails_allows_nothing_and_is_in_the_audit_log() {
         ),
     ]);
     let server = start_with(&commands, |options| {
-        options.http.audit_log = Some(path.clone());
+        options.service.audit_log = Some(path.clone());
     })
     .await;
     // What other rules say holds.

@@ -1,10 +1,11 @@
 //! A transaction of a client of another process, in this one, which writes.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
+use futures::future::BoxFuture;
 use tokio::sync::{Mutex, mpsc};
 
 use super::incoming::{Batches, Incoming};
@@ -13,10 +14,9 @@ use super::messages::{
     values_from_bytes, values_to_bytes,
 };
 use crate::answers::outcome::{Outcome, Rows};
-use crate::listener::turns::{Turn, Turns};
-use crate::listener::users::{Caller, Denied, Entered, Spent, Users, spent};
 use crate::parse::statement::{Statement, parse, prepared_in};
 use crate::session::client::Session;
+use crate::session::place::{Spent, Turn, spent};
 use crate::settings::Scope;
 use crate::{Error, Result, SqlState};
 
@@ -26,24 +26,45 @@ pub(super) type Answers = mpsc::Sender<Result<Bytes, String>>;
 /// See the module.
 pub(super) struct Guest {
     session: Session,
-    caller: Option<Arc<dyn Caller>>,
+    user: GuestUser,
     /// What the user of the opening is known by, where all messages have to say so.
     passport: Option<Option<String>>,
-    turns: Arc<dyn Turns>,
     /// The statement that takes pieces, and what it holds.
-    incoming: Mutex<Option<(Incoming, Held)>>,
+    incoming: Mutex<Option<(Incoming, GuestHeld)>>,
 }
 
-/// What a statement holds while it runs.
-struct Held {
-    _turn: Turn,
-    spent: Option<Spent>,
+/// What a statement of a guest holds while it runs.
+pub struct GuestHeld {
+    /// Its turn, with whatever counts it.
+    pub turn: Turn,
+    /// Why it has to end, when it costs more than there is.
+    pub spent: Option<Spent>,
 }
 
-impl From<Denied> for Error {
-    fn from(denied: Denied) -> Self {
-        let state = SqlState::of_code(denied.code()).unwrap_or(SqlState::InsufficientPrivilege);
-        Self::new(state, denied.to_string())
+impl fmt::Debug for GuestHeld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuestHeld").finish_non_exhaustive()
+    }
+}
+
+/// Lets a statement begin: holds its session to what the user may do now, and waits for its turn.
+pub type BeginGuest =
+    Box<dyn Fn(Session) -> BoxFuture<'static, Result<(Session, GuestHeld)>> + Send + Sync>;
+
+/// Finds the user that a passport is of; none of whoever came in where the database has no users.
+pub type KnowGuest = Arc<dyn Fn(Option<&str>) -> Result<GuestUser> + Send + Sync>;
+
+/// A client of another process, as this one knows it.
+pub struct GuestUser {
+    /// Lets its statements begin.
+    pub begin: BeginGuest,
+    /// Fails when it is not let in any more.
+    pub require: Box<dyn Fn() -> Result<()> + Send + Sync>,
+}
+
+impl fmt::Debug for GuestUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuestUser").finish_non_exhaustive()
     }
 }
 
@@ -59,25 +80,8 @@ impl Guest {
     ///
     /// # Errors
     /// When whoever asks for it is not known here.
-    pub(super) fn new(
-        sessions: &Session,
-        users: Option<&dyn Users>,
-        turns: &Arc<dyn Turns>,
-        opening: Opening,
-    ) -> Result<Self> {
-        let caller = match (users, &opening.passport) {
-            (Some(users), Some(passport)) => {
-                // Their own address is known, and was looked at, where they came in.
-                let client = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-                Some(users.of_passport(passport, client)?)
-            }
-            (None, None) => None,
-            _ => {
-                let words = "one of the processes knows users of the database, and the other none";
-                let error = Error::new(SqlState::InvalidAuthorization, words);
-                return Err(error.with_hint("Start them again, with the same options."));
-            }
-        };
+    pub(super) fn new(sessions: &Session, know: &KnowGuest, opening: Opening) -> Result<Self> {
+        let user = know(opening.passport.as_deref())?;
         let session = sessions.another_of(&opening.user, opening.who);
         session.begin_block();
         let mut block = session.block().lock();
@@ -85,9 +89,8 @@ impl Guest {
         drop(block);
         Ok(Self {
             session,
-            caller,
+            user,
             passport: opening.names_user.then_some(opening.passport),
-            turns: Arc::clone(turns),
             incoming: Mutex::default(),
         })
     }
@@ -99,35 +102,11 @@ impl Guest {
     }
 
     /// A statement begins: what who asks may do now, and its turn.
-    async fn begin(&self, settings: Option<SettingValues>) -> Result<(Session, Held)> {
+    async fn begin(&self, settings: Option<SettingValues>) -> Result<(Session, GuestHeld)> {
         // What came before has ended, also where nobody said so.
         self.incoming.lock().await.take();
         self.set(settings);
-        let mut session = self.session.clone();
-        let mut entered: Option<Entered> = None;
-        if let Some(caller) = &self.caller {
-            let admitted = caller.admitted().await?;
-            session.set_scope(admitted.scope);
-            session.set_ruled(admitted.ruled);
-            session.go_by_transaction().await;
-            let limits = admitted.limits.map(|limits| limits.enter());
-            entered = limits.transpose()?;
-        }
-        session.set_spending(entered.as_ref().map(|it| Arc::clone(&it.spending)));
-        session.set_answer_max(entered.as_ref().and_then(|it| it.answer_max.clone()));
-        let busy = |why: String| Error::new(SqlState::InsufficientResources, why);
-        let turn = match session.is_waited_for() {
-            true => self.turns.turn_of_writer().await,
-            false => self.turns.turn().await,
-        };
-        let turn = session.hold(turn.map_err(busy)?);
-        let spent = entered.as_ref().map(|it| it.spent.clone());
-        let turn = match entered {
-            None => turn,
-            Some(entered) => entered.within(turn, None),
-        };
-        let held = Held { _turn: turn, spent };
-        Ok((session, held))
+        (self.user.begin)(self.session.clone()).await
     }
 
     fn set(&self, settings: Option<SettingValues>) {
@@ -215,9 +194,7 @@ impl Guest {
 
     /// Commits.
     pub(super) async fn commit(&self, answers: &Answers) -> Result<()> {
-        if let Some(caller) = &self.caller {
-            caller.require()?;
-        }
+        (self.user.require)()?;
         let own = self.session.end_block(true).await?;
         // One that has changed nothing has seen no more than is here now.
         let commit = own.unwrap_or_else(|| self.session.database.snapshot().commit());

@@ -13,10 +13,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
 use super::ForwardAnswer;
-use super::guest::{Answers, Guest, tell};
+use super::guest::{Answers, Guest, KnowGuest, tell};
 use super::messages::{Ask, Told, Within, from_bytes, to_bytes};
-use crate::listener::turns::Turns;
-use crate::listener::users::Users;
 use crate::session::client::Session;
 use crate::{Error, Result, SqlState};
 
@@ -29,9 +27,7 @@ const OPEN_MAX: usize = 1_000;
 pub struct Guests {
     /// What their sessions are made of. It writes, where this process does.
     sessions: Session,
-    /// None where the database has no users.
-    users: Option<Arc<dyn Users>>,
-    turns: Arc<dyn Turns>,
+    know: KnowGuest,
     threads: Handle,
     open: Mutex<HashMap<u64, Arc<Guest>>>,
     begun: AtomicU64,
@@ -70,17 +66,12 @@ impl Drop for Wanted {
 impl Guests {
     /// Of processes that serve the same database as this one.
     ///
-    /// Their sessions are others of `sessions`; statements compute on `threads`, where tokio runs, once they have their turn.
-    pub fn new(
-        sessions: Session,
-        users: Option<Arc<dyn Users>>,
-        turns: Arc<dyn Turns>,
-        threads: Handle,
-    ) -> Arc<Self> {
+    /// Their sessions are others of `sessions`; `know` says who they are and lets their statements begin, which compute on
+    /// `threads`, where tokio runs.
+    pub fn new(sessions: Session, know: KnowGuest, threads: Handle) -> Arc<Self> {
         Arc::new(Self {
             sessions,
-            users,
-            turns,
+            know,
             threads,
             open: Mutex::default(),
             begun: AtomicU64::default(),
@@ -133,8 +124,7 @@ impl Guests {
                 if *stopped.borrow() || !self.sessions.has_writer() {
                     return tell(answers, &Told::NotHere, &[]).await;
                 }
-                let users = self.users.as_deref();
-                let guest = Guest::new(&self.sessions, users, &self.turns, opening)?;
+                let guest = Guest::new(&self.sessions, &self.know, opening)?;
                 let wanted = self.keep(guest)?;
                 tell(answers, &Told::Opened(wanted.session), &[]).await?;
                 // Until the answer is dropped, or this process stops.

@@ -1,21 +1,41 @@
 //! What a session is held to by who asks: what it may read and change, the state that it reads, who pays for it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use futures::future::BoxFuture;
 use orrery_runtime::{Paused, Spending};
 use orrery_storage::Snapshot;
 
 use super::Session;
+use crate::answers::answer_max::AnswerMax;
 use crate::catalog::scope::{Sight, SqlScope};
 use crate::files::FileAccess;
-use crate::listener::turns::{Held, Place, Turn};
-use crate::listener::users::{AnswerMax, RuledScope};
+use crate::session::place::{Held, Place, Turn};
 use crate::{Error, Result, SqlState};
 
 /// Values up to this are not counted.
 const HELD_BYTES_MIN: usize = 4 << 10;
+
+/// A scope that rules by query have found in one state.
+pub struct RuledScope {
+    /// The state in which they found it.
+    pub state: Arc<Snapshot>,
+    /// What they find in another one; everything if none.
+    pub scope_in: ScopeIn,
+}
+
+/// What rules by query find in a state.
+pub type ScopeIn =
+    Box<dyn Fn(Arc<Snapshot>) -> BoxFuture<'static, Option<Arc<SqlScope>>> + Send + Sync>;
+
+impl fmt::Debug for RuledScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuledScope").finish_non_exhaustive()
+    }
+}
 
 /// Memory that is counted until this is dropped.
 #[derive(Debug)]
@@ -68,7 +88,7 @@ impl Session {
 
     /// Reads the state from now on in which rules by query found its scope, where it does not change anything; the newest if none. What it changes goes by what they find in the
     /// state that is changed.
-    pub fn set_ruled(&mut self, ruled: Option<Arc<dyn RuledScope>>) {
+    pub fn set_ruled(&mut self, ruled: Option<Arc<RuledScope>>) {
         self.ruled = ruled;
     }
 
@@ -92,11 +112,11 @@ impl Session {
     pub(super) async fn sight_in(&self, state: &Arc<Snapshot>) -> Option<Arc<Sight>> {
         let ruled = self.ruled.as_ref();
         // Not by its number, which a state that was lost with a change of leader has, too.
-        let ruled = ruled.filter(|ruled| !Arc::ptr_eq(ruled.state(), state));
+        let ruled = ruled.filter(|ruled| !Arc::ptr_eq(&ruled.state, state));
         let Some(ruled) = ruled else {
             return self.sight.clone();
         };
-        let scope = ruled.scope_in(state).await;
+        let scope = (ruled.scope_in)(Arc::clone(state)).await;
         match self.has_scope(scope.as_ref()) {
             true => self.sight.clone(),
             false => scope.map(|scope| Arc::new(Sight::new(scope))),
@@ -132,8 +152,13 @@ impl Session {
     }
 
     /// Holds answers to queries to a length from now on; to none if none. Of cursors all rows together are the answer; rows that changes give back, and what is written into files, are none.
-    pub fn set_answer_max(&mut self, max: Option<Arc<dyn AnswerMax>>) {
+    pub fn set_answer_max(&mut self, max: Option<AnswerMax>) {
         self.answer_max = max;
+    }
+
+    /// Holds the answers of all queries that are run from now on to that length together.
+    pub fn share_answer_max(&mut self) {
+        self.answer_max = self.answer_max.take().map(AnswerMax::of_several);
     }
 
     /// What counts the costs of statements, if anything does.
@@ -156,7 +181,7 @@ impl Session {
         place.leave();
     }
 
-    /// Whether others wait for the end of its transaction, as it has the writers' turn, here or in another process: its statements come in by [`Turns::turn_of_writer`](crate::Turns).
+    /// Whether others wait for the end of its transaction, as it has the writers' turn, here or in another process: its statements come in before others.
     pub fn is_waited_for(&self) -> bool {
         let block = self.block.lock();
         block.holds_turn() || block.has_remote()

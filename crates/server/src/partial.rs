@@ -1,0 +1,59 @@
+//! An answer that ends before its end: the rows found so far, and a line that says so, where the format has a place for one.
+
+use orrery_formats::{GraphFormat, SolutionFormat, TableFormat, write_json_text};
+
+/// Says in an answer in this format, which ends here, why it is not whole; false if the format has no place for that.
+pub(crate) fn note_in_solutions(format: SolutionFormat, reason: &str, out: &mut Vec<u8>) -> bool {
+    match format {
+        // A member of its own in the outermost object, as the format allows.
+        SolutionFormat::Json if out.last() == Some(&b'}') => {
+            out.pop();
+            out.extend_from_slice(b",\"partial\":");
+            write_json_text(out, reason);
+            out.push(b'}');
+        }
+        SolutionFormat::Xml => xml_comment(reason, out),
+        SolutionFormat::Json
+        | SolutionFormat::Csv
+        | SolutionFormat::Tsv
+        | SolutionFormat::Arrow
+        | SolutionFormat::Parquet
+        | SolutionFormat::Table => return false,
+    }
+    true
+}
+
+/// The same of rows of SQL.
+pub(crate) fn note_in_table(format: TableFormat, reason: &str, out: &mut Vec<u8>) -> bool {
+    let format = match format {
+        TableFormat::Json | TableFormat::SparqlJson => SolutionFormat::Json,
+        TableFormat::Xml => SolutionFormat::Xml,
+        TableFormat::Csv
+        | TableFormat::Tsv
+        | TableFormat::Arrow
+        | TableFormat::Parquet
+        | TableFormat::Table => return false,
+    };
+    if out.last() == Some(&b'\n') {
+        out.pop();
+    }
+    note_in_solutions(format, reason, out)
+}
+
+/// The same of triples.
+pub(crate) fn note_in_graph(format: GraphFormat, reason: &str, out: &mut Vec<u8>) -> bool {
+    match format {
+        GraphFormat::Turtle | GraphFormat::NTriples | GraphFormat::NQuads | GraphFormat::TriG => {
+            out.extend_from_slice(format!("# partial: {reason}\n").as_bytes());
+        }
+        GraphFormat::RdfXml => xml_comment(reason, out),
+        GraphFormat::JsonLd => return false,
+    }
+    true
+}
+
+/// Behind the root element. Two hyphens would end it.
+fn xml_comment(reason: &str, out: &mut Vec<u8>) {
+    let reason = reason.replace("--", "- -");
+    out.extend_from_slice(format!("<!-- partial: {reason} -->").as_bytes());
+}

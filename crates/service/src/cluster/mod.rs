@@ -1,0 +1,7 @@
+//! What the nodes of a cluster do for each other: shares of loads, forwarded statements, standing by for the writer.
+
+pub mod load_help;
+pub mod nodes;
+pub mod port_writer;
+pub mod readiness;
+pub mod standby;

@@ -1,0 +1,161 @@
+//! The queries, updates and statements of SQL that run now, for `/queries` of the admin socket: listed, and ended from outside.
+//!
+//! ```text
+//! access log: request --set_asked--> in the list --record dropped--> gone
+//!                                        ^ kill: a flag, which whoever runs it waits for beside its work
+//! ```
+//!
+//! There is no list where there is no admin socket. A query that is ended fails where it next gives way, as at the end of its time; a change that is ended is not made.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use orrery_query_log::{Kind, TEXT_BYTES_MAX, Time, cut};
+use serde::Serialize;
+use tokio::sync::watch;
+
+/// What runs now, by numbers that none had before since the server started.
+#[derive(Debug, Default)]
+pub struct RunningQueries {
+    last: AtomicU64,
+    running: Mutex<BTreeMap<u64, Arc<RunningQuery>>>,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct RunningQuery {
+    kind: Kind,
+    text: String,
+    user: Option<String>,
+    client: Option<IpAddr>,
+    since: Time,
+    started: Instant,
+    touches: AtomicU64,
+    is_killed: watch::Sender<bool>,
+}
+
+/// The place of a request in the list, which it takes when it is known what it asks, and leaves when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    queries: Arc<RunningQueries>,
+    client: Option<IpAddr>,
+    user: OnceLock<String>,
+    taken: OnceLock<(u64, Arc<RunningQuery>)>,
+}
+
+/// One of them as it is told.
+#[derive(Debug, Serialize)]
+pub struct ListedQuery {
+    id: u64,
+    kind: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<IpAddr>,
+    since: Time,
+    /// Since it was read, waiting included.
+    ms: u64,
+    /// What it has cost until now, where that is counted.
+    touches: u64,
+    /// Cut where it is long.
+    text: String,
+}
+
+impl RunningQueries {
+    /// All that run now, the oldest first.
+    pub fn list(&self) -> Vec<ListedQuery> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed = running.iter().map(|(id, query)| ListedQuery {
+            id: *id,
+            kind: query.kind,
+            user: query.user.clone(),
+            client: query.client,
+            since: query.since,
+            ms: u64::try_from(query.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            touches: query.touches.load(Ordering::Relaxed),
+            text: query.text.clone(),
+        });
+        listed.collect()
+    }
+
+    /// Ends one; false if there is none of the number.
+    pub fn kill(&self, id: u64) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let query = running.get(&id);
+        query.is_some_and(|query| {
+            query.is_killed.send_replace(true);
+            true
+        })
+    }
+
+    /// The place of a request from a client.
+    pub fn place(self: &Arc<Self>, client: Option<IpAddr>) -> Place {
+        Place {
+            queries: Arc::clone(self),
+            client,
+            user: OnceLock::new(),
+            taken: OnceLock::new(),
+        }
+    }
+}
+
+impl Place {
+    /// Who asks; before it is known what.
+    pub fn set_user(&self, user: String) {
+        let _ = self.user.set(user);
+    }
+
+    /// Takes the place; what a request asks first counts.
+    pub fn take(&self, kind: Kind, text: &str) {
+        self.taken.get_or_init(|| {
+            let id = self.queries.last.fetch_add(1, Ordering::Relaxed) + 1;
+            let query = Arc::new(RunningQuery {
+                kind,
+                text: cut(text, TEXT_BYTES_MAX).to_owned(),
+                user: self.user.get().cloned(),
+                client: self.client,
+                since: Time::now(),
+                started: Instant::now(),
+                touches: AtomicU64::new(0),
+                is_killed: watch::Sender::new(false),
+            });
+            let mut running = self.running();
+            running.insert(id, Arc::clone(&query));
+            (id, query)
+        });
+    }
+
+    /// Touches more that it has cost.
+    pub fn add_touches(&self, touches: u64) {
+        if let Some((_, query)) = self.taken.get() {
+            query.touches.fetch_add(touches, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns when it was ended; never where nothing runs in this place.
+    pub async fn killed(&self) {
+        if let Some((_, query)) = self.taken.get() {
+            let mut is_killed = query.is_killed.subscribe();
+            if is_killed.wait_for(|&is_killed| is_killed).await.is_ok() {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<RunningQuery>>> {
+        let running = &self.queries.running;
+        running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some((id, _)) = self.taken.get() {
+            self.running().remove(id);
+        }
+    }
+}
