@@ -6,31 +6,19 @@
 //! connections; idle ones are closed and running requests end in their own time; after the grace period
 //! queries without an answer are told so, and what still runs is cancelled by dropping it.
 
-use crate::admin;
-use crate::connections::{AddressRule, OpenConnections};
-use crate::documents::Documents;
 use crate::first_user;
-use crate::flight::Flight;
-use crate::options::{ClientTimes, ServerOptions};
-use crate::postgres::Postgres;
-use crate::proxies::{FarEnd, TrustedProxies};
-use crate::refusals::Explained;
-use crate::router::{Writing, routes, shared};
-use crate::stalls::Unstalled;
+use crate::options::ServerOptions;
+use crate::port::{Port, PortListener};
 use crate::temporary::TemporaryFiles;
-use crate::tls::{self, SecureClient};
-use crate::unread_body;
 use crate::warming::Warming;
 use axum::Router;
-use axum::extract::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use orrery_flight::FlightOptions;
+use orrery_http::{
+    ALPN, AddressRule, ClientTimes, Documents, FarEnd, HttpState, OpenConnections, TrustedProxies,
+    admin_routes, answer, routes,
+};
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
-use orrery_postgres::{Listener, PostgresOptions};
+use orrery_postgres::PostgresOptions;
 use orrery_service::audit::Act;
 use orrery_service::cluster::standby::StandBy;
 use orrery_service::metrics::{Listens, Metrics};
@@ -40,6 +28,7 @@ use orrery_service::ports::connections::Connections;
 use orrery_service::ports::guests::answer_guests;
 use orrery_service::query_log::QueryLog;
 use orrery_service::query_threads::STACK_BYTES;
+use orrery_service::service::{Parts, Service};
 use orrery_service::traces::Tracer;
 use orrery_service::users::authentication::Authentication;
 use orrery_service::writes::seat::Seat;
@@ -54,7 +43,6 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -163,9 +151,9 @@ pub struct Server {
     /// None where there is no admin socket.
     admin: Option<(TcpListener, Router)>,
     /// None where PostgreSQL's clients are not served.
-    postgres: Option<Postgres>,
+    postgres: Option<Port>,
     /// None where clients of Arrow Flight SQL are not served.
-    flight: Option<Flight>,
+    flight: Option<Port>,
     /// Clients of the other nodes who change something here; none where there are no other nodes.
     guests: Option<Arc<Guests>>,
     /// Tells the router that the grace period is over.
@@ -195,7 +183,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Puts something around all that the server answers, such as what tells who asks; see [`router`](crate::router()).
+    /// Puts something around all that the server answers, such as what tells who asks; see [`routes`](orrery_http::routes()).
     #[must_use]
     pub fn around(mut self, layer: impl FnOnce(Router) -> Router) -> Self {
         self.router = layer(self.router);
@@ -232,7 +220,7 @@ impl Server {
         let first_administrator = first_user::make(&database, &options, &mut writer, take).await?;
         let tls = options.tls.take();
         let asks_for_certificates = tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
-        let tls = tls.map(|files| Tls::open(files, tls::ALPN)).transpose()?;
+        let tls = tls.map(|files| Tls::open(files, ALPN)).transpose()?;
         let oidc = options.oidc.take().map(OidcProvider::new).transpose()?;
         let mut authentication = Authentication::of(&database)?;
         if authentication.is_none() {
@@ -259,7 +247,7 @@ impl Server {
         }
         // Before the other one: whoever reaches that finds this, too.
         let postgres = match options.postgres.take() {
-            Some(options) => Some(Listener::bind(options).await?),
+            Some(options) => Some(orrery_postgres::Listener::bind(options).await?),
             None => None,
         };
         let flight = options.flight.take();
@@ -286,27 +274,29 @@ impl Server {
             .map(|writer| BackgroundCompaction::start(writer.clone(), background));
         let compaction = compaction.transpose();
         let compaction = compaction.map_err(|error| ServeError::System(io::Error::other(error)))?;
-        let writing = Writing {
-            writer,
-            compaction,
-            listen: options.listen,
-            allow_writes: options.allow_writes,
-            documents: Documents::new(options.load_dir, options.load_allow)
-                .map_err(|error| ServeError::System(io::Error::other(error)))?
-                .counted_in(&engine),
-        };
+        let documents = Documents::new(options.load_dir, options.load_allow)
+            .map_err(|error| ServeError::System(io::Error::other(error)))?
+            .counted_in(&engine);
         let proxies = (!options.trust_proxy.is_empty()).then(|| Arc::new(options.trust_proxy));
         let (over, is_over) = watch::channel(false);
         let has_users = authentication.is_some();
         options.service.lists_queries |= options.admin.is_some();
-        let state = shared(
+        let service = Service::start(Parts {
             engine,
-            writing,
-            (options.service, options.http),
+            options: options.service,
             authentication,
+            documents: Some(Arc::new(documents)),
+            writer,
+            compaction,
             is_over,
-        )?;
-        if let (Some(audit), Some(name)) = (&state.audit, first_administrator) {
+        })?;
+        let state = HttpState::new(
+            Arc::clone(&service),
+            options.http,
+            options.listen,
+            options.allow_writes,
+        );
+        if let (Some(audit), Some(name)) = (&service.audit, first_administrator) {
             audit.act(&Act {
                 user: None,
                 client: None,
@@ -317,38 +307,40 @@ impl Server {
         }
         let admin = admin.zip(options.admin);
         let admin =
-            admin.map(|(listener, address)| (listener, admin::routes(Arc::clone(&state), address)));
-        let flight = flight.map(|listener| Flight::new(listener, Arc::clone(&state.service)));
-        let postgres = postgres.map(|listener| Postgres::new(listener, Arc::clone(&state.service)));
-        let guests = match &state.options.cluster {
+            admin.map(|(listener, address)| (listener, admin_routes(Arc::clone(&state), address)));
+        let flight = flight.map(PortListener::Flight);
+        let flight = flight.map(|listener| Port::new(listener, &service));
+        let postgres = postgres.map(PortListener::Postgres);
+        let postgres = postgres.map(|listener| Port::new(listener, &service));
+        let guests = match &service.options.cluster {
             Some(cluster) => {
-                let guests = answer_guests(cluster.as_ref(), &state.service);
+                let guests = answer_guests(cluster.as_ref(), &service);
                 Some(guests.map_err(io::Error::other)?)
             }
             None => None,
         };
         if let Some(guests) = &guests {
-            state.metrics.set_guests(guests);
+            service.metrics.set_guests(guests);
         }
         if let Some(stand_by) = stand_by {
-            tokio::spawn(stand_by.run(Arc::downgrade(&state.service)));
+            tokio::spawn(stand_by.run(Arc::downgrade(&service)));
         }
-        state.metrics.set_connections_max(options.connections_max);
+        service.metrics.set_connections_max(options.connections_max);
         if let Some(objects) = options.objects {
-            state.metrics.set_objects(objects);
+            service.metrics.set_objects(objects);
         }
         Ok(Self {
             database,
             listener,
-            seat: Arc::clone(&state.seat),
-            query_log: state.query_log.clone(),
-            metrics: Arc::clone(&state.metrics),
-            tracer: state.tracer.clone(),
-            wants_peers: state.query_log.is_some()
-                || state.running.is_some()
-                || state.audit.is_some()
-                || state.tracer.is_some()
-                || state.authentication.is_some(),
+            seat: Arc::clone(&service.seat),
+            query_log: service.query_log.clone(),
+            metrics: Arc::clone(&service.metrics),
+            tracer: service.tracer.clone(),
+            wants_peers: service.query_log.is_some()
+                || service.running.is_some()
+                || service.audit.is_some()
+                || service.tracer.is_some()
+                || service.authentication.is_some(),
             router: routes(state),
             admin,
             postgres,
@@ -378,12 +370,12 @@ impl Server {
 
     /// The address that PostgreSQL's clients can connect to.
     pub fn postgres_addr(&self) -> Option<io::Result<SocketAddr>> {
-        self.postgres.as_ref().map(Postgres::local_addr)
+        self.postgres.as_ref().map(Port::local_addr)
     }
 
     /// The address that clients of Arrow Flight SQL can connect to.
     pub fn flight_addr(&self) -> Option<io::Result<SocketAddr>> {
-        self.flight.as_ref().map(Flight::local_addr)
+        self.flight.as_ref().map(Port::local_addr)
     }
 
     /// The address of the admin socket.
@@ -670,92 +662,6 @@ fn open(options: &ServerOptions) -> Result<Database, ServeError> {
         db: options.db.clone(),
         source,
     })
-}
-
-/// Answers one client, within TLS if that is spoken.
-async fn answer(
-    stream: TcpStream,
-    tls: Option<Arc<Tls>>,
-    (peer, connections): (Option<FarEnd>, Arc<Connections>),
-    times: ClientTimes,
-    router: Router,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let _counted = connections.accept();
-    // Without it the kernel holds back the second half of a small answer for 40 ms.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!("TCP_NODELAY: {error}");
-    }
-    let Some(tls) = tls else {
-        return converse(stream, peer, None, times, router, stopping).await;
-    };
-    // Apart, so that connections in the clear are no larger.
-    let secured = async move {
-        if let Some((stream, client)) = tls::secured(stream, &tls, &mut stopping).await {
-            drop(tls);
-            converse(stream, peer, Some(client), times, router, stopping).await;
-        } else {
-            connections.note_refused();
-        }
-    };
-    Box::pin(secured).await;
-}
-
-/// Speaks HTTP/1.1 on one connection until it ends or the server stops.
-async fn converse(
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    peer: Option<FarEnd>,
-    client: Option<SecureClient>,
-    times: ClientTimes,
-    router: Router,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let service = TowerToHyperService::new(router);
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(times.head_max)
-        .serve_connection(
-            TokioIo::new(Explained::new(Unstalled::new(stream, times.stall_max))),
-            service_fn(move |mut request: Request<Incoming>| {
-                if let Some(peer) = &peer {
-                    let peer = peer.of(request.headers());
-                    request.extensions_mut().insert(peer);
-                }
-                if times != ClientTimes::default() {
-                    request.extensions_mut().insert(times);
-                }
-                if let Some(client) = &client {
-                    client.mark(request.extensions_mut());
-                }
-                let (head, body) = request.into_parts();
-                let (body, unread) = unread_body::watch(&head.headers, body);
-                let answered = service.call(Request::from_parts(head, body));
-                async move {
-                    let mut response = answered.await?;
-                    if let Some(unread) = unread {
-                        // Mostly it is all read, and ready.
-                        unread.settle(&mut response).await;
-                    }
-                    Ok::<_, std::convert::Infallible>(response)
-                }
-            }),
-        );
-    let mut connection = pin!(connection);
-    let stopped = async move {
-        // An error means that the server is gone, which is a stop as well.
-        let _ = stopping.wait_for(|&is_stopping| is_stopping).await;
-    };
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stopped => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    // Broken-off answers and clients that leave end here; the access log has told of them.
-    if let Err(error) = ended {
-        tracing::debug!("connection ended: {error}");
-    }
 }
 
 /// Opens the database, listens, and answers until `shutdown` completes. Blocks; starts the HTTP
