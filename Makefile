@@ -52,9 +52,11 @@ programs: setup
 demo: build
 	$(ORRERY) demo --products $(PRODUCTS)
 
+# Tests, then the examples of the documentation: all at once, the programs of examples/ would be linked, too.
 # And a short form of test-cluster: its time is simulated, which wants another tokio, so it is a build of its own.
 test: setup
-	cargo test --release --workspace --no-fail-fast
+	cargo test --release --workspace --no-fail-fast --tests
+	cargo test --release --workspace --doc
 	$(MAKE) --no-print-directory test-cluster SCHEDULES=200
 
 # A crate by itself has fewer features than the workspace, so the first run builds the dependencies once more, lightly.
@@ -113,7 +115,7 @@ soak: build
 
 crash: setup
 	ORRERY_CRASH_STATES=200000 ORRERY_FAULT_RUNS=100000 ORRERY_FLIPS=20000 ORRERY_MODEL_RUNS=1000 \
-		cargo test --release -p orrery-loader --test crash -- --nocapture
+		cargo test --release -p orrery-loader --test loader -- --nocapture crash::
 	ORRERY_KILLS=50 ORRERY_SERVER_KILLS=200 cargo test --release -p orrery --test cli killed -- --nocapture
 
 check-deploy:
@@ -127,21 +129,21 @@ fuzz: setup
 	MINUTES=$(or $(MINUTES),1) TARGETS='$(TARGETS)' bash scripts/fuzz.sh
 
 conformance: programs
-	$(CARGO_TARGET_DIR)/release/conformance
+	$(CARGO_TARGET_DIR)/release/testsuite conformance
 
 syntax-oracle: programs
-	$(CARGO_TARGET_DIR)/release/oracle --syntax $(or $(TEXTS),1000000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/testsuite oracle --syntax $(or $(TEXTS),1000000) --seed $(or $(SEED),1)
 
 oracle: programs
-	$(CARGO_TARGET_DIR)/release/oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)
-	$(CARGO_TARGET_DIR)/release/oracle --updates $(or $(UPDATES),5000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/testsuite oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/testsuite oracle --updates $(or $(UPDATES),5000) --seed $(or $(SEED),1)
 
 oracle-policies: programs
-	$(CARGO_TARGET_DIR)/release/oracle --policies $(or $(QUERIES),50000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/testsuite oracle --policies $(or $(QUERIES),50000) --seed $(or $(SEED),1)
 
 # Asks DuckDB of PyPI (scripts/setup.sh installs it).
 oracle-sql: programs
-	$(CARGO_TARGET_DIR)/release/oracle --sql $(or $(QUERIES),50000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/testsuite oracle --sql $(or $(QUERIES),50000) --seed $(or $(SEED),1)
 
 instructions instructions-check instructions-accept: programs
 	@scripts/instructions.sh $(or $(word 2,$(subst -, ,$@)),show)
