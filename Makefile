@@ -13,7 +13,7 @@ PRODUCTS ?= 2785
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
-	@echo 'make test    every test (about 5 minutes once the dependencies are built)'
+	@echo 'make test    every test (about 5 minutes once the dependencies are built); says what was skipped (TIMES=1: and the slowest)'
 	@echo 'make quick CRATE=operators   the unit tests of one crate, lightly optimized: within a minute of a change, once its dependencies are there (TEST=)'
 	@echo 'make lint    structure, formatting, clippy and documentation, warnings are errors'
 	@echo 'make structure   no files that import each other, and the drawing in ARCHITECTURE.md is true; structure-write draws it'
@@ -52,10 +52,13 @@ programs: setup
 demo: build
 	$(ORRERY) demo --products $(PRODUCTS)
 
+# What a test lacks on this machine it says in a line, which the report repeats at the end; without Python there is no report.
+REPORT := $(if $(shell command -v python3),python3 scripts/report-tests.py $(if $(TIMES),--times))
+
 # Tests, then the examples of the documentation: all at once, the programs of examples/ would be linked, too.
 # And a short form of test-cluster: its time is simulated, which wants another tokio, so it is a build of its own.
 test: setup
-	cargo test --release --workspace --no-fail-fast --tests
+	$(REPORT) cargo test --release --workspace --no-fail-fast --tests
 	cargo test --release --workspace --doc
 	$(MAKE) --no-print-directory test-cluster SCHEDULES=200
 
