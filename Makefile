@@ -9,13 +9,14 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc deny bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster cluster-faults
+.PHONY: help setup build programs demo test quick lint doc deny miri bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster cluster-faults
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
 	@echo 'make test    every test (about 5 minutes once the dependencies are built); says what was skipped (TIMES=1: and the slowest)'
 	@echo 'make quick CRATE=operators   the unit tests of one crate, lightly optimized: within a minute of a change, once its dependencies are there (TEST=)'
 	@echo 'make deny    licences, versions, sources and known holes of the dependencies, by deny.toml'
+	@echo 'make miri    the tests over unsafe code under Miri; wants a nightly toolchain (TOOLCHAIN=)'
 	@echo 'make lint    structure, formatting, clippy and documentation, warnings are errors'
 	@echo 'make structure   no files that import each other, and the drawing in ARCHITECTURE.md is true; structure-write draws it'
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
@@ -84,6 +85,9 @@ cluster-faults: build
 
 deny: setup
 	@bash scripts/deny.sh
+
+miri: setup
+	@bash scripts/miri.sh
 
 lint: setup structure
 	cargo fmt --all --check
