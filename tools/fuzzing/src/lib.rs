@@ -6,7 +6,7 @@
 //!         -> SQL, COPY, messages of PostgreSQL's protocol and Flight's, plans: what stands on the query engine (the feature `engine`)
 //! ```
 //!
-//! The fuzzer is the folder `fuzz/` (`make fuzz MINUTES=n`); `tests/seeds.rs` runs every target over its seeds and over damaged ones, so that
+//! The fuzzer is the folder `fuzz/` (`make fuzz MINUTES=n`); `tests/fuzzing/seeds.rs` runs every target over its seeds and over damaged ones, so that
 //! none of them rots. Small on purpose: without the feature `engine` nothing here needs the query engine, so that the fuzzer of the others is built within minutes.
 
 #[cfg(feature = "engine")]

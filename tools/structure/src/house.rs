@@ -40,20 +40,7 @@ struct CargoFile {
 
 /// Reads the workspace at `directory`.
 pub(crate) fn read(directory: &Path) -> Result<House, Error> {
-    let mut folders = Vec::new();
-    for of in ["crates", "tools"] {
-        let of = directory.join(of);
-        if !of.is_dir() {
-            continue;
-        }
-        for entry in std::fs::read_dir(&of).map_err(Error::at(&of))? {
-            let folder = entry.map_err(Error::at(&of))?.path();
-            if folder.join("Cargo.toml").is_file() {
-                folders.push(folder);
-            }
-        }
-    }
-    folders.sort();
+    let folders = folders(directory)?;
     let mut cargo_files = Vec::new();
     for folder in &folders {
         let path = folder.join("Cargo.toml");
@@ -108,6 +95,25 @@ pub(crate) fn read(directory: &Path) -> Result<House, Error> {
         house.packages.push(package);
     }
     Ok(house)
+}
+
+/// The folders of its crates.
+pub(crate) fn folders(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut folders = Vec::new();
+    for of in ["crates", "tools"] {
+        let of = directory.join(of);
+        if !of.is_dir() {
+            continue;
+        }
+        for entry in std::fs::read_dir(&of).map_err(Error::at(&of))? {
+            let folder = entry.map_err(Error::at(&of))?.path();
+            if folder.join("Cargo.toml").is_file() {
+                folders.push(folder);
+            }
+        }
+    }
+    folders.sort();
+    Ok(folders)
 }
 
 /// Crates that Cargo.toml names and the code does not import.

@@ -5,6 +5,7 @@
 //! src/**/*.rs -> source, names          modules, definitions, imports and paths of the code
 //!             -> resolve                each path followed to the file that defines the item
 //!             -> knots                  files (and crates) that import each other
+//! tests/, Cargo.toml -> programs        test programs, and tests that none runs
 //! ARCHITECTURE.md <-> drawing           crates, rooms and imports as they are
 //! ```
 //!
@@ -18,6 +19,7 @@ mod error;
 mod house;
 mod knots;
 mod names;
+mod programs;
 mod resolve;
 mod source;
 #[cfg(test)]
@@ -62,7 +64,10 @@ fn run() -> Result<bool, Error> {
     for knot in &knots {
         println!("{knot}");
     }
-    let faults = house::faults(&house);
+    let mut faults = house::faults(&house);
+    for folder in house::folders(&directory)? {
+        faults.extend(programs::faults(&folder)?);
+    }
     for fault in &faults {
         println!("{fault}");
     }

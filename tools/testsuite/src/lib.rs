@@ -9,8 +9,8 @@
 //! - [`shared`]: where test data that is not ours is found, or said to be absent.
 //! - [`w3c`]: the test suites of the W3C, read from their manifests.
 //!
-//! The tests themselves are in `tests/`; `src/bin/explore-golden.rs` wrote the
-//! golden answers under `golden/`.
+//! The tests themselves are in `tests/`; `src/bin/testsuite/` has
+//! their long forms, and what wrote the golden answers under `golden/`.
 
 pub mod answer;
 pub mod costs;

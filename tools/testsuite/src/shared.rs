@@ -15,7 +15,7 @@ pub fn find(relative: &str) -> Option<PathBuf> {
         return Some(path);
     }
     eprintln!(
-        "SKIPPED: {} is not there (set ORRERY_SHARED to the shared test data)",
+        "skipped: {} is not there (set ORRERY_SHARED to the shared test data)",
         path.display()
     );
     None

@@ -1,4 +1,6 @@
 //! Queries allocate as often as it is kept in `costs/allocations.txt`, or less.
+//!
+//! A program of its own: its allocator counts.
 
 use orrery_testsuite::costs::{CountingAllocator, Fixture, Table, Tolerance, allocation_table};
 

@@ -1,14 +1,8 @@
 //! A database in a server on loopback that speaks as much of S3 as it needs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::sync::Arc;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Query, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use orrery_fake_s3::FakeS3;
 use orrery_object_store::{CacheOptions, ObjectFileSystem, ObjectOptions};
 use orrery_storage::{Database, Error, SmallQuad, WriterOptions, build_small_with, verify_with};
 use orrery_term::Term;
@@ -17,234 +11,29 @@ use crate::common::{commit, numbers, set};
 
 const ADDRESS: &str = "s3://bucket/some/prefix";
 
-struct Object {
-    content: Bytes,
-    etag: String,
-    modified: SystemTime,
-}
-
-/// Objects by key, and the parts of uploads under way.
-#[derive(Default)]
-struct Store {
-    objects: BTreeMap<String, Object>,
-    uploads: HashMap<String, BTreeMap<u32, Bytes>>,
-    parts_received: usize,
-    puts: u64,
-    /// So many requests come first that are answered with an error.
-    failing: u32,
-}
-
-type Shared = Arc<Mutex<Store>>;
-
-impl Store {
-    fn put(&mut self, key: &str, content: Bytes) -> String {
-        self.puts += 1;
-        let etag = format!("\"{}-{:08x}\"", self.puts, crc32c::crc32c(&content));
-        let object = Object {
-            content,
-            etag: etag.clone(),
-            modified: SystemTime::now(),
-        };
-        self.objects.insert(key.to_owned(), object);
-        etag
-    }
-}
-
-fn xml(body: String) -> Response {
-    ([("content-type", "application/xml")], body).into_response()
-}
-
-fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name)?.to_str().ok()
-}
-
-/// One request; the path is `/bucket/key`.
-async fn answer(
-    State(shared): State<Shared>,
-    Query(query): Query<HashMap<String, String>>,
-    request: Request,
-) -> Response {
-    let (parts, body) = request.into_parts();
-    let body = axum::body::to_bytes(body, 1 << 28).await.unwrap();
-    let mut store = shared.lock().unwrap();
-    assert!(
-        parts.headers.contains_key("authorization"),
-        "requests are signed"
-    );
-    if store.failing > 0 {
-        store.failing -= 1;
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
-    }
-    let path = parts.uri.path().strip_prefix("/bucket").unwrap();
-    let key = path.trim_start_matches('/').to_owned();
-    match parts.method {
-        Method::GET if key.is_empty() => xml(list(&store, &query)),
-        Method::GET | Method::HEAD => match store.objects.get(&key) {
-            Some(object) => found(object, &parts.headers),
-            None => StatusCode::NOT_FOUND.into_response(),
-        },
-        Method::POST if query.contains_key("delete") => delete(&mut store, &body),
-        Method::POST => upload(&mut store, &key, &query),
-        Method::PUT => put(&mut store, &key, &query, &parts.headers, body),
-        Method::DELETE => {
-            store.objects.remove(&key);
-            StatusCode::NO_CONTENT.into_response()
-        }
-        _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
-    }
-}
-
-fn found(object: &Object, headers: &HeaderMap) -> Response {
-    if text(headers, "if-none-match") == Some(&object.etag) {
-        return StatusCode::NOT_MODIFIED.into_response();
-    }
-    let modified = httpdate::fmt_http_date(object.modified);
-    let about = [("etag", object.etag.clone()), ("last-modified", modified)];
-    let Some(range) = text(headers, "range") else {
-        return (about, object.content.clone()).into_response();
-    };
-    let (start, last) = range
-        .strip_prefix("bytes=")
-        .unwrap()
-        .split_once('-')
-        .unwrap();
-    let (start, last): (usize, usize) = (start.parse().unwrap(), last.parse().unwrap());
-    let length = object.content.len();
-    let last = last.min(length - 1);
-    let range = [("content-range", format!("bytes {start}-{last}/{length}"))];
-    let part = object.content.slice(start..=last);
-    (StatusCode::PARTIAL_CONTENT, about, range, part).into_response()
-}
-
-fn list(store: &Store, query: &HashMap<String, String>) -> String {
-    let prefix = query.get("prefix").map_or("", String::as_str);
-    let has_delimiter = query.contains_key("delimiter");
-    let mut folders = BTreeSet::new();
-    let mut entries = String::new();
-    for (key, object) in &store.objects {
-        let Some(rest) = key.strip_prefix(prefix) else {
-            continue;
-        };
-        if has_delimiter && let Some((folder, _)) = rest.split_once('/') {
-            folders.insert(format!("{prefix}{folder}/"));
-            continue;
-        }
-        let (bytes, etag) = (object.content.len(), &object.etag);
-        entries += &format!(
-            "<Contents><Key>{key}</Key><LastModified>2026-11-21T10:00:00.000Z</LastModified>\
-             <ETag>{etag}</ETag><Size>{bytes}</Size></Contents>"
-        );
-    }
-    for folder in folders {
-        entries += &format!("<CommonPrefixes><Prefix>{folder}</Prefix></CommonPrefixes>");
-    }
-    format!("<ListBucketResult><IsTruncated>false</IsTruncated>{entries}</ListBucketResult>")
-}
-
-fn delete(store: &mut Store, body: &Bytes) -> Response {
-    let body = String::from_utf8(body.to_vec()).unwrap();
-    for part in body.split("<Key>").skip(1) {
-        store.objects.remove(part.split('<').next().unwrap());
-    }
-    xml("<DeleteResult></DeleteResult>".to_owned())
-}
-
-/// The beginning of an upload in parts, or its end.
-fn upload(store: &mut Store, key: &str, query: &HashMap<String, String>) -> Response {
-    if query.contains_key("uploads") {
-        let id = format!("upload-{}", store.uploads.len());
-        store.uploads.insert(id.clone(), BTreeMap::new());
-        return xml(format!(
-            "<InitiateMultipartUploadResult><UploadId>{id}</UploadId></InitiateMultipartUploadResult>"
-        ));
-    }
-    let parts = store.uploads.remove(&query["uploadId"]).unwrap();
-    let content: Vec<u8> = parts.into_values().flatten().collect();
-    let etag = store.put(key, content.into());
-    xml(format!(
-        "<CompleteMultipartUploadResult><ETag>{etag}</ETag></CompleteMultipartUploadResult>"
-    ))
-}
-
-fn put(
-    store: &mut Store,
-    key: &str,
-    query: &HashMap<String, String>,
-    headers: &HeaderMap,
-    body: Bytes,
-) -> Response {
-    if let Some(id) = query.get("uploadId") {
-        let number = query["partNumber"].parse().unwrap();
-        store.parts_received += 1;
-        store.uploads.get_mut(id).unwrap().insert(number, body);
-        return [("etag", "\"part\"")].into_response();
-    }
-    let there = store.objects.get(key).map(|object| object.etag.as_str());
-    let is_refused = match text(headers, "if-match") {
-        Some(wanted) => there != Some(wanted),
-        None => headers.contains_key("if-none-match") && there.is_some(),
-    };
-    if is_refused {
-        return StatusCode::PRECONDITION_FAILED.into_response();
-    }
-    [("etag", store.put(key, body))].into_response()
-}
-
-/// The server's port, and what it holds; it ends with the process.
-fn serve() -> (std::net::SocketAddr, Shared) {
-    let shared = Shared::default();
-    let router = Router::new()
-        .fallback(answer)
-        .layer(DefaultBodyLimit::disable())
-        .with_state(Arc::clone(&shared));
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            sender.send(listener.local_addr().unwrap()).unwrap();
-            axum::serve(listener, router).await.unwrap();
-        });
-    });
-    (receiver.recv().unwrap(), shared)
-}
-
-fn open(address: std::net::SocketAddr, disk: &tempfile::TempDir) -> Arc<ObjectFileSystem> {
-    let endpoint = format!("http://{address}");
-    let settings = [
-        ("AWS_ENDPOINT", endpoint.as_str()),
-        ("AWS_ALLOW_HTTP", "true"),
-        ("AWS_REGION", "nowhere"),
-        ("AWS_ACCESS_KEY_ID", "someone"),
-        ("AWS_SECRET_ACCESS_KEY", "something"),
-        ("HOME", "is not for the store"),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()));
+fn open(server: &FakeS3, disk: &tempfile::TempDir) -> Arc<ObjectFileSystem> {
     let cache = CacheOptions {
         directory: disk.path().to_path_buf(),
         bytes: 64 << 20,
     };
     let (files, root) =
-        orrery_object_store::open_with(ADDRESS, settings, &ObjectOptions { cache }).unwrap();
+        orrery_object_store::open_with(ADDRESS, server.settings(), &ObjectOptions { cache })
+            .unwrap();
     assert_eq!(root.to_str(), Some(ADDRESS));
     files
 }
 
 #[test]
 fn a_database_lives_in_s3_with_writers_that_follow_each_other_and_a_reader() {
-    let (address, shared) = serve();
+    let server = FakeS3::start();
     let disks: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
-    let [first, second, third] = [0, 1, 2].map(|number| open(address, &disks[number]));
+    let [first, second, third] = [0, 1, 2].map(|number| open(&server, &disks[number]));
     let database = Database::create_or_open_with(first.clone(), ADDRESS).unwrap();
     let writer = Arc::new(database)
         .open_writer(WriterOptions::default())
         .unwrap();
     commit(&writer, 0..10).unwrap();
-    shared.lock().unwrap().failing = 3;
+    server.fail(3);
     commit(&writer, 10..20).unwrap();
     let follower = Arc::new(Database::open_with(second.clone(), ADDRESS).unwrap());
     assert_eq!(numbers(&follower.snapshot()), set(0..20));
@@ -268,13 +57,17 @@ fn a_database_lives_in_s3_with_writers_that_follow_each_other_and_a_reader() {
     );
     let found = Database::open_with(third, ADDRESS).unwrap();
     assert_eq!(numbers(&found.snapshot()), set(0..22));
-    let keys: Vec<String> = shared.lock().unwrap().objects.keys().cloned().collect();
-    assert!(keys.iter().all(|key| key.starts_with("some/prefix/")));
+    assert!(
+        server
+            .keys()
+            .iter()
+            .all(|key| key.starts_with("some/prefix/"))
+    );
 }
 
 #[test]
 fn large_files_go_in_parts_and_are_read_in_ranges() {
-    let (address, shared) = serve();
+    let server = FakeS3::start();
     let disks: Vec<_> = (0..2).map(|_| tempfile::tempdir().unwrap()).collect();
     let iri = |name: String| Term::iri(format!("http://example.org/{name}"));
     // Text that does not shrink.
@@ -296,10 +89,10 @@ fn large_files_go_in_parts_and_are_read_in_ranges() {
             )
         })
         .collect();
-    let writing = open(address, &disks[0]);
+    let writing = open(&server, &disks[0]);
     build_small_with(writing.clone(), ADDRESS, &quads).unwrap();
-    assert!(shared.lock().unwrap().parts_received > 1);
-    let reading = open(address, &disks[1]);
+    assert!(server.parts_received() > 1);
+    let reading = open(&server, &disks[1]);
     assert!(
         verify_with(&*reading, ADDRESS.as_ref(), |_| {})
             .unwrap()

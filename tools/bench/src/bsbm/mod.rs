@@ -8,7 +8,7 @@
 //! (2.3 GB) a second.
 //!
 //! Vocabulary, IRIs, distributions and the order of the triples are the official
-//! tool's; words and names are our own. `tests/official_data.rs` compares.
+//! tool's; words and names are our own. `tests/bench/official_data.rs` compares.
 
 mod business;
 mod catalog;

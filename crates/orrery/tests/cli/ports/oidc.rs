@@ -71,7 +71,7 @@ fn modules() -> Option<String> {
         .join("node_modules/oidc-provider")
         .exists();
     if !is_there {
-        eprintln!("left out: {place} has no oidc-provider; see `make setup`");
+        eprintln!("skipped: {place} has no oidc-provider; see `make setup`");
     }
     (is_there && has("node", &["--version"])).then_some(place)
 }

@@ -70,7 +70,7 @@ pub(crate) fn has(program: &str, arguments: &[&str]) -> bool {
     let is_there = run.is_ok_and(|status| status.success());
     if !is_there {
         eprintln!(
-            "left out: {program} {} does not work here; see `make setup`",
+            "skipped: {program} {} does not work here; see `make setup`",
             arguments.join(" ")
         );
     }
@@ -437,7 +437,7 @@ pub(crate) fn jdbc_driver() -> Option<PathBuf> {
     };
     let driver = names.into_iter().find(is_driver);
     if driver.is_none() {
-        eprintln!("left out: PostgreSQL's JDBC driver is not here; see `make setup`");
+        eprintln!("skipped: PostgreSQL's JDBC driver is not here; see `make setup`");
     }
     driver.filter(|_| has("java", &["-version"]))
 }

@@ -176,7 +176,7 @@ fn read_holder(file: &mut File) -> Option<u32> {
 
 #[derive(Debug)]
 struct LocalLock {
-    /// The lock lives as long as the open file.
+    /// The lock lives as long as the open file, or until it is given back.
     file: File,
     path: PathBuf,
 }
@@ -193,6 +193,14 @@ impl FileLock for LocalLock {
         self.file
             .sync_data()
             .map_err(|error| Error::from_io(&self.path, "sync", error))
+    }
+}
+
+impl Drop for LocalLock {
+    /// Said, not left to the end of the file: a process that another thread starts at this moment has a copy of the open
+    /// file until it is another program, and the lock would last as long.
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
 }
 
@@ -360,6 +368,22 @@ mod tests {
         assert_eq!(holder, Some(std::process::id()));
         drop(held);
         LocalFileSystem.lock(&path).unwrap();
+    }
+
+    #[test]
+    fn a_lock_that_is_given_back_is_free_though_a_copy_of_its_file_is_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("LOCK");
+        let file = File::create(&path).unwrap();
+        // What a process that is being started has for a moment.
+        let copy = file.try_clone().unwrap();
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+        drop(LocalLock {
+            file,
+            path: path.clone(),
+        });
+        LocalFileSystem.lock(&path).unwrap();
+        drop(copy);
     }
 
     #[test]

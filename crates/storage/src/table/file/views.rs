@@ -205,3 +205,81 @@ impl ViewBuilder {
         }
     }
 }
+
+// In memory alone, so that Miri runs them (`make miri`).
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, AsArray};
+
+    use super::*;
+
+    const TEXT: ColumnType = ColumnType::Text {
+        length_max: None,
+        is_padded: false,
+    };
+    const TEXTS: [&str; 4] = ["", "short", "é", "one that is too long for its view"];
+
+    fn laid_out(values: &[&str]) -> (Vec<u8>, Vec<usize>) {
+        let bytes = values.concat().into_bytes();
+        let mut end = 0;
+        let ends = values.iter().map(|value| {
+            end += value.len();
+            end
+        });
+        (bytes, ends.collect())
+    }
+
+    fn texts(array: &ArrayRef) -> Vec<Option<String>> {
+        array.to_data().validate_full().unwrap();
+        let array = array.as_string_view().iter();
+        array.map(|value| value.map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn values_of_a_dictionary_and_others_come_back() {
+        let (bytes, ends) = laid_out(&TEXTS);
+        let dictionary = CheckedValues::new(TEXT, &bytes, &ends).unwrap();
+        let all: Vec<_> = TEXTS.iter().map(|text| Some((*text).to_owned())).collect();
+        assert_eq!(texts(&dictionary.array()), all);
+        assert_eq!(dictionary.get(3), Some(TEXTS[3].as_bytes()));
+
+        let mut builder = ViewBuilder::new(true, Some(&dictionary), 7);
+        builder
+            .append_codes(&dictionary, &[3, 0, 1], &[2, 0])
+            .unwrap();
+        builder.append_nulls(1);
+        builder.append_values(&bytes, 5, &ends[2..]).unwrap();
+        let nulls = NullBuffer::from(vec![true, true, false, true, true]);
+        let array = builder.finish(Some(nulls));
+        // What the dictionary held is still there when it is gone.
+        drop(dictionary);
+        let [one, long, two, again] = [1, 3, 2, 3].map(|at: usize| all[at].clone());
+        assert_eq!(texts(&array), [one, long, None, two, again]);
+    }
+
+    #[test]
+    fn blobs_come_back_whatever_their_bytes() {
+        let bytes = [0xff, 0, 0xc3, 0x28];
+        let values = CheckedValues::new(ColumnType::Blob, &bytes, &[1, 1, 4]).unwrap();
+        let array = values.array();
+        array.to_data().validate_full().unwrap();
+        let found: Vec<_> = array.as_binary_view().iter().flatten().collect();
+        assert_eq!(found, [&bytes[..1], &[], &bytes[1..]]);
+    }
+
+    #[test]
+    fn what_is_damaged_is_refused_before_there_is_a_view() {
+        let values = |bytes: &[u8], ends: &[usize]| {
+            CheckedValues::new(TEXT, bytes, ends).map(|values| values.len())
+        };
+        assert_eq!(values("é".as_bytes(), &[2]), Ok(1));
+        assert!(values("é".as_bytes(), &[1, 2]).is_err());
+        assert!(values(&[0xff], &[1]).is_err());
+        assert!(values(b"ab", &[2, 1]).is_err());
+        assert!(values(b"ab", &[3]).is_err());
+        let dictionary = CheckedValues::new(TEXT, b"ab", &[1, 2]).unwrap();
+        let mut builder = ViewBuilder::new(true, Some(&dictionary), 1);
+        assert!(builder.append_codes(&dictionary, &[2], &[0]).is_err());
+        assert!(builder.append_codes(&dictionary, &[1], &[1]).is_err());
+    }
+}

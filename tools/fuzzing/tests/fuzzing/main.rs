@@ -1,0 +1,4 @@
+//! Every fuzz target over its seeds. One program: each part would take as long to link as all of them.
+
+mod plan_seeds;
+mod seeds;

@@ -1,0 +1,11 @@
+//! The whole against independent evaluators, the suites of the W3C, and the promises. One program: each part would take as
+//! long to link as all of them. (`allocations` is a program of its own, with an allocator that counts.)
+
+mod divided;
+mod explore;
+mod oracle;
+mod oracle_sql;
+mod promises;
+mod quads;
+mod syntax;
+mod w3c;
