@@ -18,7 +18,7 @@ pub enum Error {
     #[error(transparent)]
     Engine(#[from] DataFusionError),
     /// The query calls a function by an IRI that names none.
-    #[error("the function <{iri}> is not known; the casts of XML Schema datatypes are")]
+    #[error("{}", no_such_function(iri))]
     UnknownFunction {
         /// The IRI in the query.
         iri: String,
@@ -87,4 +87,25 @@ impl From<Error> for DataFusionError {
             other => Self::External(Box::new(other)),
         }
     }
+}
+
+/// What to say of a function that does not exist, and which there are instead.
+fn no_such_function(iri: &str) -> String {
+    let prefixes = [
+        (orrery_geo::NAMESPACE, "geof"),
+        (orrery_geo::JENA, "spatialF"),
+    ];
+    for (namespace, prefix) in prefixes {
+        if let Some(name) = iri.strip_prefix(namespace) {
+            return format!("there is no {prefix}:{name}; see docs/geo.md");
+        }
+    }
+    if let Some(name) = iri.strip_prefix(orrery_term::vocabulary::xsd::NAMESPACE) {
+        return format!(
+            "there is no cast xsd:{name}; casts are xsd:integer, xsd:decimal, xsd:double, xsd:string and the like"
+        );
+    }
+    format!(
+        "there is no function <{iri}>; beside SPARQL's own there are casts such as xsd:integer, and geof: (docs/geo.md)"
+    )
 }

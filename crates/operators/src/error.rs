@@ -19,7 +19,9 @@ pub enum Error {
     #[error(transparent)]
     Runtime(#[from] orrery_runtime::Error),
     /// The query aggregates with a function that is not known.
-    #[error("the aggregate function <{iri}> is not known")]
+    #[error(
+        "there is no aggregate function <{iri}>; beside SPARQL's own there are those of geof: (docs/geo.md)"
+    )]
     UnknownAggregate {
         /// The IRI in the query.
         iri: String,

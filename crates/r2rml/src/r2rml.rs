@@ -41,6 +41,13 @@ const SQL_VERSIONS: [&str; 13] = [
     "Virtuoso",
 ];
 
+/// The relative IRI between two places of a text, as it was written.
+fn relative_iri(text: &str, start: u64, end: u64) -> &str {
+    let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+    let written = text.get(place(start)..place(end)).map(str::trim);
+    written.filter(|it| it.starts_with('<')).unwrap_or("an IRI")
+}
+
 /// Whether a mapping's text has relative IRIs that nothing in it makes absolute: it needs the address of its file.
 pub fn has_relative_names(text: &str) -> bool {
     let mut triples = TurtleParser::new().for_slice(text);
@@ -143,11 +150,18 @@ impl Document {
         // By reference: the parser knows the base that the text sets.
         for triple in parser.by_ref() {
             let triple = triple.map_err(|error| {
-                let place = error.location().start;
+                let place = error.location();
+                let message = match error.message().contains("No scheme found") {
+                    true => {
+                        let relative = relative_iri(text, place.start.offset, place.end.offset);
+                        format!("{relative} is relative; add @base to the mapping, or --base IRI (BASE in SQL)")
+                    }
+                    false => error.message().to_owned(),
+                };
                 Error::Turtle {
-                    line: place.line + 1,
-                    column: place.column + 1,
-                    message: error.message().to_owned(),
+                    line: place.start.line + 1,
+                    column: place.start.column + 1,
+                    message,
                 }
             })?;
             count += 1;
@@ -696,4 +710,20 @@ fn is_language_tag(text: &str) -> bool {
     oxilangtag::LanguageTag::parse(text).is_ok()
         && (first.len() <= 3)
         && (first.len() >= 2 || text.contains('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_iri_without_a_base_is_named_with_what_to_add() {
+        let text = "@prefix rr: <http://www.w3.org/ns/r2rml#> .\n<#Item> rr:logicalTable [ rr:tableName \"item\" ] .";
+        let wrong = Mapping::of_r2rml(text, None, "no IRI").unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "the mapping is no Turtle: line 2, column 1: <#Item> is relative; add @base to the mapping, \
+             or --base IRI (BASE in SQL)"
+        );
+    }
 }

@@ -52,9 +52,9 @@ impl AccountShare {
             .try_grow(reservation, additional)
             .map_err(|_refused| {
                 DataFusionError::ResourcesExhausted(format!(
-                    "{} asked for {} more, of the {}{OF_ACCOUNT}",
-                    exhausted::part(reservation.consumer().name()),
+                    "{} more needed for {}, of the {}{OF_ACCOUNT}",
                     ByteCount(additional as u64),
+                    exhausted::part(reservation.consumer().name()),
                     ByteCount(self.bytes as u64),
                 ))
             })

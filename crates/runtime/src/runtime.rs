@@ -37,7 +37,7 @@ pub struct RuntimeOptions {
     pub temp_dir: PathBuf,
     /// Rows in one batch between operators.
     pub batch_rows: usize,
-    /// Threads that queries may keep busy together.
+    /// Busy-thread limit of all queries together.
     pub threads: usize,
 }
 

@@ -43,7 +43,7 @@ pub enum QueryError {
     },
     /// The query needs more memory than it may have, even when spilling.
     #[error(
-        "the query needs more than its memory budget of {} ({message}); ask for less, or raise the budget (--memory)",
+        "this query needs more than --memory ({}) allows: {message}; ask for less, or raise --memory",
         ByteCount(*limit_bytes)
     )]
     OutOfMemory {
@@ -65,7 +65,7 @@ pub enum QueryError {
         rows_max: u64,
     },
     /// Other queries have all that may be on its way; there was no room for one more in time.
-    #[error("other queries need all the memory there is; try again in a moment")]
+    #[error("other queries hold all of --memory; try again in a moment, or raise --memory")]
     Busy,
     /// Whoever asks has no touches left ([`QueryOptions::spending`](crate::QueryOptions::spending)).
     #[error(

@@ -33,7 +33,7 @@ pub struct EngineOptions {
     pub batch_rows: usize,
     /// How `SERVICE` asks other endpoints. Default: not at all.
     pub service: Option<ServiceOptions>,
-    /// Threads that queries may keep busy together. A query that is much work is spread over as many as the others
+    /// Busy-thread limit of all queries together. A query that is much work is spread over as many as the others
     /// leave. Default: the cores of the machine.
     pub threads: usize,
 }

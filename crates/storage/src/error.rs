@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::asker::Asker;
-use crate::words::{ByteCount, reason};
+use crate::words::{ByteCount, reason, storage_place};
 
 /// The result of a storage operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -189,7 +189,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// Another process holds the lock.
-    #[error("{} is locked: another process{} is writing; wait until it has ended", path.display(), process_text(*holder))]
+    #[error(
+        "{} is locked: a server or another writer{} has this database; use --server URL, or stop it",
+        path.display(),
+        process_text(*holder)
+    )]
     Locked {
         /// The lock file.
         path: PathBuf,
@@ -197,7 +201,7 @@ pub enum Error {
         holder: Option<u32>,
     },
     /// The log could not be written, so nothing can be committed until the database is opened anew.
-    #[error("writing has stopped because of {}: {what}; look at the disk, then restart", path.display())]
+    #[error("writing has stopped because of {}: {what}; look at {}, then restart", path.display(), storage_place(path))]
     WritingStopped {
         /// The log file.
         path: PathBuf,
@@ -401,7 +405,7 @@ impl Error {
 }
 
 fn process_text(holder: Option<u32>) -> String {
-    holder.map_or_else(String::new, |process| format!(" (process {process})"))
+    holder.map_or_else(String::new, |process| format!(" (pid {process})"))
 }
 
 #[cfg(test)]
@@ -432,7 +436,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "d/LOCK is locked: another process (process 17) is writing; wait until it has ended"
+            "d/LOCK is locked: a server or another writer (pid 17) has this database; use --server URL, or stop it"
         );
     }
 }

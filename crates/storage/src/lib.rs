@@ -72,7 +72,7 @@ pub use snapshots::derived::{BaseChange, DERIVED_MAX, DerivedIndex};
 pub use snapshots::read_view::{IndexView, ReadView};
 pub use snapshots::snapshot::{CommittedState, Snapshot};
 pub use verification::verify::{VerifyProgress, verify, verify_with};
-pub use words::{ByteCount, reason, without_numbers};
+pub use words::{ByteCount, reason, storage_place, without_numbers};
 pub use writer::{
     BulkEnd, BulkTransaction, ChangeMemory, CommitOptions, Durability, FixedMemory, InsertionStage,
     PendingCommit, Rebase, Retention, StagedCommit, StateCheck, TableSavepoint, Transaction,

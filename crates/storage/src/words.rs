@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 /// A number of bytes for people, with a unit that counts in powers of 1,024.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,16 @@ pub fn reason(error: &io::Error) -> String {
     known.to_owned()
 }
 
+/// Where a file of a database is, for messages that say where to look: paths in stores begin with an address.
+pub fn storage_place(path: &Path) -> &'static str {
+    let path = path.to_string_lossy();
+    match path.split_once("://") {
+        Some(("cluster", _)) => "the cluster's nodes",
+        Some(_) => "the object store",
+        None => "the disk",
+    }
+}
+
 /// Takes the numbers of errors out of a message that quotes the system: they tell people nothing.
 pub fn without_numbers(message: &str) -> String {
     const BEGIN: &str = " (os error ";
@@ -87,6 +98,14 @@ mod tests {
         for (bytes, text) in cases {
             assert_eq!(ByteCount(bytes).to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_bucket_is_no_disk() {
+        let of = |path: &str| storage_place(Path::new(path));
+        assert_eq!(of("/var/db/log/000001.log"), "the disk");
+        assert_eq!(of("s3://bucket/db/log/000001.log"), "the object store");
+        assert_eq!(of("cluster://database/MANIFEST"), "the cluster's nodes");
     }
 
     #[test]

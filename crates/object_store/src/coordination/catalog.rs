@@ -186,7 +186,7 @@ impl Catalog {
                     }
                 }
                 (Err(second), error) if tries >= store.timing.attempts_max => {
-                    return Err(NotPut::Unknown(error.unwrap_or(second)));
+                    return Err(NotPut::Unknown(error.unwrap_or(second).after(tries)));
                 }
                 (Err(_), _) => {}
             }

@@ -232,7 +232,7 @@ impl Held {
                     }
                 },
                 Err(error) if error.is_refusal() => return Err(error),
-                Err(error) if tries >= store.timing.attempts_max => return Err(error),
+                Err(error) if tries >= store.timing.attempts_max => return Err(error.after(tries)),
                 Err(_) => {}
             }
             if tries >= 2 * store.timing.attempts_max {
@@ -308,7 +308,7 @@ async fn take(
                 });
             }
             Err(error) if error.is_refusal() || tries >= store.timing.attempts_max => {
-                return Err(error.into());
+                return Err(error.after(tries).into());
             }
             Ok(Put::Refused) if tries >= store.timing.attempts_max => {
                 return Err(NotTaken::Held {

@@ -286,7 +286,7 @@ impl LogImage {
                         None => {}
                     },
                     Err(error) if error.is_refusal() || tries >= store.timing.attempts_max => {
-                        return Err(error);
+                        return Err(error.after(tries));
                     }
                     Err(_) => {}
                 }

@@ -137,6 +137,7 @@ impl Store {
             object: object.to_owned(),
             store: self.address.clone(),
             source: Box::new(source),
+            tries: 1,
         }
     }
 
@@ -199,7 +200,7 @@ impl Store {
                     tracing::debug!("{error}; it is tried again");
                     self.pause(tries - 1).await;
                 }
-                answer => return answer,
+                answer => return answer.map_err(|error| error.after(tries)),
             }
         }
     }
@@ -344,7 +345,7 @@ impl Store {
                     tracing::debug!("{error}; it is sent again");
                     self.pause(tries - 1).await;
                 }
-                answer => return answer,
+                answer => return answer.map_err(|error| error.after(tries)),
             }
         }
     }

@@ -631,11 +631,18 @@ fn what_cannot_be_compiled_says_why() {
             .unwrap_err()
     };
     assert!(matches!(error(":f(1)"), Error::UnknownFunction { .. }));
-    assert!(
-        error(":f(1)")
-            .to_string()
-            .contains("<http://example.com/f> is not known")
-    );
+    let messages = [
+        (":f(1)", "there is no function <http://example.com/f>; "),
+        (
+            "geof:isValid(1)",
+            "there is no geof:isValid; see docs/geo.md",
+        ),
+        ("xsd:uuid(1)", "there is no cast xsd:uuid; "),
+    ];
+    for (text, begin) in messages {
+        let message = error(text).to_string();
+        assert!(message.starts_with(begin), "{message}");
+    }
     assert!(matches!(
         error("xsd:integer(1, 2)"),
         Error::ArgumentCount { actual: 2, .. }

@@ -504,7 +504,11 @@ fn messages_have_words_and_units_and_no_numbers_of_the_system() {
     let output = run(&["query", "--db", text(&database), "--memory", "2M", query]);
     check_failure(
         &output,
-        &["memory budget of 2 MiB", "asked for", "--memory"],
+        &[
+            "more than --memory (2 MiB) allows",
+            "more needed for",
+            "raise --memory",
+        ],
     );
     for part in ["allocate", "reservation", "Exec", "Stream", "bytes"] {
         assert!(!said(&output).contains(part), "{part}: {}", said(&output));
