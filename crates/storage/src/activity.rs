@@ -1,4 +1,4 @@
-//! What the storage has done since the database was opened, for whoever watches a process: plain numbers, read at any time.
+//! Counters of what the storage has done since the database was opened, for metrics:
 //!
 //! ```text
 //! log writers -> LogActivity    records, bytes, fdatasyncs
@@ -13,7 +13,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::durations::Durations;
 
-/// What an fdatasync of the log takes: from a disk with a cache that survives, to one that is overloaded.
+/// What an fdatasync of the log takes: from a disk with a cache that survives, to one that is
+/// overloaded.
 const SYNC_BOUNDS_US: &[u64] = &[
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 5_000_000,
@@ -99,7 +100,8 @@ pub struct Work {
     last_end_s: AtomicU64,
 }
 
-/// One run of it, while it is under way. Dropped without a word, there was nothing to do, or it was given up.
+/// One run of it, while it is under way. Dropped without a word, there was nothing to do, or it was
+/// given up.
 #[derive(Debug)]
 pub struct Run<'w> {
     work: &'w Work,

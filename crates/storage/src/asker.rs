@@ -1,4 +1,4 @@
-//! Who asks, as far as anybody knows.
+//! The identity of the asker: a user, anonymous, or the process itself.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ pub enum Asker {
     Anonymous,
     /// A user of the database, by number.
     User(u64),
-    /// Whoever runs the process, who can read the database's files anyhow: the command line, a server's own work.
+    /// Whoever runs the process, who can read the database's files anyhow: the command line, a
+    /// server's own work.
     Process,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong in the storage, by what the caller can do about it.
+//! The errors of the storage, by what the caller can do about them.
 //!
 //! Every variant about files names the path. The sentences say what happened, to what, and what
 //! to do; the command line prints them as they are, so they are written for people.
@@ -112,7 +112,8 @@ pub enum Error {
         /// What it says it is.
         kind: u8,
     },
-    /// A commit in a log has a part that a newer program wrote, and without which it means something else.
+    /// A commit in a log has a part that a newer program wrote, and without which it means
+    /// something else.
     #[error("{} has a commit with a section of the unknown kind {kind} at byte {offset}; use the program that wrote it, or a newer one", path.display())]
     UnknownSection {
         /// The log file.
@@ -208,7 +209,8 @@ pub enum Error {
         /// What failed.
         what: String,
     },
-    /// The turn to write is over: another process writes, or will. Of what was asked nothing is done.
+    /// The turn to write is over: another process writes, or will. Of what was asked nothing is
+    /// done.
     #[error(
         "this process does not write {} any more: {reason}; nothing of the change was made, try again",
         path.display()
@@ -219,7 +221,8 @@ pub enum Error {
         /// Why it is over.
         reason: String,
     },
-    /// A change was on its way to the disk, or to other nodes, when writing stopped: it may be there when the database is opened anew, or when another process writes it.
+    /// A change was on its way to the disk, or to other nodes, when writing stopped: it may be
+    /// there when the database is opened anew, or when another process writes it.
     #[error(
         "whether {change} was made is not known, for writing stopped because of {}: {what}; look whether what it changed is there before you change it again",
         path.display()
@@ -287,13 +290,15 @@ pub enum Error {
         /// The budget, for all that share it.
         limit_bytes: u64,
     },
-    /// An operation would have to read what an earlier one of its transaction inserted beyond the memory. Nothing was changed.
+    /// An operation would have to read what an earlier one of its transaction inserted beyond the
+    /// memory. Nothing was changed.
     #[error(
         "an operation reads or clears what an earlier one of the same request inserted, which was more than memory holds; nothing \
          was changed; make two requests of it, or raise the budget"
     )]
     StagedUnreadable,
-    /// Whoever asked for a new base does not want it as it has become, see [`crate::Rebase::check_with`]. Nothing was changed.
+    /// Whoever asked for a new base does not want it as it has become, see
+    /// [`crate::Rebase::check_with`]. Nothing was changed.
     #[error("{what}")]
     Refused {
         /// What is wrong with it, and what to do.
@@ -357,7 +362,8 @@ impl fmt::Display for PendingChange {
 }
 
 impl Error {
-    /// The same of a change that was on its way: where writing has stopped, nobody knows whether it was made.
+    /// The same of a change that was on its way: where writing has stopped, nobody knows whether it
+    /// was made.
     pub(crate) fn of_pending(self, change: PendingChange) -> Self {
         match self {
             Self::WritingStopped { path, what } => Self::OutcomeUnknown { change, path, what },

@@ -1,8 +1,9 @@
-//! Dictionary, sorted permutations, manifest, snapshots: the only place that knows files.
+//! The storage engine: dictionary, sorted permutations, tables, commit log, manifest and snapshots.
 //!
-//! A [`Database`] is a directory; its [`Snapshot`] is what queries read: a [`Dictionary`] between terms and ids, sorted
-//! permutations of all quads, and [`Statistics`]. A [`SegmentBuilder`] writes the next state under
-//! a [`WriterLock`] and publishes it by one atomic rename; [`verify()`] checks every byte.
+//! A [`Database`] is a directory; its [`Snapshot`] is what queries read: a [`Dictionary`] between
+//! terms and ids, sorted permutations of all quads, and [`Statistics`]. A [`SegmentBuilder`] writes
+//! the next state under a [`WriterLock`] and publishes it by one atomic rename; [`verify()`] checks
+//! every byte.
 //!
 //! All files go through the seam in [`io`] and are made of checksummed blocks ([`block_file`]).
 //!

@@ -1,4 +1,5 @@
-//! Words for people that the messages of several crates need: lengths with a unit, and what the system said without its numbers.
+//! Texts shared by the messages of several crates: byte counts with units, reasons of system
+//! errors.
 
 use std::fmt;
 use std::io;
@@ -49,7 +50,8 @@ pub fn reason(error: &io::Error) -> String {
     known.to_owned()
 }
 
-/// Where a file of a database is, for messages that say where to look: paths in stores begin with an address.
+/// Where a file of a database is, for messages that say where to look: paths in stores begin with
+/// an address.
 pub fn storage_place(path: &Path) -> &'static str {
     let path = path.to_string_lossy();
     match path.split_once("://") {

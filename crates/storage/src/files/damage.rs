@@ -1,4 +1,4 @@
-//! What a check of a database finds.
+//! The findings of a verification.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Tables by their names, which somebody may have a right to: of whole schemas, and one by one.
+//! Sets of tables by name, for rights on schemas and single tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 

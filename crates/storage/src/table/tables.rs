@@ -1,7 +1,8 @@
-//! All tables, views and schemas of a snapshot, and the changes that make another state of them.
+//! All tables, views and schemas of a snapshot, and the changes from one state to the next.
 //!
-//! A [`TableChange`] is what the log keeps of a statement: the same function does it when it is committed and when the log is read
-//! again, so that both come to the same state. A state that was made is never changed; unchanged tables are shared.
+//! A [`TableChange`] is what the log keeps of a statement: the same function does it when it is
+//! committed and when the log is read again, so that both come to the same state. A state that was
+//! made is never changed; unchanged tables are shared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -180,8 +181,9 @@ impl Tables {
         })
     }
 
-    /// The same with these schemas, tables and views alone, and without foreign keys to other tables: to be read, never to be changed. Tables that the
-    /// database keeps for itself are not among them.
+    /// The same with these schemas, tables and views alone, and without foreign keys to other
+    /// tables: to be read, never to be changed. Tables that the database keeps for itself are not
+    /// among them.
     #[must_use]
     pub fn only(
         &self,
@@ -252,7 +254,8 @@ impl Tables {
         after
     }
 
-    /// What they are after a change, in the database of a directory. Fails if it cannot be made here: a log with such a change is damaged.
+    /// What they are after a change, in the database of a directory. Fails if it cannot be made
+    /// here: a log with such a change is damaged.
     pub(crate) fn apply(
         &self,
         change: &TableChange,
@@ -406,8 +409,8 @@ impl TableChange {
         bytes as u64
     }
 
-    /// Appends it as a log has it: what it is u8, then of rows and keys table, count, and each after its length, as LEB128; of
-    /// definitions and files the length and JSON.
+    /// Appends it as a log has it: what it is u8, then of rows and keys table, count, and each
+    /// after its length, as LEB128; of definitions and files the length and JSON.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         use crate::files::varint::write;
         match self {

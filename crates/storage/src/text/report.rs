@@ -1,4 +1,4 @@
-//! What is told of an index of texts: by the command line, and by a server to it.
+//! The report about a full-text index, for the command line and servers.
 
 use serde::{Deserialize, Serialize};
 

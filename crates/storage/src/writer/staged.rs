@@ -1,4 +1,4 @@
-//! Insertions of a transaction that memory does not hold.
+//! Staged insertions: those of a transaction that exceed memory.
 
 use std::fmt::Debug;
 
@@ -13,7 +13,8 @@ const GRAPHS_MAX: usize = 64;
 
 /// Takes insertions that memory does not hold.
 pub trait InsertionStage: Send + Sync + Debug {
-    /// Takes quads, of the ids that the transaction gave their terms. One may come several times, or be there already.
+    /// Takes quads, of the ids that the transaction gave their terms. One may come several times,
+    /// or be there already.
     fn insert(&mut self, quads: &[[TermId; COLUMNS]]) -> Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! Files of checksummed blocks: the container of every large file of a segment.
+//! Block files: the container format of all large files, with a checksum per block.
 //!
 //! A block file is written once, in order, and read at random through a mapping:
 //!
@@ -16,12 +16,13 @@
 //! the footer.
 //!
 //! Every byte is covered: header and end mark are compared exactly, the footer's checksum covers
-//! header, footer and trailer, each block's checksum covers the block, and there are no other bytes. So one
-//! flipped bit anywhere is found: outside the blocks at open, in a block when it is first touched or by
-//! [`BlockFile::verify_all`].
+//! header, footer and trailer, each block's checksum covers the block, and there are no other
+//! bytes. So one flipped bit anywhere is found: outside the blocks at open, in a block when it is
+//! first touched or by [`BlockFile::verify_all`].
 //!
-//! Cost: open reads header and footer (12 bytes per block of some 64 KiB); the first touch of a block costs its checksum
-//! (some 10 GB/s), each further one a bit test. What is not in memory is asked for ahead, see `read_ahead`.
+//! Cost: open reads header and footer (12 bytes per block of some 64 KiB); the first touch of a
+//! block costs its checksum (some 10 GB/s), each further one a bit test. What is not in memory is
+//! asked for ahead, see `read_ahead`.
 
 mod bits;
 mod read_ahead;
@@ -56,7 +57,8 @@ pub struct BlockNumber(pub u32);
 pub struct FileSummary {
     /// Length of the file in bytes.
     pub bytes: u64,
-    /// The footer's checksum; as the footer holds every block's checksum, it stands for the whole content.
+    /// The footer's checksum; as the footer holds every block's checksum, it stands for the whole
+    /// content.
     pub crc: u32,
 }
 

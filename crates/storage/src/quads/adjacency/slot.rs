@@ -1,4 +1,4 @@
-//! Where the adjacencies of a permutation's file are kept, and how often they were wanted.
+//! The cache of a permutation file's adjacencies, with counts of requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,12 +13,14 @@ use crate::Result;
 /// More than anyone asks for, and far from where the number begins anew.
 const WANTED_MOST: u64 = 1 << 62;
 
-/// The places for the adjacencies of one file, by the predicate. There are as many as predicates were asked for.
+/// The places for the adjacencies of one file, by the predicate. There are as many as predicates
+/// were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct AdjacencySlots(RwLock<HashMap<u64, Arc<AdjacencySlot>>>);
 
 impl AdjacencySlots {
-    /// The place for a predicate, of which the file has as many rows as `rows` tells. Made at the first need.
+    /// The place for a predicate, of which the file has as many rows as `rows` tells. Made at the
+    /// first need.
     pub(crate) fn slot(
         &self,
         predicate: TermId,

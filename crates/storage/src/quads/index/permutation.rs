@@ -1,8 +1,8 @@
-//! The orders in which quads are sorted, and what there is once for each of them.
+//! The sort orders of quads, and a container with one value for each of them.
 //!
-//! This is the only place that counts them: another order is one line of the list below. What a base must have, and
-//! what a load writes, is said where that is decided (`BASE_PERMUTATIONS`, the loader's segments); the manifest names each
-//! as a component of its own (decision 0021).
+//! This is the only place that counts them: another order is one line of the list below. What a
+//! base must have, and what a load writes, is said where that is decided (`BASE_PERMUTATIONS`, the
+//! loader's segments); the manifest names each as a component of its own (decision 0021).
 
 use std::fmt;
 
@@ -25,7 +25,8 @@ pub enum QuadPosition {
     Graph = 3,
 }
 
-/// Declares the permutations: name, number in files, name in lower case, and the position that each column holds.
+/// Declares the permutations: name, number in files, name in lower case, and the position that each
+/// column holds.
 macro_rules! permutations {
     ($($(#[$doc:meta])* $name:ident = $tag:literal, $text:literal, [$($position:ident),*];)*) => {
         /// An order of the four positions by which quads are sorted.
@@ -115,7 +116,8 @@ impl fmt::Display for Permutation {
     }
 }
 
-/// At most one value for each permutation: the components of this kind that a directory has, a snapshot's views of them, a query's cursors.
+/// At most one value for each permutation: the components of this kind that a directory has, a
+/// snapshot's views of them, a query's cursors.
 ///
 /// A look-up is an index into an array.
 #[derive(Debug, Clone)]

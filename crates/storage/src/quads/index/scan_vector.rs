@@ -1,4 +1,4 @@
-//! A part of a scan.
+//! One batch of a scan.
 
 use super::{COLUMNS, RowRange};
 

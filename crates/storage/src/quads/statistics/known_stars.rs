@@ -1,4 +1,4 @@
-//! Stars that were asked for, kept for the next query that asks for the same.
+//! A cache of star estimates for later queries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 /// Stars that are kept; beyond, all are forgotten.
 pub(super) const STARS_MAX: usize = 256;
 
-/// The stars that were asked for, by their predicates in order. Not a part of what statistics say: a copy begins without.
+/// The stars that were asked for, by their predicates in order. Not a part of what statistics say:
+/// a copy begins without.
 #[derive(Debug, Default)]
 pub(super) struct KnownStars(pub(super) Mutex<StarsByPredicates>);
 

@@ -1,4 +1,4 @@
-//! A file system that fails when it is told to.
+//! A file system for tests that fails on demand.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,8 @@ pub enum Fault {
     NoSpace,
     /// EINTR: a signal came, nothing was done.
     Interrupted,
-    /// The first half of the bytes was written, then the disk was full. Other calls fail as with `NoSpace`.
+    /// The first half of the bytes was written, then the disk was full. Other calls fail as with
+    /// `NoSpace`.
     ShortWrite,
 }
 
@@ -123,8 +124,9 @@ impl FailingFileSystem {
         }
     }
 
-    /// Over a recording one: what a failed sync of a file did not save, no later sync saves, as on Linux. Names
-    /// can still be saved by another sync of their directory, for a file system keeps them in its journal.
+    /// Over a recording one: what a failed sync of a file did not save, no later sync saves, as on
+    /// Linux. Names can still be saved by another sync of their directory, for a file system keeps
+    /// them in its journal.
     pub fn over(recording: &RecordingFileSystem) -> Self {
         Self {
             recording: Some(recording.clone()),
@@ -142,7 +144,8 @@ impl FailingFileSystem {
         self.plan.lock().fault = Some((fault, number..number + 1));
     }
 
-    /// Lets all calls fail that change something, after so many calls from the first on, until [`heal`](Self::heal).
+    /// Lets all calls fail that change something, after so many calls from the first on, until
+    /// [`heal`](Self::heal).
     pub fn fail_from(&self, number: u64, fault: Fault) {
         self.plan.lock().fault = Some((fault, number..u64::MAX));
     }
@@ -152,7 +155,8 @@ impl FailingFileSystem {
         self.syncs.hold()
     }
 
-    /// A store that is slow to take a lock back: lets all locks that are given back wait, until what is returned is dropped.
+    /// A store that is slow to take a lock back: lets all locks that are given back wait, until
+    /// what is returned is dropped.
     pub fn hold_releases(&self) -> Held {
         self.releases.hold()
     }

@@ -1,4 +1,4 @@
-//! What is on the disk if the power goes at a certain moment.
+//! The states of a disk that a power cut at a given moment may leave.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,22 +17,25 @@ pub enum Unsynced {
     Torn(u64),
     /// Each is lost, kept or torn for itself, as the seed has it.
     Random(u64),
-    /// The same, but where a file has become longer and its bytes did not reach the disk, there are those that stood in the
-    /// blocks before: of the same file, before it was cut off, or of one that was removed.
+    /// The same, but where a file has become longer and its bytes did not reach the disk, there are
+    /// those that stood in the blocks before: of the same file, before it was cut off, or of one
+    /// that was removed.
     Stale(u64),
 }
 
 /// Removed files whose blocks may be used again.
 const FREED_MAX: usize = 4;
 
-/// Goes through a recording, one operation after the other, and gives the disk after a power cut at each point.
+/// Goes through a recording, one operation after the other, and gives the disk after a power cut at
+/// each point.
 #[derive(Debug)]
 pub struct PowerCuts {
     operations: Vec<Operation>,
     done: usize,
     /// What is surely on the disk.
     durable: Tree,
-    /// Changes that may be on the disk or not, oldest first, with whether a later sync can still save them.
+    /// Changes that may be on the disk or not, oldest first, with whether a later sync can still
+    /// save them.
     pending: Vec<(Change, bool)>,
     /// As a program sees it.
     now: Tree,
