@@ -1,4 +1,4 @@
-//! What can go wrong in a load, by what the caller can do about it.
+//! The errors of a load, by what the caller can do about them.
 
 use crate::excerpt::{Excerpt, shown, shown_character};
 use crate::sources::format::Format;
@@ -118,8 +118,8 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Whether the place failed (its disk, its files, its threads), and not what was to be loaded or changed, nor the wish to go on: what whoever runs the
-    /// database is to be told.
+    /// Whether the place failed (its disk, its files, its threads), and not what was to be loaded
+    /// or changed, nor the wish to go on: what whoever runs the database is to be told.
     pub(crate) fn is_of_the_place(&self) -> bool {
         use orrery_storage::Error;
         match self {
@@ -219,7 +219,8 @@ pub struct SyntaxError {
     pub excerpt: Option<Excerpt>,
     /// What the whole text looks like, if that is not what it was read as.
     pub looks_like: Option<LooksLike>,
-    /// What whoever loads the text may say of it to set it right; who it is, and how that is said, only they know.
+    /// What whoever loads the text may say of it to set it right; who it is, and how that is said,
+    /// only they know.
     pub option: Option<LoadOption>,
     /// Whether not even a load that leaves out wrong statements can go on.
     pub is_past_skipping: bool,

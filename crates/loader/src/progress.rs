@@ -1,4 +1,4 @@
-//! What a load tells while it runs.
+//! The progress report of a running load.
 
 use crate::error::LoadError;
 use indicatif::{ProgressBar, ProgressStyle};

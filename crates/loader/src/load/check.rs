@@ -1,4 +1,4 @@
-//! A look at the state that a load makes, by whoever knows more of it than the loader: before it becomes visible, while nobody else commits.
+//! A check of the new state by the caller of a load, before it becomes visible.
 
 use orrery_storage::{Snapshot, StateCheck};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The syntaxes of RDF that can be loaded, and their names.
+//! The RDF formats that can be loaded, and their names.
 
 use crate::sources::decompress::Compression;
 use std::path::Path;
