@@ -1,11 +1,12 @@
-//! Keys of programs: long random texts, each of one user, which go alone and end on a day.
+//! API keys of programs: long random texts, each of one user, revocable and with an expiry date.
 //!
 //! ```text
 //! orr_K7fJ2mQx9bTd_...43 letters...      mark, number of the key, secret
 //! ```
 //!
-//! The mark makes one that stands in a log or a repository easy to find. What is kept is the number and SHA-256 of the whole: a secret of 256 random bits needs no
-//! slow hash, and so no request waits for one.
+//! The mark makes one that stands in a log or a repository easy to find. What is kept is the number
+//! and SHA-256 of the whole: a secret of 256 random bits needs no slow hash, and so no request
+//! waits for one.
 
 use std::fmt;
 

@@ -1,6 +1,7 @@
-//! Users, groups, keys and rules at one time, and the changes that make another state of them.
+//! The catalog of users, groups, keys and rules at one commit, and changes to it.
 //!
-//! A state is never changed: who looks at one sees it whole, however long it takes. It is small (users and rules, not data), and kept in memory.
+//! A state is never changed: who looks at one sees it whole, however long it takes. It is small
+//! (users and rules, not data), and kept in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +65,8 @@ pub struct Catalog {
     limits: BTreeMap<Limited, Limits>,
     names: BTreeMap<Name, Named>,
     identities: BTreeMap<Identity, Named>,
-    /// Comes with the first password of which something is kept for SCRAM: from then on names without one show the same each time, too.
+    /// Comes with the first password of which something is kept for SCRAM: from then on names
+    /// without one show the same each time, too.
     decoys: Option<DecoySecret>,
     next: u64,
 }
@@ -155,8 +157,9 @@ impl Catalog {
         found.ok_or_else(|| Error::UnknownGroup(name.clone()))
     }
 
-    /// What a name shows to a client of SCRAM. Names of nobody show the same each time, which is made with `decoys` as long as the database has no secret for that:
-    /// then no name has anything else to show.
+    /// What a name shows to a client of SCRAM. Names of nobody show the same each time, which is
+    /// made with `decoys` as long as the database has no secret for that: then no name has anything
+    /// else to show.
     pub fn scram(&self, name: &str, decoys: &DecoySecret) -> ShownToScram {
         let decoys = self.decoys.as_ref().unwrap_or(decoys);
         // Made also where it is not needed, so that the time does not tell.
@@ -235,7 +238,8 @@ impl Catalog {
         with
     }
 
-    /// The rules about who asks: a user, or nobody who is known. Of a user that is gone or locked there are none.
+    /// The rules about who asks: a user, or nobody who is known. Of a user that is gone or locked
+    /// there are none.
     pub fn rules_of(&self, user: Option<UserId>) -> impl Iterator<Item = &Rule> {
         let known = user.and_then(|id| self.users.get(&id));
         let known = known.filter(|user| !user.is_locked);
@@ -254,8 +258,8 @@ impl Catalog {
     /// What is known after a change.
     ///
     /// # Errors
-    /// When it names what is not there or takes a name that is taken, there would be no administrator any more, or there would be too much. Nothing
-    /// is changed then.
+    /// When it names what is not there or takes a name that is taken, there would be no
+    /// administrator any more, or there would be too much. Nothing is changed then.
     pub fn after(&self, change: Change) -> Result<Self> {
         let mut after = self.clone();
         match change {

@@ -1,4 +1,4 @@
-//! What can be wrong with users and rules.
+//! The errors of access commands.
 
 use crate::identity::{Identity, IdentityError};
 use crate::names::{Name, NameError};

@@ -1,4 +1,4 @@
-//! What is known of users, groups, keys, rules and limits, by name and without secrets: for administrators to read.
+//! Listings of users, groups, keys, rules and limits for administrators, without secrets.
 
 use serde::{Deserialize, Serialize};
 

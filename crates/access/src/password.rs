@@ -1,11 +1,13 @@
-//! Passwords, as what is kept of them.
+//! Hashes of passwords.
 //!
-//! What is kept is Argon2id's (RFC 9106) with OWASP's least parameters: 19 MiB, two passes. Neither the password nor anything that a client would send can be
-//! told from it. To check one takes some 20 milliseconds of a core on purpose; so whoever checks many at a time, as HTTP's Basic does
+//! What is kept is Argon2id's (RFC 9106) with OWASP's least parameters: 19 MiB, two passes. Neither
+//! the password nor anything that a client would send can be told from it. To check one takes some
+//! 20 milliseconds of a core on purpose; so whoever checks many at a time, as HTTP's Basic does
 //! with each request, keeps what it has found ([`Known`](crate::Known)).
 //!
-//! Beside it stands what clients of PostgreSQL are known by, who do not send their password ([`ScramVerifier`]). Passwords that were set before there was such a thing have none,
-//! and are read all the same.
+//! Beside it stands what clients of PostgreSQL are known by, who do not send their password
+//! ([`ScramVerifier`]). Passwords that were set before there was such a thing have none, and are
+//! read all the same.
 
 use std::fmt;
 
@@ -87,7 +89,8 @@ impl KeptPassword {
         })
     }
 
-    /// What is kept of a password that nobody knows: to be checked where there is none, so that the time does not tell.
+    /// What is kept of a password that nobody knows: to be checked where there is none, so that the
+    /// time does not tell.
     ///
     /// # Errors
     /// When there is not enough memory.

@@ -1,6 +1,7 @@
-//! Rules: who may do what with which graphs and tables.
+//! Rules: rights of users and groups on graphs and tables.
 //!
-//! A rule allows; nothing forbids, so that no order of rules matters, and to look a rule up is to know what it does. What no rule allows is not there.
+//! A rule allows; nothing forbids, so that no order of rules matters, and to look a rule up is to
+//! know what it does. What no rule allows is not there.
 
 use std::fmt;
 
