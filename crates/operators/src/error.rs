@@ -1,4 +1,4 @@
-//! What can go wrong while a query's operators are built or run.
+//! The errors of building and running operators.
 //!
 //! Errors of SPARQL itself (`1 + "a"`, an unbound variable in an arithmetic expression) are not
 //! among them: they are values, a null in a column. What stands here ends the query.

@@ -1,4 +1,4 @@
-//! The names of the graphs: `GRAPH ?g {}`.
+//! The node for `GRAPH ?g {}`: the names of all readable graphs.
 //!
 //! Skips from graph to graph in the permutation that starts with the graph, so the cost is one
 //! look-up per graph, however large the graphs are.

@@ -1,9 +1,9 @@
-//! Vectored execution over sorted columns, as DataFusion physical plans.
+//! Vectorized query operators over sorted columns, as DataFusion physical plans.
 //!
-//! Solutions travel as Arrow record batches: one nullable `UInt64` column per variable, named like it,
-//! whose values are the bits of term ids; null is unbound. Ids are exact (equal ids are the same
-//! term, see [`QueryContext`]), so joins and grouping work on ids, and terms are only read where
-//! their values or texts matter. What filters and computed values are: `orrery-expressions`.
+//! Solutions travel as Arrow record batches: one nullable `UInt64` column per variable, named like
+//! it, whose values are the bits of term ids; null is unbound. Ids are exact (equal ids are the
+//! same term, see [`QueryContext`]), so joins and grouping work on ids, and terms are only read
+//! where their values or texts matter. What filters and computed values are: `orrery-expressions`.
 //!
 //! | module | what it holds |
 //! | --- | --- |

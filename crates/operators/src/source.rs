@@ -1,7 +1,8 @@
-//! Solutions that are made of something else than quads, such as rows of tables that a mapping turns into triples.
+//! An interface for solutions from elsewhere than quads, such as mapped tables.
 //!
-//! What they are made of is behind [`SolutionSource`]: it is told what to give when it is made, and begins when the node is asked for its first batch. Its ids
-//! come of the query's context, so that joins with stored quads compare ids as everywhere.
+//! What they are made of is behind [`SolutionSource`]: it is told what to give when it is made, and
+//! begins when the node is asked for its first batch. Its ids come of the query's context, so that
+//! joins with stored quads compare ids as everywhere.
 
 use std::fmt;
 use std::sync::Arc;

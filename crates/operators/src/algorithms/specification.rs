@@ -1,4 +1,4 @@
-//! What an algorithm over a graph is to do.
+//! The specification of a graph algorithm: its name, settings and output columns.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Why a plan cannot be written down, or bytes not be read as a plan.
+//! The errors of encoding and decoding plans.
 
 use orrery_storage::DatabaseIdentity;
 use thiserror::Error;

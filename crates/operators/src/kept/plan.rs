@@ -1,4 +1,4 @@
-//! A whole plan that is kept.
+//! A whole cached plan.
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ impl KeptPlan {
         })
     }
 
-    /// The conditions and ranges for other parameters, as many as there were. Nothing where the plan is none for these: a condition
-    /// that bounded ids no longer does.
+    /// The conditions and ranges for other parameters, as many as there were. Nothing where the
+    /// plan is none for these: a condition that bounded ids no longer does.
     pub fn bind(
         &self,
         parameters: Vec<Parameter>,

@@ -1,4 +1,4 @@
-//! A relation that several parts of a plan read, computed once.
+//! A common subplan that several parts of a plan read, computed once.
 //!
 //! Its batches are kept in memory until the query ends, counted against the memory pool.
 

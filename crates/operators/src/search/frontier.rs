@@ -1,6 +1,7 @@
-//! The leaf that a plan of edges begins at: the nodes that a search goes on from.
+//! The leaf of an edge subplan: the nodes from which a search continues.
 //!
-//! They come with the task of each run, so that the same plan serves all levels, and several runs at a time.
+//! They come with the task of each run, so that the same plan serves all levels, and several runs
+//! at a time.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a search for paths is to do.
+//! The specification of a path search.
 
 use std::sync::Arc;
 

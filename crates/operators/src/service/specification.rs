@@ -1,4 +1,4 @@
-//! What a `SERVICE` operator is to do.
+//! The specification of a `SERVICE` operator.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The pairs and their weights.
+//! The table of node pairs and their weights.
 //!
 //! ```text
 //! sorted     start, end, weight     by start and end; and their places by end and start
@@ -41,7 +41,8 @@ pub struct WeightTable {
     changed: BTreeMap<Pair, Option<u64>>,
     /// The changed pairs, end first.
     changed_back: BTreeSet<Pair>,
-    /// Weights without an id: in their place stands that of a query's own term, with the place here as its number.
+    /// Weights without an id: in their place stands that of a query's own term, with the place here
+    /// as its number.
     own: Arc<Vec<Term<'static>>>,
     pairs: usize,
 }
