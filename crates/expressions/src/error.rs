@@ -1,4 +1,4 @@
-//! What can go wrong while expressions are compiled or evaluated.
+//! The errors of compiling and evaluating expressions.
 //!
 //! Errors of SPARQL itself (`1 + "a"`, an unbound variable in an arithmetic expression) are not
 //! among them: they are values, a null in a column. What stands here ends the query.
@@ -33,8 +33,8 @@ pub enum Error {
         /// How many there are.
         actual: usize,
     },
-    /// Rows of a batch together need more memory than they may have; fewer at a time do not. Who evaluates a batch takes fewer
-    /// then, so that nobody else sees it.
+    /// Rows of a batch together need more memory than they may have; fewer at a time do not. Who
+    /// evaluates a batch takes fewer then, so that nobody else sees it.
     #[error("too many rows at once for the memory that there is")]
     TooMuchAtOnce,
     /// The query ran longer than it may.

@@ -6,8 +6,9 @@
 //!                                    codec          all of that as descriptions, for plans that travel
 //! ```
 //!
-//! A column of term ids is one nullable `UInt64` array, null for unbound. Ids are exact (equal ids are the same
-//! term, see [`ExpressionContext`]), so most is decided on ids, and terms are only read where their values or texts matter.
+//! A column of term ids is one nullable `UInt64` array, null for unbound. Ids are exact (equal ids
+//! are the same term, see [`ExpressionContext`]), so most is decided on ids, and terms are only
+//! read where their values or texts matter.
 //!
 //! | module | what it holds |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Why something cannot be described, or a description not be understood.
+//! The errors of encoding and decoding expressions.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! The one place that knows which operands an expression has.
+//! Access to the operands of an expression, for all passes.
 
 use spargebra::algebra::Expression;
 

@@ -1,7 +1,7 @@
-//! What is wrong with constant arguments of `REGEX` and `REPLACE`, for those who wrote them: where it is evaluated, a wrong pattern is an error
-//! of the expression only, and a filter with it finds nothing.
+//! Warnings about wrong constant arguments of `REGEX` and `REPLACE`.
 //!
-//! Nothing is compiled here: patterns are translated and parsed, which takes a small part of the time.
+//! Nothing is compiled here: patterns are translated and parsed, which takes a small part of the
+//! time.
 
 use regex_syntax::Parser;
 
