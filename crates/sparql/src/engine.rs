@@ -1,4 +1,5 @@
-//! The face of the crate: an engine [prepares](crate::prepare) queries, a [prepared](crate::prepared) query runs.
+//! The engine: [prepares](crate::prepare) queries, which then run as
+//! [prepared queries](crate::prepared).
 //!
 //! Preparing parses and plans against the newest snapshot; the prepared query keeps that snapshot.
 //! The memory pool, the place for spills and the settings are shared by all queries of an
@@ -66,7 +67,8 @@ impl Engine {
         Ok(Self::over(database, Arc::new(runtime), options))
     }
 
-    /// An engine that shares a runtime with others. What the runtime decides (memory, place for spills, batches, threads) is as it was made.
+    /// An engine that shares a runtime with others. What the runtime decides (memory, place for
+    /// spills, batches, threads) is as it was made.
     pub fn over(database: Arc<Database>, runtime: Arc<Runtime>, options: EngineOptions) -> Self {
         let memory_bytes = runtime.memory_bytes();
         let adjacencies = Arc::downgrade(runtime.adjacencies());
@@ -132,8 +134,8 @@ impl Engine {
         self.mapped.as_ref().filter(|mapped| mapped.are_in(tables))
     }
 
-    /// Whether a text can be prepared on any thread and soon: it is short, nests little, and is no larger
-    /// than queries mostly are.
+    /// Whether a text can be prepared on any thread and soon: it is short, nests little, and is no
+    /// larger than queries mostly are.
     pub fn is_soon_prepared(&self, text: &str) -> bool {
         const BYTES_MAX: usize = 4096;
         let bytes_max = self.options.query_bytes_max.min(BYTES_MAX);
@@ -145,7 +147,8 @@ impl Engine {
         self.runtime.memory().reserved_bytes()
     }
 
-    /// Memory for something beside the queries, called `what` where memory runs out; nothing at first.
+    /// Memory for something beside the queries, called `what` where memory runs out; nothing at
+    /// first.
     pub fn hold_memory(&self, what: &str) -> HeldMemory {
         self.runtime.hold_memory(what)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a query, by what the caller can do about it.
+//! The errors of queries and updates, by what the caller can do about them.
 //!
 //! DataFusion's errors are translated here once: a refused memory reservation
 //! becomes [`QueryError::OutOfMemory`], an error that one of our operators put
@@ -67,7 +67,8 @@ pub enum QueryError {
     /// Other queries have all that may be on its way; there was no room for one more in time.
     #[error("other queries hold all of --memory; try again in a moment, or raise --memory")]
     Busy,
-    /// Whoever asks has no touches left ([`QueryOptions::spending`](crate::QueryOptions::spending)).
+    /// Whoever asks has no touches left
+    /// ([`QueryOptions::spending`](crate::QueryOptions::spending)).
     #[error(
         "the budget of touches is used up and nothing was done; try again when there is some again, or ask for less"
     )]
@@ -82,8 +83,9 @@ pub enum QueryError {
         /// Whether it took too long.
         is_timeout: bool,
     },
-    /// An update needs answers of other endpoints, which are not asked while other writers wait: its transaction is to be
-    /// dropped, [`Engine::ask`](crate::Engine::ask) called, and the update applied again to another transaction.
+    /// An update needs answers of other endpoints, which are not asked while other writers wait:
+    /// its transaction is to be dropped, [`Engine::ask`](crate::Engine::ask) called, and the update
+    /// applied again to another transaction.
     #[error("the update cannot be applied before other endpoints were asked")]
     AskFirst,
     /// The update is right, and cannot be done on the data as they are.
@@ -185,7 +187,8 @@ impl QueryError {
         }
     }
 
-    /// What the operators say in an error that several readers share, which cannot be taken out of it.
+    /// What the operators say in an error that several readers share, which cannot be taken out of
+    /// it.
     fn of_shared(error: &DataFusionError) -> Option<Self> {
         let DataFusionError::External(inner) = error else {
             return None;

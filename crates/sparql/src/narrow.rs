@@ -1,8 +1,9 @@
-//! What whoever asks needs of a query's solutions: some of the variables, some of the rows.
+//! The narrowing of a query to the variables and rows that its caller needs.
 //!
-//! A query that stands in another plan, such as a table of SQL, is asked for less than its text says. That goes into the algebra before it is planned, so that it
-//! is planned as if the text had said so: conditions beside the query's own filters, where its patterns are matched; fewer variables, so that what is not
-//! needed is not decoded.
+//! A query that stands in another plan, such as a table of SQL, is asked for less than its text
+//! says. That goes into the algebra before it is planned, so that it is planned as if the text had
+//! said so: conditions beside the query's own filters, where its patterns are matched; fewer
+//! variables, so that what is not needed is not decoded.
 
 use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::Query;
@@ -206,7 +207,8 @@ pub struct SelectedVariable {
     pub name: String,
     /// The datatype of all its values, where a cast or an aggregate says it.
     pub datatype: Option<String>,
-    /// Whether it is an IRI or a blank node wherever it is bound: the subject, the predicate or the graph of a pattern that is always matched.
+    /// Whether it is an IRI or a blank node wherever it is bound: the subject, the predicate or the
+    /// graph of a pattern that is always matched.
     pub is_resource: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A query with its plan, ready to run or to be explained.
+//! A prepared query: its plan, ready to run or to be explained.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -104,13 +104,15 @@ impl PreparedQuery {
         self.context.view()
     }
 
-    /// What runs of the query have read of the permutations so far. Values that are in memory as adjacencies do not count.
+    /// What runs of the query have read of the permutations so far. Values that are in memory as
+    /// adjacencies do not count.
     pub fn cost(&self) -> ReadCounts {
         self.view().cost() - self.planning_cost
     }
 
-    /// What runs of the query have cost so far, in touches ([`orrery_operators::touches`]): the same for the same query and state, whatever
-    /// is in memory and however busy the machine is. Each solution costs one more for each of its terms.
+    /// What runs of the query have cost so far, in touches ([`orrery_operators::touches`]): the
+    /// same for the same query and state, whatever is in memory and however busy the machine is.
+    /// Each solution costs one more for each of its terms.
     pub fn touches(&self) -> u64 {
         self.touch_reader().touches()
     }
@@ -120,7 +122,8 @@ impl PreparedQuery {
         TouchReader::new(Arc::clone(&self.plan), Arc::clone(&self.context))
     }
 
-    /// How many rows are expected to pass through the nodes of the plan, infinite where that is unknown.
+    /// How many rows are expected to pass through the nodes of the plan, infinite where that is
+    /// unknown.
     pub fn expected_rows(&self) -> f64 {
         work::expected_rows(&self.plan, &self.estimates)
     }
@@ -130,7 +133,8 @@ impl PreparedQuery {
         self.preparation
     }
 
-    /// Whether parts of the query run as tasks of their own, for which a runtime with several threads is of use.
+    /// Whether parts of the query run as tasks of their own, for which a runtime with several
+    /// threads is of use.
     pub fn is_parallel(&self) -> bool {
         self.is_parallel
     }

@@ -1,4 +1,4 @@
-//! Which graphs an asker may change: the other half of a [`ReadScope`].
+//! The write scope: the graphs an asker may change, the counterpart of [`ReadScope`].
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! What a query gives back: solutions, a truth value, or triples.
+//! The results of a query: solutions, a boolean, or triples.
 //!
-//! Ids become terms only here, a batch at a time: the distinct ids of a batch are
-//! sorted, so the dictionary is read in its order and each term once, and rows
-//! refer to the batch's terms by number. Dropping a stream stops its query. Who wants solutions in a format only gets them
+//! Ids become terms only here, a batch at a time: the distinct ids of a batch are sorted, so the
+//! dictionary is read in its order and each term once, and rows refer to the batch's terms by
+//! number. Dropping a stream stops its query. Who wants solutions in a format only gets them
 //! [written](SolutionStream::written).
 
 mod batch;
@@ -46,7 +46,8 @@ pub enum QueryResults {
 }
 
 impl QueryResults {
-    /// The same, ending with [`QueryError::TooManyRows`] where there are more solutions or triples than this.
+    /// The same, ending with [`QueryError::TooManyRows`] where there are more solutions or triples
+    /// than this.
     #[must_use]
     pub fn limited(self, rows_max: u64) -> Self {
         match self {
@@ -73,7 +74,8 @@ fn limited(
             return Ok(None);
         };
         let taken = room.take(batch.len())?;
-        // What was cut shows that there is more: the next batch, if only of what was cut, is too much.
+        // What was cut shows that there is more: the next batch, if only of what was cut, is too
+        // much.
         let rest = batch.split_off(taken);
         let batches = match rest.is_empty() {
             true => batches,

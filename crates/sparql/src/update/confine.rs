@@ -1,7 +1,7 @@
-//! An update of one graph: `PATCH` of the graph store protocol.
+//! Updates confined to one graph, for `PATCH` of the graph store protocol.
 //!
-//! The graph takes the place of the default graph in all operations; one that would change another graph
-//! is refused. Reading others is fine.
+//! The graph takes the place of the default graph in all operations; one that would change another
+//! graph is refused. Reading others is fine.
 
 use orrery_term::Term;
 use spargebra::GraphUpdateOperation;

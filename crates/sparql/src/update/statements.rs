@@ -1,5 +1,4 @@
-//! Statements with terms of their own numbering: what `INSERT DATA`, a loaded document or a posted
-//! graph brings, before a transaction gives its terms their ids.
+//! Statements with local term numbers, as loaded documents bring them, before terms get ids.
 //!
 //! ```text
 //!  terms:  0 the default graph | 1 <http://e/a> | 2 "text" | 3 a blank node | ...

@@ -1,4 +1,4 @@
-//! Edge weights: their statements, what they are read by and weigh, and that an answer is always that of the definition, computed from the beginning.
+//! Tests of edge weights: an answer is always that of the definition, computed anew.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -497,7 +497,8 @@ fn weights_are_those_of_the_definition_after_any_change() {
                 if step == 0 || !is_followed {
                     assert_eq!(store.all(&query), expected, "{told}");
                 }
-                // Where changes are followed, the first question after one finds the table brought up to date.
+                // Where changes are followed, the first question after one finds the table brought
+                // up to date.
                 if step > 0 && *is_followed {
                     assert!(is_in_memory(&store, &query), "{told}");
                 }
@@ -541,7 +542,8 @@ fn weights_are_those_of_the_definition_after_any_change() {
     }
 }
 
-/// Who sees only the default graph and the definitions is told what a database without the other graphs tells.
+/// Who sees only the default graph and the definitions is told what a database without the other
+/// graphs tells.
 fn sees_what_a_database_without_the_rest_has(store: &Store, seed: u64) {
     let scope = ReadScope::only(
         Asker::Process,

@@ -1,4 +1,4 @@
-//! Why an answer is empty.
+//! Tests of the diagnosis of empty answers.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
 use crate::common::{Fixture, PREFIXES};

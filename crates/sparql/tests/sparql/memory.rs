@@ -1,5 +1,4 @@
-//! Queries at the bounds of their memory: what they can do with less they can do with more, and
-//! what cannot be had spills.
+//! Tests of queries at their memory limit: more memory never fails, and spilling replaces memory.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fmt::Write;
@@ -44,8 +43,8 @@ fn rows(fixture: &Fixture, query: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// The least memory with which a query works, which has to be at most so much. With each larger one, in steps of an eighth
-/// up to a gibibyte, it gives the same.
+/// The least memory with which a query works, which has to be at most so much. With each larger
+/// one, in steps of an eighth up to a gibibyte, it gives the same.
 fn works_from(fixture: &mut Fixture, query: &str, least_max_mebibytes: u64) {
     let mut run = |memory_bytes: u64| {
         let database = Arc::clone(fixture.engine.database());

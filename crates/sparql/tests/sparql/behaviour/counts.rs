@@ -1,4 +1,4 @@
-//! Aggregates over joins whose solutions nobody needs are what they are over the solutions.
+//! Tests of aggregates over joins, against aggregates over the solutions.
 
 use orrery_sparql::{QueryOptions, Tuning};
 

@@ -1,4 +1,4 @@
-//! `SERVICE` in updates: what it changes, that nobody waits for other endpoints, and what happens where they may not be asked.
+//! Tests of `SERVICE` in updates: its effect, concurrency, and refusals.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::endpoints;

@@ -1,5 +1,4 @@
-//! What is derived from quads (indices of texts, trigrams and places, edge weights, adjacencies, kept plans, figures, states that are shown in part) beside changes of whole graphs: in
-//! every state, within a transaction too, the answers are those of a database that is made anew from the same quads; and nobody sees what was not committed.
+//! Tests of all derived indexes and caches beside changes of whole graphs.
 
 #![allow(
     clippy::unwrap_used,
