@@ -1,4 +1,4 @@
-//! SQL over the same engine as SPARQL: the same memory, the same threads, the same plans.
+//! SQL in PostgreSQL's dialect, over the memory, threads and storage that SPARQL uses.
 //!
 //! ```text
 //!   SQL text -> parse  -> statement -> plan -> logical plan -> physical plan -> run -> Arrow batches
@@ -6,9 +6,11 @@
 //!                                 \-> change: transaction -> definitions | rows -> commit
 //! ```
 //!
-//! A [`Session`] is what one client has: the database that it sees, its settings, its transaction. It takes threads, memory and place for spills from the engine's
-//! [`Runtime`](orrery_runtime::Runtime), so that `--memory` holds for both languages together. A statement comes to an [`Outcome`]; what fails is an
-//! [`Error`] with the code that PostgreSQL's clients know, and with the place in the text where the planner knows it.
+//! A [`Session`] is what one client has: the database that it sees, its settings, its transaction.
+//! It takes threads, memory and place for spills from the engine's
+//! [`Runtime`](orrery_runtime::Runtime), so that `--memory` holds for both languages together. A
+//! statement comes to an [`Outcome`]; what fails is an [`Error`] with the code that PostgreSQL's
+//! clients know, and with the place in the text where the planner knows it.
 //!
 //! The rooms, by the way of a statement:
 //!

@@ -1,11 +1,12 @@
-//! Answers that may be only so long for who asks: their rows come up to that, and then a refusal.
+//! The length limit of an answer: rows up to the limit, then an error.
 //!
 //! ```text
 //! rows of a query -> BoundedAnswer: as many rows and bytes of values as there may be -> whoever sends them, at once or in portions
 //!                                   the next one -> 53400, in the words of who sets the bound
 //! ```
 //!
-//! What is counted belongs to the query, so that portions of a portal and a `FETCH` after the other come to one answer.
+//! What is counted belongs to the query, so that portions of a portal and a `FETCH` after the other
+//! come to one answer.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -77,7 +78,8 @@ impl BoundedAnswer {
     }
 }
 
-/// The bounds of one answer that is of several queries, one after the other: each may be as long as those before it have left.
+/// The bounds of one answer that is of several queries, one after the other: each may be as long as
+/// those before it have left.
 #[derive(Debug)]
 pub struct WholeAnswer {
     max: Arc<dyn AnswerMax>,
@@ -183,7 +185,8 @@ mod tests {
         }
     }
 
-    /// The lengths of the batches that come of two with four numbers each, and the refusal behind them.
+    /// The lengths of the batches that come of two with four numbers each, and the refusal behind
+    /// them.
     async fn answered(rows: Option<u64>, bytes: Option<u64>) -> (Vec<usize>, Option<String>) {
         let column = || Arc::new(Int32Array::from(vec![1, 2, 3, 4])) as _;
         let batch = || RecordBatch::try_from_iter([("n", column())]).unwrap();

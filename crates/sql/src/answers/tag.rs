@@ -1,4 +1,4 @@
-//! What was done by a statement, in the words of the protocol.
+//! Command tags of PostgreSQL's protocol, such as `INSERT 0 2`.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Tables of other servers as mappings see them: what their definitions keep, in the form that definitions of stored tables have.
+//! Definitions of external tables, in the form of stored tables' definitions, for mappings.
 
 use orrery_storage::table::{
     ColumnDefinition, ColumnId, PrimaryKey, RelationId, TableDefinition, Tables, ViewDefinition,

@@ -1,4 +1,5 @@
-//! Rows that a client sends as Arrow batches, into a table that is there: what `COPY ... FROM STDIN` is for texts.
+//! Ingestion of Arrow batches from a client into a table, the binary counterpart of
+//! `COPY ... FROM STDIN`. FROM STDIN` is for texts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Statements that change something, where another process writes the database: they are run there, for the client of this one.
+//! Forwarding of changing statements to the process with the writer role.
 //!
 //! ```text
 //! client ── Session: a change ──> Remote ── Ask ──> Guests ──> a session of that process ── commit
@@ -6,12 +6,15 @@
 //! COMMIT, or the end of the statement ──> Commit ──> the number of the commit, which this process waits for
 //! ```
 //!
-//! What is asked there is always a transaction. It begins with the first change of a block, after the commit that the block has read, if it has read; or with a single change. From then on
-//! all statements of the block are run there, for they see what it changed; settings and prepared statements stay with the session here, and go with each statement that needs them. The
-//! transaction is committed by a message of its own: so nobody is told that a statement was canceled that was committed. It ends when this process, or its
-//! connection, does ([`Ask::Open`]).
+//! What is asked there is always a transaction. It begins with the first change of a block, after
+//! the commit that the block has read, if it has read; or with a single change. From then on all
+//! statements of the block are run there, for they see what it changed; settings and prepared
+//! statements stay with the session here, and go with each statement that needs them. The
+//! transaction is committed by a message of its own: so nobody is told that a statement was
+//! canceled that was committed. It ends when this process, or its connection, does ([`Ask::Open`]).
 //!
-//! A user goes with what they came in by ([`Caller::passport`](crate::Caller::passport)), and is looked at there with each statement, as here.
+//! A user goes with what they came in by ([`Caller::passport`](crate::Caller::passport)), and is
+//! looked at there with each statement, as here.
 
 mod guest;
 mod guests;

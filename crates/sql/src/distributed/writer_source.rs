@@ -1,4 +1,4 @@
-//! Where sessions have their writer from: a server may begin to write, and stop, while connections are open.
+//! The source of a session's writer, which a server may gain and lose while connections are open.
 
 use std::fmt;
 use std::sync::Arc;

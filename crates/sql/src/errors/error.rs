@@ -1,7 +1,8 @@
-//! Why a text cannot be planned or run, as PostgreSQL's clients are told.
+//! The error of a statement: code, message, detail, hint and position, as PostgreSQL reports it.
 //!
-//! DataFusion says what went wrong by the kind of its error, and often by the words alone. [`Error::of_engine`] is the one way from them
-//! to ours; what the planner says is known in `engine_words`. Each has a test, so that a new version that says it otherwise is noticed.
+//! DataFusion says what went wrong by the kind of its error, and often by the words alone.
+//! [`Error::of_engine`] is the one way from them to ours; what the planner says is known in
+//! `engine_words`. Each has a test, so that a new version that says it otherwise is noticed.
 
 use std::fmt;
 
@@ -41,7 +42,8 @@ pub struct Error {
     pub objects: Option<Box<ErrorObjects>>,
 }
 
-/// What of the database an error is about, for programs: a driver's names of a constraint, a table and a column.
+/// What of the database an error is about, for programs: a driver's names of a constraint, a table
+/// and a column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ErrorObjects {
     /// The schema of the table.
@@ -76,7 +78,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl From<Error> for DataFusionError {
-    /// So that an operator of ours can fail with a code of its choice; [`Error::of_engine`] finds it again.
+    /// So that an operator of ours can fail with a code of its choice; [`Error::of_engine`] finds
+    /// it again.
     fn from(error: Error) -> Self {
         Self::External(Box::new(error))
     }

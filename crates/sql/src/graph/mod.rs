@@ -1,4 +1,4 @@
-//! Graphs within SQL: the solutions of a SPARQL query, and the quads, as tables.
+//! Graphs in SQL: SPARQL solutions and quads as tables.
 //!
 //! ```text
 //!   sparql('SELECT ...' [, 'a text, b numeric(10,2)'])   function -> GraphTable -> GraphExec -> GraphSource
@@ -6,12 +6,14 @@
 //!   quads (s, p, o, g, datatype, language)               catalog  -/
 //! ```
 //!
-//! This crate does not know SPARQL: whoever puts both languages together gives a session a [`GraphSource`]. What a table is asked for travels to it as
+//! This crate does not know SPARQL: whoever puts both languages together gives a session a
+//! [`GraphSource`]. What a table is asked for travels to it as
 //! [`GraphQuery`]: the columns that are needed, conditions on them, a limit; the rows come back as columns of their types, from the same
 //! snapshot that the tables of the statement are read from, on the same memory.
 //!
-//! The type of a column is known before the first row: what the statement declares, else what the text of the query says by a cast or a count, else `text`
-//! (an IRI, the characters of a literal, `_:b12` for a blank node). A value that is not of the column's type is an error that names it.
+//! The type of a column is known before the first row: what the statement declares, else what the
+//! text of the query says by a cast or a count, else `text` (an IRI, the characters of a literal,
+//! `_:b12` for a blank node). A value that is not of the column's type is an error that names it.
 
 mod class;
 mod condition;
@@ -97,7 +99,8 @@ pub struct GraphLimits {
 pub struct GraphQuery {
     /// SPARQL.
     pub text: Arc<str>,
-    /// Whether it is that of `quads`: the default graph is itself there, whatever it is for other queries.
+    /// Whether it is that of `quads`: the default graph is itself there, whatever it is for other
+    /// queries.
     pub is_of_quads: bool,
     /// Whether other writers wait for its end: nobody else may be asked for anything.
     pub holds_turn: bool,

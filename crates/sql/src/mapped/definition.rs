@@ -1,4 +1,4 @@
-//! What a mapped graph is, and the text of its definition.
+//! The definition of a mapped graph, and its text.
 
 use datafusion::sql::sqlparser::tokenizer::Token;
 

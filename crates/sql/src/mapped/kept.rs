@@ -1,4 +1,4 @@
-//! The mapped graphs of a state: definitions that are kept among the views.
+//! The mapped graphs of a state, stored among the views.
 
 use datafusion::sql::parser::Statement as Parsed;
 use orrery_storage::table::{Tables, ViewDefinition};

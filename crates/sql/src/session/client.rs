@@ -1,7 +1,9 @@
-//! What one client has: the database, its settings, its transaction, and the way from a text to an outcome.
+//! The session of one client: database, settings, transaction, and the way from a text to an
+//! outcome.
 //!
-//! Making a session makes the engine's settings ([`engine_state`]): that registers some four hundred functions, which takes about a millisecond; it is for a connection, not for a query. A session
-//! runs one statement at a time.
+//! Making a session makes the engine's settings ([`engine_state`]): that registers some four
+//! hundred functions, which takes about a millisecond; it is for a connection, not for a query. A
+//! session runs one statement at a time.
 
 mod changing;
 mod held;
@@ -130,7 +132,8 @@ impl fmt::Debug for Session {
     }
 }
 
-/// A query that is understood and can be run: once, for its operators keep what they build, and filters that they find on the way.
+/// A query that is understood and can be run: once, for its operators keep what they build, and
+/// filters that they find on the way.
 #[derive(Debug)]
 pub struct PlannedQuery {
     plan: Arc<dyn ExecutionPlan>,
@@ -138,7 +141,8 @@ pub struct PlannedQuery {
 }
 
 impl Session {
-    /// A session that sees a database, on the engine's memory and threads; without a writer it changes nothing.
+    /// A session that sees a database, on the engine's memory and threads; without a writer it
+    /// changes nothing.
     pub fn new(
         runtime: &Runtime,
         database: Arc<Database>,
@@ -184,7 +188,8 @@ impl Session {
         self
     }
 
-    /// The same that reads `sparql('...')` and `quads` from this source; without one there are neither.
+    /// The same that reads `sparql('...')` and `quads` from this source; without one there are
+    /// neither.
     #[must_use]
     pub fn with_graphs(mut self, source: Arc<dyn GraphSource>) -> Self {
         self.graphs = Some(source);
@@ -205,14 +210,16 @@ impl Session {
         self
     }
 
-    /// The same of somebody who was let in: changes that another process makes are made there for them.
+    /// The same of somebody who was let in: changes that another process makes are made there for
+    /// them.
     #[must_use]
     pub fn with_caller(mut self, caller: Option<Arc<dyn Caller>>) -> Self {
         self.caller = caller;
         self
     }
 
-    /// A session of somebody else over the same database, with settings, statements and a transaction of its own. It costs less than a new one.
+    /// A session of somebody else over the same database, with settings, statements and a
+    /// transaction of its own. It costs less than a new one.
     #[must_use]
     pub fn another(&self) -> Self {
         self.another_with(self.options.clone())
@@ -308,8 +315,8 @@ impl Session {
     /// Runs a statement.
     ///
     /// # Errors
-    /// When it names what is not there, breaks a constraint, is not supported, or fails as it runs. What it changed is undone then, and a
-    /// transaction that is open has failed.
+    /// When it names what is not there, breaks a constraint, is not supported, or fails as it runs.
+    /// What it changed is undone then, and a transaction that is open has failed.
     pub async fn execute(&self, statement: &Statement) -> Result<Outcome> {
         let at_work = AtWork::new(&self.block);
         let done = self.run_statement(statement).await;
@@ -337,7 +344,8 @@ impl Session {
         self.settings.lock().begin(false);
     }
 
-    /// Ends the transaction as COMMIT or ROLLBACK do; the number of its commit, where it has made one here.
+    /// Ends the transaction as COMMIT or ROLLBACK do; the number of its commit, where it has made
+    /// one here.
     ///
     /// # Errors
     /// When it cannot be committed; it is over then, too.
@@ -373,7 +381,8 @@ impl Session {
     /// Runs a prepared statement with these values.
     ///
     /// # Errors
-    /// As [`Self::execute`]; and when there are not as many values as parameters, or one is not of its parameter's type.
+    /// As [`Self::execute`]; and when there are not as many values as parameters, or one is not of
+    /// its parameter's type.
     pub async fn run(&self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
         let at_work = AtWork::new(&self.block);
         let done = self.run_prepared(prepared, values).await;
@@ -527,7 +536,8 @@ impl Session {
         })))
     }
 
-    /// Lets the open transaction read the state that a value names: by the number of a commit, or by a time.
+    /// Lets the open transaction read the state that a value names: by the number of a commit, or
+    /// by a time.
     async fn read_old(&self, named: &ast::Value) -> Result<()> {
         {
             let mut block = self.block.lock();
@@ -571,7 +581,8 @@ impl Session {
         self.block.lock().read(|| self.newest())
     }
 
-    /// What a statement is prepared over: as [`Self::seen`], but the open transaction is not bound to it.
+    /// What a statement is prepared over: as [`Self::seen`], but the open transaction is not bound
+    /// to it.
     pub(crate) fn looked_at(&self) -> Result<Arc<Snapshot>> {
         self.block.lock().look(|| self.newest())
     }
@@ -648,7 +659,8 @@ impl Session {
         planner.started(divided.unwrap_or(physical), is_analyzed)
     }
 
-    /// The rows of a query for who asks: as many as they may have, and each is paid for. A failure is that of the open transaction.
+    /// The rows of a query for who asks: as many as they may have, and each is paid for. A failure
+    /// is that of the open transaction.
     pub(crate) fn answer(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
         let rows = OnItsWay::new(self.bounded(rows), self.pool());
         self.failing(Box::pin(rows))
@@ -695,7 +707,8 @@ impl PlannedQuery {
         &self.plan
     }
 
-    /// Begins to run it. What fails later is in the stream, of which [`Error::of_run`] makes one of ours.
+    /// Begins to run it. What fails later is in the stream, of which [`Error::of_run`] makes one of
+    /// ours.
     ///
     /// # Errors
     /// When an operator cannot begin.

@@ -1,4 +1,4 @@
-//! Statements about the session itself: its settings, and the statements that it keeps under names.
+//! Statements about the session: settings and prepared statements.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,7 +141,8 @@ impl Session {
         self.kept.lock().remove(name)
     }
 
-    /// Whether a statement changes rows or definitions, also when it runs one that does and is kept.
+    /// Whether a statement changes rows or definitions, also when it runs one that does and is
+    /// kept.
     pub fn does_change(&self, statement: &Statement) -> bool {
         statement.kind() == StatementKind::Change
             || self
@@ -325,7 +326,8 @@ impl Session {
     }
 }
 
-/// The values of expressions over nothing. What is more than values is computed where it can be stopped.
+/// The values of expressions over nothing. What is more than values is computed where it can be
+/// stopped.
 async fn constants(state: &SessionState, exprs: &[Expr]) -> Result<Vec<ScalarValue>> {
     fn computed(state: &SessionState, exprs: &[Expr]) -> Result<Vec<ScalarValue>> {
         let values = exprs.iter();

@@ -1,7 +1,8 @@
-//! Rows of queries over a given state of the tables, for who is no session: graphs that are mapped from tables.
+//! A reader of tables without a session, for mapped graphs.
 //!
-//! It has no settings, no transaction, no graphs; what it reads is said each time. Plans have one partition, so their rows come in the order of their
-//! source, and nothing is spread over threads that somebody else counts.
+//! It has no settings, no transaction, no graphs; what it reads is said each time. Plans have one
+//! partition, so their rows come in the order of their source, and nothing is spread over threads
+//! that somebody else counts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -108,11 +109,12 @@ impl TableReader {
         format!("\"{WORK_SCHEMA}\".\"{name}\"")
     }
 
-    /// The rows of a query. `numbered` are tables without a primary key that it names by [`Self::numbered_name`]; they have a further column of
-    /// the given name.
+    /// The rows of a query. `numbered` are tables without a primary key that it names by
+    /// [`Self::numbered_name`]; they have a further column of the given name.
     ///
     /// # Errors
-    /// As [`Self::columns`]. What fails later is in the stream, of which [`Error::of_run`] makes one of ours.
+    /// As [`Self::columns`]. What fails later is in the stream, of which [`Error::of_run`] makes
+    /// one of ours.
     pub async fn rows(
         &self,
         tables: &Arc<Tables>,

@@ -1,4 +1,5 @@
-//! Whether a session commits right now. Once a commit has begun it goes on, whoever waits for it: so nobody may be told that it was canceled.
+//! The flag that a session's commit has begun, after which it cannot be canceled. Once a commit has
+//! begun it goes on, whoever waits for it: so nobody may be told that it was canceled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,11 +1,13 @@
-//! Statements that wait until their client asks for more rows, portals and cursors: what they hold meanwhile is taken from the memory of who asks, and of all.
+//! The memory of portals and cursors that wait for their client to fetch.
 //!
 //! ```text
 //! some rows were taken -> the batch at hand says what its plan holds: WaitingRows -> Session::hold_waiting -> HeldRows, until more are asked for, the last was given, or it is closed
 //! ```
 //!
-//! A plan that has begun holds rows that nobody sees: each of its partitions has a batch at hand and others on their way, and a batch may be a piece of more (rows of a table that are in no file yet are decoded many at a
-//! time, and given in slices). Operators that keep rows, such as sorts, account for them; the others are taken to hold what the batch at hand tells.
+//! A plan that has begun holds rows that nobody sees: each of its partitions has a batch at hand
+//! and others on their way, and a batch may be a piece of more (rows of a table that are in no file
+//! yet are decoded many at a time, and given in slices). Operators that keep rows, such as sorts,
+//! account for them; the others are taken to hold what the batch at hand tells.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

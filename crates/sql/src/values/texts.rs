@@ -1,4 +1,4 @@
-//! Values as texts, as PostgreSQL writes them: `t`, `2026-01-02 03:04:05+00`, `\x0aff`.
+//! The text form of values, as in PostgreSQL: `t`, `2026-01-02 03:04:05+00`, `\x0aff`.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Aggregation in tables with a place for each group, and keys of joins that scans are told: the same answers as without.
+//! Tests of dense aggregation and pushed-down join keys: the same answers as without.
 
 use crate::common::House;
 use datafusion::physical_plan::displayable;
@@ -59,7 +59,8 @@ const CONDITIONS: &[&str] = &[
     "pieces > 1000",
 ];
 
-/// Each question as a scan answers it, and over the same rows behind a limit, which no table of groups is for.
+/// Each question as a scan answers it, and over the same rows behind a limit, which no table of
+/// groups is for.
 fn compare(house: &House, session: &Session) {
     for question in GROUPED {
         for condition in CONDITIONS {

@@ -1,4 +1,4 @@
-//! Files as tables: what they are read as, and what is told of those that are broken.
+//! Tests of files as tables, and of broken files.
 
 use std::fs;
 use std::io::Write;

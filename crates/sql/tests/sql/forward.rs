@@ -1,4 +1,4 @@
-//! Sessions of a process that does not write: what they change is changed by the one that does.
+//! Tests of sessions whose changes are forwarded to the writer.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -467,8 +467,9 @@ fn an_answer_that_is_cut_off_is_no_shorter_answer() {
     });
 }
 
-/// As many transactions as there are texts are opened at a process, which then has another one's place taken under the same name; there another client's is open, and each text is asked in one of
-/// the first. Returns what the other client sees at the end.
+/// As many transactions as there are texts are opened at a process, which then has another one's
+/// place taken under the same name; there another client's is open, and each text is asked in one
+/// of the first. Returns what the other client sees at the end.
 fn asked_after_another_process_took_over(texts: &[&str], is_end_known: bool) -> Vec<String> {
     let house = House::new();
     let (setup, way) = follower(&house);
@@ -601,7 +602,8 @@ fn who_asks_there_is_who_came_in_here() {
     );
     let rights = scope(&[], &["public.rows"]);
     let way = way_with(&house, Some(Arc::new(Known(Arc::clone(&rights)))));
-    // Here everything may be done, as far as this process knows: what counts is what is known there.
+    // Here everything may be done, as far as this process knows: what counts is what is known
+    // there.
     let ann = over(&house, &way).with_caller(Some(Arc::new(Ann(rights))));
     house.done(&ann, "insert into rows values (1)");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Answers of the engine beside those of a few lines that go through the rows one by one: `IN` of lists with NULLs, `lead` and `lag`.
+//! Tests of `IN` with NULLs, `lead` and `lag` against naive loops.
 
 use crate::common::House;
 

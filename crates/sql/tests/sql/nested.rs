@@ -1,4 +1,4 @@
-//! What is nested as deep as the parser lets in is read and planned, or refused, within moments.
+//! Tests of deeply nested statements: read and planned, or refused, within moments.
 
 use std::time::{Duration, Instant};
 

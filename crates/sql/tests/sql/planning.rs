@@ -1,4 +1,4 @@
-//! Statements that take long to plan end when nobody waits for them any more; they are read, planned and run elsewhere than where others wait.
+//! Tests that statements with slow planning end when they are canceled.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Statements with parameters.
+//! Tests of statements with parameters.
 
 use crate::common::House;
 use futures::TryStreamExt;

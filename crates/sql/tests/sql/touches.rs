@@ -1,4 +1,4 @@
-//! The cost of a statement: the same however often it is asked, on however many threads, whatever is in memory by then.
+//! Tests of a statement's cost: the same for every run, number of threads and cache state.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Transactions of several sessions, and of a database that is closed in the middle of one.
+//! Tests of concurrent transactions, and of a database closed in the middle of one.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -192,7 +192,8 @@ fn a_block_that_idles_with_the_turn_is_ended() {
     house.done(&two, "create table t (a int primary key)");
     house.done(&two, "insert into t values (0)");
     house.done(&one, "begin");
-    // Whether the limit is reached before or after the statement's own end, the turn is given back, or this would wait for ever.
+    // Whether the limit is reached before or after the statement's own end, the turn is given back,
+    // or this would wait for ever.
     let _ = house.run(&one, "insert into t values (1)");
     house.done(&two, "insert into t values (1)");
     let (code, message) = house.refused(&one, "select * from t");

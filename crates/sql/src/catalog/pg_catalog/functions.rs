@@ -1,4 +1,4 @@
-//! PostgreSQL's functions about the session and the catalog.
+//! PostgreSQL's functions about session and catalog.
 //!
 //! They are asked for a few rows at a time, so each is a function of one row's values.
 

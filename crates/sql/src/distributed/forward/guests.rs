@@ -1,4 +1,4 @@
-//! Answers other processes, whose clients change something here.
+//! The service for forwarded statements in the writing process.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -70,7 +70,8 @@ impl Drop for Wanted {
 impl Guests {
     /// Of processes that serve the same database as this one.
     ///
-    /// Their sessions are others of `sessions`; statements compute on `threads`, where tokio runs, once they have their turn.
+    /// Their sessions are others of `sessions`; statements compute on `threads`, where tokio runs,
+    /// once they have their turn.
     pub fn new(
         sessions: Session,
         users: Option<Arc<dyn Users>>,
@@ -104,7 +105,8 @@ impl Guests {
         self.open.lock().clear();
     }
 
-    /// Answers a request. Its work is done on the threads of statements, and ends with the answer, but for a commit that has begun.
+    /// Answers a request. Its work is done on the threads of statements, and ends with the answer,
+    /// but for a commit that has begun.
     pub fn answer(self: &Arc<Self>, request: Bytes) -> ForwardAnswer {
         let (answers, receiver) = mpsc::channel(AHEAD);
         let guests = Arc::clone(self);
@@ -178,7 +180,8 @@ impl Guests {
                 format!("{OPEN_MAX} transactions of clients of other processes are open"),
             ));
         }
-        // Not counted: a process that has begun anew would give a number a second time, and who had it first would ask in another's transaction.
+        // Not counted: a process that has begun anew would give a number a second time, and who had
+        // it first would ask in another's transaction.
         let mut session = rand::random();
         while open.contains_key(&session) {
             session = rand::random();

@@ -1,4 +1,4 @@
-//! What a session is held to by who asks: what it may read and change, the state that it reads, who pays for it.
+//! The asker's constraints on a session: rights, state, account.
 
 use std::sync::Arc;
 
@@ -24,8 +24,9 @@ pub struct HeldValues {
 }
 
 impl Session {
-    /// Reads and changes from now on what a scope has; everything if none. Statements that begin later are held to it, also those that were prepared before; to
-    /// look at rules again before each statement costs little while the scope is the same.
+    /// Reads and changes from now on what a scope has; everything if none. Statements that begin
+    /// later are held to it, also those that were prepared before; to look at rules again before
+    /// each statement costs little while the scope is the same.
     pub fn set_scope(&mut self, scope: Option<Arc<SqlScope>>) {
         if self.has_scope(scope.as_ref()) {
             return;
@@ -52,7 +53,8 @@ impl Session {
         self.sight.as_ref().map(|sight| &sight.scope)
     }
 
-    /// Fails where what began under a scope might come to something else now: for rows that are asked for later, and for what a client goes on to send.
+    /// Fails where what began under a scope might come to something else now: for rows that are
+    /// asked for later, and for what a client goes on to send.
     ///
     /// # Errors
     /// When rights have changed since.
@@ -66,13 +68,15 @@ impl Session {
         }
     }
 
-    /// Reads the state from now on in which rules by query found its scope, where it does not change anything; the newest if none. What it changes goes by what they find in the
-    /// state that is changed.
+    /// Reads the state from now on in which rules by query found its scope, where it does not
+    /// change anything; the newest if none. What it changes goes by what they find in the state
+    /// that is changed.
     pub fn set_ruled(&mut self, ruled: Option<Arc<dyn RuledScope>>) {
         self.ruled = ruled;
     }
 
-    /// Goes by what rules by query find in this state, which a transaction begins on: its scope may be that of an earlier one.
+    /// Goes by what rules by query find in this state, which a transaction begins on: its scope may
+    /// be that of an earlier one.
     pub async fn go_by(&mut self, state: &Arc<Snapshot>) {
         let sight = self.sight_in(state).await;
         self.set_scope(sight.map(|sight| Arc::clone(&sight.scope)));
@@ -103,7 +107,8 @@ impl Session {
         }
     }
 
-    /// Counts from now on what statements cost, and takes their memory from where this says; counts for nobody if none.
+    /// Counts from now on what statements cost, and takes their memory from where this says; counts
+    /// for nobody if none.
     pub fn set_spending(&mut self, spending: Option<Arc<Spending>>) {
         if spending.is_none() && self.spending().is_none() {
             return;
@@ -131,7 +136,9 @@ impl Session {
         Ok(Some(HeldValues { _memory: memory }))
     }
 
-    /// Holds answers to queries to a length from now on; to none if none. Of cursors all rows together are the answer; rows that changes give back, and what is written into files, are none.
+    /// Holds answers to queries to a length from now on; to none if none. Of cursors all rows
+    /// together are the answer; rows that changes give back, and what is written into files, are
+    /// none.
     pub fn set_answer_max(&mut self, max: Option<Arc<dyn AnswerMax>>) {
         self.answer_max = max;
     }
@@ -141,8 +148,10 @@ impl Session {
         self.state.config().get_extension::<Spending>()
     }
 
-    /// Has the statement that begins compute in a place behind the door, until what is returned is dropped, or it begins to wait for the writers' turn, another process or the disk: then it
-    /// gives the place up for good. Who has the writers' turn goes on without one, and nobody but that one does.
+    /// Has the statement that begins compute in a place behind the door, until what is returned is
+    /// dropped, or it begins to wait for the writers' turn, another process or the disk: then it
+    /// gives the place up for good. Who has the writers' turn goes on without one, and nobody but
+    /// that one does.
     #[must_use]
     pub fn hold(&self, turn: Turn) -> Turn {
         let place = Place::of(turn);
@@ -156,7 +165,8 @@ impl Session {
         place.leave();
     }
 
-    /// Whether others wait for the end of its transaction, as it has the writers' turn, here or in another process: its statements come in by [`Turns::turn_of_writer`](crate::Turns).
+    /// Whether others wait for the end of its transaction, as it has the writers' turn, here or in
+    /// another process: its statements come in by [`Turns::turn_of_writer`](crate::Turns).
     pub fn is_waited_for(&self) -> bool {
         let block = self.block.lock();
         block.holds_turn() || block.has_remote()
@@ -167,7 +177,8 @@ impl Session {
         self.spending().map(|spending| spending.pause())
     }
 
-    /// Has who pays now pay for what goes on of an earlier statement, until what is returned is dropped.
+    /// Has who pays now pay for what goes on of an earlier statement, until what is returned is
+    /// dropped.
     #[must_use]
     pub fn resume(&self, paused: Option<&Paused>) -> Option<orrery_runtime::Watched> {
         self.spending()?.resume(paused?)

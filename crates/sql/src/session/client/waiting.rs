@@ -1,4 +1,4 @@
-//! Memory of a session's portals and cursors that wait ([`crate::transactions::waiting_rows`]).
+//! The memory of a session's waiting portals and cursors ([`crate::transactions::waiting_rows`]).
 
 use std::sync::atomic::Ordering;
 
