@@ -1,5 +1,4 @@
-//! The session of one client: database, settings, transaction, and the way from a text to an
-//! outcome.
+//! The session of one client: database, settings, transaction, and its statements.
 //!
 //! Making a session makes the engine's settings ([`engine_state`]): that registers some four
 //! hundred functions, which takes about a millisecond; it is for a connection, not for a query. A
@@ -65,11 +64,11 @@ use crate::{Error, Result, SqlState, changes, definitions, mapped};
 /// Settings of a session.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
-    /// A transaction that holds the writers' turn is ended when nothing is asked in it for so long.
+    /// Idle timeout of a transaction that holds the writer lock.
     pub idle_max: Duration,
-    /// Who commits, for the list of commits.
+    /// The author of commits, for the list of commits.
     pub who: String,
-    /// The user that `current_user` says.
+    /// The value of `current_user`.
     pub user: String,
     /// Whether statements may use files of this machine and of object stores.
     pub files: FileAccess,
@@ -141,8 +140,7 @@ pub struct PlannedQuery {
 }
 
 impl Session {
-    /// A session that sees a database, on the engine's memory and threads; without a writer it
-    /// changes nothing.
+    /// A session over a database; read-only without a writer.
     pub fn new(
         runtime: &Runtime,
         database: Arc<Database>,
@@ -180,7 +178,7 @@ impl Session {
         }
     }
 
-    /// The same whose writer comes from there.
+    /// Sets the source of the writer.
     #[must_use]
     pub fn with_writer_of(mut self, source: WriterSource) -> Self {
         self.settings.lock().set_standing(source.standing());
@@ -188,44 +186,41 @@ impl Session {
         self
     }
 
-    /// The same that reads `sparql('...')` and `quads` from this source; without one there are
-    /// neither.
+    /// Sets the source of `sparql('...')` and `quads`, which else do not exist.
     #[must_use]
     pub fn with_graphs(mut self, source: Arc<dyn GraphSource>) -> Self {
         self.graphs = Some(source);
         self
     }
 
-    /// The same that defines and copies graphs out of tables by these; without them it does not.
+    /// Sets the implementation of mapped graphs, which are else refused.
     #[must_use]
     pub fn with_mappings(mut self, mappings: Arc<dyn GraphMappings>) -> Self {
         self.mappings = Some(mappings);
         self
     }
 
-    /// The same whose statements wait so long for what they read of graphs.
+    /// Sets the timeout of what statements read of graphs.
     #[must_use]
     pub fn with_graph_limits(mut self, limits: GraphLimits) -> Self {
         self.graph_limits = limits;
         self
     }
 
-    /// The same of somebody who was let in: changes that another process makes are made there for
-    /// them.
+    /// Sets the authenticated caller, for whom other processes make forwarded changes.
     #[must_use]
     pub fn with_caller(mut self, caller: Option<Arc<dyn Caller>>) -> Self {
         self.caller = caller;
         self
     }
 
-    /// A session of somebody else over the same database, with settings, statements and a
-    /// transaction of its own. It costs less than a new one.
+    /// A session of another client over the same database, cheaper than a new one.
     #[must_use]
     pub fn another(&self) -> Self {
         self.another_with(self.options.clone())
     }
 
-    /// The same of this user, whose commits are by `who`.
+    /// Sets the user, and the name that commits carry.
     #[must_use]
     pub fn another_of(&self, user: &str, who: String) -> Self {
         self.another_with(SessionOptions {
@@ -268,7 +263,7 @@ impl Session {
         another
     }
 
-    /// Takes a text apart into statements.
+    /// Parses a text into statements.
     ///
     /// # Errors
     /// When it is not SQL.
@@ -276,7 +271,7 @@ impl Session {
         Ok(statements_of(text, parse(text)?))
     }
 
-    /// The same where others wait: a long text is read on a thread of its own.
+    /// Parses a text into statements, a long one on a thread of its own.
     ///
     /// # Errors
     /// When it is not SQL.
@@ -289,7 +284,7 @@ impl Session {
         self.block.lock().status()
     }
 
-    /// Notes that a statement goes on whose rows are taken in portions.
+    /// Registers a statement whose rows are fetched in portions.
     ///
     /// # Errors
     /// When the transaction that it began in has failed since.
@@ -297,7 +292,7 @@ impl Session {
         self.block.lock().note_statement()
     }
 
-    /// Understands a text of one query, over what the session sees now.
+    /// Prepares a query over the current state.
     ///
     /// # Errors
     /// When the text is not SQL, names what is not there, or is no query.
