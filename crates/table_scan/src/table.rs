@@ -1,4 +1,4 @@
-//! A stored table as DataFusion plans with it.
+//! The DataFusion table provider of a stored table.
 
 use std::fmt;
 use std::sync::Arc;
@@ -64,7 +64,8 @@ impl StoredTable {
         Some(Self::among(state.clone(), tables))
     }
 
-    /// The same with the number of each row behind the other columns, under a name; of a table without a primary key.
+    /// The same with the number of each row behind the other columns, under a name; of a table
+    /// without a primary key.
     pub fn with_row_number(state: TableState, name: &str) -> Self {
         let mut table = Self::new(state);
         let number = Field::new(name, ColumnType::BigInt.arrow(), false);
@@ -85,8 +86,9 @@ fn schema_of(definition: &TableDefinition) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// What rows of it cannot have in common. The planner takes each of these for a key, whether columns are NULL or not; rows that are NULL in columns of a
-/// unique index may be many, so that such an index is none.
+/// What rows of it cannot have in common. The planner takes each of these for a key, whether
+/// columns are NULL or not; rows that are NULL in columns of a unique index may be many, so that
+/// such an index is none.
 fn constraints_of(definition: &TableDefinition) -> Constraints {
     let places = |ids: &[ColumnId]| -> Option<Vec<usize>> {
         let place = |id: &ColumnId| definition.columns.iter().position(|it| it.id == *id);

@@ -1,4 +1,4 @@
-//! The rule that finds aggregations whose first step tables with a place for each group can do.
+//! The optimizer rule that finds aggregations for dense arrays.
 
 use std::sync::Arc;
 
