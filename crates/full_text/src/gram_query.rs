@@ -1,4 +1,4 @@
-//! Which grams a text must have: AND and OR of them.
+//! Trigram queries: AND and OR of the trigrams that a text must have.
 
 use std::collections::BTreeSet;
 

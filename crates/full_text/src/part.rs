@@ -1,4 +1,4 @@
-//! A part, open for searches.
+//! An open index part.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
