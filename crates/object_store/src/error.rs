@@ -1,7 +1,7 @@
-//! What can go wrong between a database and its object store, and how the storage is told.
+//! The errors of object stores, and their translation to the storage's.
 //!
-//! The storage knows files: an error here becomes one of its errors with the path that it asked for ([`ObjectError::at`]), so that an
-//! object that is missing is a file that is missing.
+//! The storage knows files: an error here becomes one of its errors with the path that it asked for
+//! ([`ObjectError::at`]), so that an object that is missing is a file that is missing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,8 @@ impl ObjectError {
         matches!(self, Self::Store { source, .. } if matches!(**source, object_store::Error::NotFound { .. }))
     }
 
-    /// Whether the store has understood and refused, so that nothing was changed and another try would bring the same.
+    /// Whether the store has understood and refused, so that nothing was changed and another try
+    /// would bring the same.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, Self::Store { source, .. } if is_permanent(source))
     }
@@ -159,7 +160,8 @@ fn tries_text(tries: u32) -> String {
     }
 }
 
-/// What a store answered, in one line for people: `object_store` nests up to five errors, each of which quotes the next.
+/// What a store answered, in one line for people: `object_store` nests up to five errors, each of
+/// which quotes the next.
 fn answer(error: &object_store::Error) -> String {
     let whole = error.to_string();
     let mut cause: &dyn std::error::Error = error;

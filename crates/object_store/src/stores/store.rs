@@ -1,7 +1,8 @@
-//! Requests to the object store: each with a time-out, counted, and tried again where that can help.
+//! Requests to the object store, with timeouts, counters and retries.
 //!
-//! What only reads, and what puts the same bytes again, is tried until it succeeds or [`Timing::attempts_max`] is reached. A conditional
-//! put is asked once ([`Store::put_if`]): what a missing answer means only its caller can find out, who knows what was put.
+//! What only reads, and what puts the same bytes again, is tried until it succeeds or
+//! [`Timing::attempts_max`] is reached. A conditional put is asked once ([`Store::put_if`]): what a
+//! missing answer means only its caller can find out, who knows what was put.
 //!
 //! Names are relative to the database's prefix.
 
