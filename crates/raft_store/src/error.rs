@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller can do about it.
+//! The errors of the Raft store, by what the caller can do about them.
 
 use std::io;
 

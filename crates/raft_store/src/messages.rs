@@ -1,4 +1,4 @@
-//! Messages between nodes, beside openraft's own.
+//! The messages between nodes, beside openraft's.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Clusters over sockets in one process.
+//! Test helpers: clusters over sockets in one process.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::BTreeMap;
