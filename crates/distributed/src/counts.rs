@@ -1,4 +1,4 @@
-//! What a process has divided and done for others.
+//! Counters of distributed work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! A process as a worker: the queries that others have opened here.
+//! The worker: queries that other processes have opened here.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -97,8 +97,9 @@ impl Workers {
         members
     }
 
-    /// How many partitions a large plan is made for, where each member has so many threads; less than two if there is nobody to divide it among. As many members as there were
-    /// within the last second: it is asked for each query that is planned.
+    /// How many partitions a large plan is made for, where each member has so many threads; less
+    /// than two if there is nobody to divide it among. As many members as there were within the
+    /// last second: it is asked for each query that is planned.
     pub fn partitions(&self, threads: usize) -> usize {
         let mut known = self.known.lock();
         let members = match *known {
@@ -221,7 +222,8 @@ impl Workers {
         Ok(self.open_stages(query, members, stages, meaning, (part, threads)))
     }
 
-    /// The same of a query of this process, which has its stages already. Nothing if it does not run parts of queries in this language.
+    /// The same of a query of this process, which has its stages already. Nothing if it does not
+    /// run parts of queries in this language.
     pub(crate) fn opened_here(
         self: &Arc<Self>,
         (query, language): (&str, &str),
