@@ -1,4 +1,4 @@
-//! What each user used on each day: for whoever sends bills, and for whoever sets limits.
+//! Usage per user and day, for bills and limits.
 //!
 //! ```text
 //! entries of a period -> day and user -> requests, seconds, rows, bytes, touches -> CSV, JSON
@@ -61,7 +61,8 @@ pub struct Used {
 /// Adds up what the log of a directory has of a period. One pass; memory for each day and user.
 ///
 /// # Errors
-/// When the directory or one of its files cannot be read, none is of a query log, or there are more days and users than a million.
+/// When the directory or one of its files cannot be read, none is of a query log, or there are more
+/// days and users than a million.
 pub fn bill(directory: &Path, period: Period) -> Result<Bill, Error> {
     let mut sums = Sums::default();
     for path in log_files::files(directory, period)? {
@@ -146,7 +147,8 @@ impl Bill {
     }
 }
 
-/// Names of users have nothing that needs quotes; what stands in a log that others wrote may (RFC 4180).
+/// Names of users have nothing that needs quotes; what stands in a log that others wrote may (RFC
+/// 4180).
 fn csv_field(text: &str) -> String {
     match text.contains(['"', ',', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

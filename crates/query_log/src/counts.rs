@@ -1,4 +1,4 @@
-//! Counts in bounded memory: of distinct things, of each name, of durations.
+//! Counters in bounded memory: distinct values, names, durations.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -60,7 +60,8 @@ impl<T: Hash + Eq> Distinct<T> {
     }
 }
 
-/// How often each name came. When there are twice [`NAMES_KEPT`], the less frequent half is forgotten.
+/// How often each name came. When there are twice [`NAMES_KEPT`], the less frequent half is
+/// forgotten.
 #[derive(Debug)]
 pub(crate) struct Names {
     counts: HashMap<Box<str>, u64>,

@@ -1,12 +1,13 @@
-//! One line of the query log: what was asked, by whom, and how it ended.
+//! One entry of the query log: text, asker and outcome.
 //!
 //! ```text
 //! {"time":"2026-11-24T04:37:25.120Z","kind":"select","text":"SELECT ...","shape":"9c1f03aa5be07d12", ... ,"commit":17}
 //! {"dropped":3}
 //! ```
 //!
-//! A line is an [`Entry`], or a number of entries that were lost at this place. Fields that are not known are left out; readers pass over those that they do not know.
-//! `docs/operations.md` tells people what each field is.
+//! A line is an [`Entry`], or a number of entries that were lost at this place. Fields that are not
+//! known are left out; readers pass over those that they do not know. `docs/operations.md` tells
+//! people what each field is.
 
 use std::net::IpAddr;
 

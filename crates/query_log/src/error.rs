@@ -1,4 +1,4 @@
-//! Why there is no report.
+//! The errors of reports.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The figures of a report: what is printed as JSON, and drawn as a page.
+//! The figures of a report, as JSON and for its page.
 
 use serde::Serialize;
 
@@ -113,6 +113,7 @@ pub struct LogFigures {
     pub files: u64,
     /// Lines that are none, such as one that a crash has cut.
     pub damaged_lines: u64,
-    /// Entries that the server says are lost. It does not say when, so those of all files that were read count.
+    /// Entries that the server says are lost. It does not say when, so those of all files that were
+    /// read count.
     pub dropped: u64,
 }

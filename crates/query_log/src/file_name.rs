@@ -1,4 +1,4 @@
-//! How the files of a query log are called: `queries-2026-11-24-0001.jsonl`, `slow-2026-11-24-0001.jsonl`.
+//! The file names of a query log: `queries-2026-11-24-0001.jsonl`, `slow-2026-11-24-0001.jsonl`.
 
 use std::fmt;
 use std::str::FromStr;

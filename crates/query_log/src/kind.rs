@@ -1,4 +1,4 @@
-//! What was asked, and how it ended.
+//! The kinds and outcomes of logged requests.
 
 use serde::{Deserialize, Serialize};
 
