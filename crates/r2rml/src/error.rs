@@ -1,4 +1,4 @@
-//! What can be wrong with a mapping, and with the rows that it is for.
+//! The errors of mappings and of their rows.
 
 use orrery_sql::SqlState;
 

@@ -1,7 +1,8 @@
-//! Reads R2RML: Turtle -> triples by subject -> triples maps.
+//! The parser of R2RML: Turtle -> triples by subject -> triples maps.
 //!
-//! Every property of the vocabulary is looked at where it stands: one that does not belong there, that is there twice, or whose value is of another kind, is an
-//! error that names the triples map, the property, and the node. What is of no vocabulary of R2RML is passed over.
+//! Every property of the vocabulary is looked at where it stands: one that does not belong there,
+//! that is there twice, or whose value is of another kind, is an error that names the triples map,
+//! the property, and the node. What is of no vocabulary of R2RML is passed over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +25,8 @@ const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 pub(crate) const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Triples of a mapping's text.
 const TRIPLES_MAX: usize = 500_000;
-/// What `rr:sqlVersion` may be beside IRIs of others (<https://www.w3.org/2001/sw/wiki/RDB2RDF/SQL_Version_IRIs>).
+/// What `rr:sqlVersion` may be beside IRIs of others
+/// (<https://www.w3.org/2001/sw/wiki/RDB2RDF/SQL_Version_IRIs>).
 const SQL_VERSIONS: [&str; 13] = [
     "SQL2008",
     "Oracle",
@@ -48,7 +50,8 @@ fn relative_iri(text: &str, start: u64, end: u64) -> &str {
     written.filter(|it| it.starts_with('<')).unwrap_or("an IRI")
 }
 
-/// Whether a mapping's text has relative IRIs that nothing in it makes absolute: it needs the address of its file.
+/// Whether a mapping's text has relative IRIs that nothing in it makes absolute: it needs the
+/// address of its file.
 pub fn has_relative_names(text: &str) -> bool {
     let mut triples = TurtleParser::new().for_slice(text);
     let wrong = triples.find_map(std::result::Result::err);
@@ -56,8 +59,9 @@ pub fn has_relative_names(text: &str) -> bool {
 }
 
 impl Mapping {
-    /// Reads a mapping. Relative IRIs of the text are resolved against what its `@base` says, else against `base`, else `fallback`; those that rows
-    /// give get `base` put before them, or where there is none, that of the text, else `fallback`.
+    /// Reads a mapping. Relative IRIs of the text are resolved against what its `@base` says, else
+    /// against `base`, else `fallback`; those that rows give get `base` put before them, or where
+    /// there is none, that of the text, else `fallback`.
     ///
     /// # Errors
     /// When the text is no Turtle, or no mapping.
@@ -102,7 +106,8 @@ impl Mapping {
     }
 }
 
-/// Subjects of another triples map without conditions are made of the same row, so that both must have the same rows (R2RML, 8).
+/// Subjects of another triples map without conditions are made of the same row, so that both must
+/// have the same rows (R2RML, 8).
 fn refuse_other_tables(maps: &[TriplesMap]) -> Result<()> {
     for map in maps {
         for object in map.properties.iter().flat_map(|it| &it.objects) {
@@ -703,8 +708,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a text can be a tag: well-formed, and its first part such as languages have. No language has one of more than three letters, though BCP 47
-/// would let them (`english`).
+/// Whether a text can be a tag: well-formed, and its first part such as languages have. No language
+/// has one of more than three letters, though BCP 47 would let them (`english`).
 fn is_language_tag(text: &str) -> bool {
     let first = text.split('-').next().unwrap_or_default();
     oxilangtag::LanguageTag::parse(text).is_ok()

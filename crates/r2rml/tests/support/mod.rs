@@ -1,4 +1,4 @@
-//! A database in a directory that goes with it, its session and its engine.
+//! Test helpers: a database in a temporary directory, its session and engine.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -22,7 +22,8 @@ pub(crate) struct Place {
     directory: Arc<tempfile::TempDir>,
 }
 
-/// A writer. The lock that making the database held is let go a moment late where another test starts a process meanwhile, which has it until it is another program.
+/// A writer. The lock that making the database held is let go a moment late where another test
+/// starts a process meanwhile, which has it until it is another program.
 fn writer(database: &Arc<Database>) -> Writer {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
@@ -149,7 +150,8 @@ impl Place {
         commit.map(drop).map_err(|error| told(&error))
     }
 
-    /// Brings quads of IRIs into the database, and takes others away, without any look at what they are about: as a load that does not look.
+    /// Brings quads of IRIs into the database, and takes others away, without any look at what they
+    /// are about: as a load that does not look.
     pub(crate) fn change_unseen(&self, gone: &[[&str; 4]], come: &[[&str; 4]]) {
         let mut transaction = self.writer.begin().unwrap();
         let mut ids = |quads: &[[&str; 4]]| -> Vec<_> {
