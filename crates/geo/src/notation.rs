@@ -1,4 +1,4 @@
-//! The notations of geometries, by the datatypes of their literals.
+//! The notations of geometries: WKT, GeoJSON, GML and KML, by datatype.
 
 /// The datatype of Well-Known Text.
 pub const WKT_LITERAL: &str = "http://www.opengis.net/ont/geosparql#wktLiteral";

@@ -1,7 +1,10 @@
-//! Shapes made of others. What is made has the reference system and the notation of the first one.
+//! Functions that make geometries from others. What is made has the reference system and the
+//! notation of the first one.
 //!
-//! Sets of points are put together by their dimensions: areas with areas by the `geo` crate's overlay, lines by what areas cut of them and what they have in common, points one by one. Of two
-//! areas that only touch, the intersection has no area and is empty; points at which a line only touches an area belong to theirs. The overlay rounds to a grid of 2^-29 of the extent.
+//! Sets of points are put together by their dimensions: areas with areas by the `geo` crate's
+//! overlay, lines by what areas cut of them and what they have in common, points one by one. Of two
+//! areas that only touch, the intersection has no area and is empty; points at which a line only
+//! touches an area belong to theirs. The overlay rounds to a grid of 2^-29 of the extent.
 
 use geo::line_intersection::{LineIntersection, line_intersection};
 use geo::{
@@ -169,7 +172,8 @@ fn crossings(ours: &[LineString], theirs: &[LineString], shared: &mut Parts) {
     shared.lines.extend(joined(pieces));
 }
 
-/// What lines share with the edges of areas and not with their insides, as far as that is not among what is shared: the overlay leaves it out.
+/// What lines share with the edges of areas and not with their insides, as far as that is not among
+/// what is shared: the overlay leaves it out.
 fn touched(lines: &[LineString], areas: &[Polygon], shared: &mut Parts) {
     if lines.is_empty() || areas.is_empty() {
         return;
@@ -301,7 +305,8 @@ fn joined(pieces: Vec<Line>) -> Vec<LineString> {
     lines
 }
 
-/// The ends of lines, of which an end that an even number of them has is none, and the edges of areas (OGC 06-103r4, 6.1).
+/// The ends of lines, of which an end that an even number of them has is none, and the edges of
+/// areas (OGC 06-103r4, 6.1).
 pub(crate) fn boundary(shape: &Shape) -> Shape {
     let parts = Parts::of(&shape.geometry);
     let mut made = Parts::default();
@@ -359,7 +364,8 @@ fn hull_of(shape: &Shape, hull: Polygon) -> Option<Shape> {
     Some(shape.with(made))
 }
 
-/// The smallest circle that has it, as an area of 64 corners around it. By Welzl's algorithm, in the order of the points.
+/// The smallest circle that has it, as an area of 64 corners around it. By Welzl's algorithm, in
+/// the order of the points.
 pub(crate) fn bounding_circle(shape: &Shape) -> Option<Shape> {
     let hull = shape.geometry.convex_hull();
     let points: Vec<Coord> = hull.exterior().coords().copied().collect();
@@ -445,11 +451,14 @@ impl Circle {
 
 /// The overlay of areas is right to such a part of what it is made of.
 const OVERLAY_PART: f64 = 1e-7;
-/// A buffer is so small a part of what it is drawn around at the least: the overlay rounds to a grid, on which it would be nothing, or without end.
+/// A buffer is so small a part of what it is drawn around at the least: the overlay rounds to a
+/// grid, on which it would be nothing, or without end.
 const BUFFER_PART_MIN: f64 = 1e-7;
 
-/// All that is no farther away than so many metres; of areas also what is so far within their edges, if that is negative. On the earth the distances are those from the middle of the shape's rectangle,
-/// so that what is as large as a continent is a little off; in a plane they are in its unit.
+/// All that is no farther away than so many metres; of areas also what is so far within their
+/// edges, if that is negative. On the earth the distances are those from the middle of the shape's
+/// rectangle, so that what is as large as a continent is a little off; in a plane they are in its
+/// unit.
 pub(crate) fn buffer(shape: &Shape, distance: f64) -> Option<Shape> {
     if !distance.is_finite() {
         return None;
@@ -478,7 +487,8 @@ fn drawn_around(geometry: &Geometry, distance: f64) -> Option<Parts> {
     })
 }
 
-/// A place of the earth in a plane whose distances and directions from the middle are right, in metres (azimuthal equidistant projection: Snyder, Map Projections, 1987, 25).
+/// A place of the earth in a plane whose distances and directions from the middle are right, in
+/// metres (azimuthal equidistant projection: Snyder, Map Projections, 1987, 25).
 fn flattened(at: Coord, middle: Coord) -> Coord {
     let (latitude, middle_latitude) = (at.y.to_radians(), middle.y.to_radians());
     let east = (at.x - middle.x).to_radians();
@@ -539,7 +549,8 @@ pub(crate) fn parts(shape: &Shape) -> i64 {
     i64::try_from(parts).unwrap_or(i64::MAX)
 }
 
-/// Whether it has no point twice: lines do not meet themselves but at their ends, areas are as OGC has them.
+/// Whether it has no point twice: lines do not meet themselves but at their ends, areas are as OGC
+/// has them.
 pub(crate) fn is_simple(shape: &Shape) -> bool {
     let parts = Parts::of(&shape.geometry);
     let mut points: Vec<(u64, u64)> = Vec::with_capacity(parts.points.len());
