@@ -1,4 +1,4 @@
-//! What fuzzers give bytes to: each target is a function that takes any bytes, and must neither panic nor take for ever.
+//! Fuzz targets: functions that take any bytes, and must neither panic nor run for ever.
 //!
 //! ```text
 //!   bytes -> text  -> parser of SPARQL, of a format of RDF, of another endpoint's solutions
@@ -6,8 +6,10 @@
 //!         -> SQL, COPY, messages of PostgreSQL's protocol and Flight's, plans: what stands on the query engine (the feature `engine`)
 //! ```
 //!
-//! The fuzzer is the folder `fuzz/` (`make fuzz MINUTES=n`); `tests/seeds.rs` runs every target over its seeds and over damaged ones, so that
-//! none of them rots. Small on purpose: without the feature `engine` nothing here needs the query engine, so that the fuzzer of the others is built within minutes.
+//! The fuzzer is the folder `fuzz/` (`make fuzz MINUTES=n`); `tests/seeds.rs` runs every target
+//! over its seeds and over damaged ones, so that none of them rots. Small on purpose: without the
+//! feature `engine` nothing here needs the query engine, so that the fuzzer of the others is built
+//! within minutes.
 
 #[cfg(feature = "engine")]
 mod engine;
