@@ -1,4 +1,4 @@
-//! Queries allocate as often as it is kept in `costs/allocations.txt`, or less.
+//! Tests that queries allocate no more often than recorded in `costs/allocations.txt`.
 
 use orrery_testsuite::costs::{CountingAllocator, Fixture, Table, Tolerance, allocation_table};
 
