@@ -22,7 +22,7 @@ const ID_LETTERS: usize = 12;
 const SECRET_LETTERS: usize = 43;
 const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// What is kept of a key.
+/// The stored part of an API key.
 #[derive(Clone, Eq, PartialEq, Serialize, Deserialize)]
 pub struct ApiKey {
     /// Its number, which stands in its text.

@@ -55,7 +55,7 @@ pub enum Change {
     DropLimits(Limited),
 }
 
-/// What is known of users at one time.
+/// The users, groups, keys, rules and limits at one time.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Catalog {
     users: BTreeMap<UserId, User>,
@@ -71,7 +71,7 @@ pub struct Catalog {
     next: u64,
 }
 
-/// What a name shows to a client that would show that it knows the password (SCRAM).
+/// The SCRAM parameters that a name presents to a client.
 #[derive(Debug)]
 pub struct ShownToScram {
     /// What the client's proof is held against.
@@ -157,9 +157,9 @@ impl Catalog {
         found.ok_or_else(|| Error::UnknownGroup(name.clone()))
     }
 
-    /// What a name shows to a client of SCRAM. Names of nobody show the same each time, which is
-    /// made with `decoys` as long as the database has no secret for that: then no name has anything
-    /// else to show.
+    /// The SCRAM parameters of a name. Names of nobody show the same each time, which is made with
+    /// `decoys` as long as the database has no secret for that: then no name has anything else to
+    /// show.
     pub fn scram(&self, name: &str, decoys: &DecoySecret) -> ShownToScram {
         let decoys = self.decoys.as_ref().unwrap_or(decoys);
         // Made also where it is not needed, so that the time does not tell.
@@ -199,12 +199,12 @@ impl Catalog {
         key.is_some_and(|key| key.ends.is_none_or(|ends| now < ends))
     }
 
-    /// Whose key a text is, at a time in seconds of the Unix epoch. None where the user is locked.
+    /// The user of a key, at a time in seconds of the Unix epoch. None where the user is locked.
     pub fn user_of_key(&self, text: &str, now: u64) -> Option<&User> {
         self.key_and_user(text, now).map(|(_, user)| user)
     }
 
-    /// The same, with the key.
+    /// The key and its user.
     pub fn key_and_user(&self, text: &str, now: u64) -> Option<(&ApiKey, &User)> {
         let key = self.keys.get(id_of(text)?)?;
         let user = self.users.get(&key.user)?;
@@ -227,7 +227,7 @@ impl Catalog {
         }
     }
 
-    /// The same, with a user in further groups: those that somebody else has vouched for.
+    /// The catalog with a user in further groups, named by an identity provider.
     #[must_use]
     pub fn with_user_in(&self, user: UserId, groups: &BTreeSet<GroupId>) -> Self {
         let mut with = self.clone();
@@ -255,7 +255,7 @@ impl Catalog {
         })
     }
 
-    /// What is known after a change.
+    /// The catalog after a change.
     ///
     /// # Errors
     /// When it names what is not there or takes a name that is taken, there would be no

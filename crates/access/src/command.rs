@@ -15,7 +15,7 @@ use crate::{
     Result, Right, Rule, Subject, Target, User, UserId, new_password,
 };
 
-/// One command.
+/// A command of an administrator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
@@ -151,7 +151,7 @@ pub enum NewPassword {
     None,
 }
 
-/// Whom a rule is about, by name.
+/// The subject of a rule, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whom {
@@ -165,7 +165,7 @@ pub enum Whom {
     Group(Name),
 }
 
-/// Whom limits are for, by name.
+/// The subject of limits, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedWhom {
@@ -176,7 +176,7 @@ pub enum LimitedWhom {
     Who(Whom),
 }
 
-/// What a command gives beside the catalog after it. Passwords and keys are seen here and never
+/// The output of a command beside the new catalog. Passwords and keys are seen here and never
 /// again.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
@@ -362,8 +362,7 @@ impl Command {
         }
     }
 
-    /// What it does, in a few words without secrets: for the log of commits and for whoever reads
-    /// who did what.
+    /// A short summary without secrets, for the commit log and the audit log.
     pub fn summary(&self) -> String {
         let listed = |names: &[Name]| {
             let names: Vec<&str> = names.iter().map(Name::as_str).collect();

@@ -38,7 +38,7 @@ const PLACES: usize = 1 << 17;
 
 type Fingerprint = [u8; 32];
 
-/// What is known of passwords that were given lately.
+/// The cache of recently verified passwords, and of wrong attempts.
 pub struct Known {
     /// Makes digests those of this process alone.
     secret: [u8; 32],
@@ -55,7 +55,7 @@ struct Failures {
     free_at: Instant,
 }
 
-/// What to do with a password that was given.
+/// The action for a password attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Attempt {
     /// It was right a moment ago.
@@ -84,7 +84,7 @@ impl fmt::Debug for Known {
 }
 
 impl Known {
-    /// What to do with a password for a name, which has `kept` if there is such a user.
+    /// The action for a password attempt on a name, with `kept` if there is such a user.
     pub fn attempt(
         &self,
         name: &str,
@@ -102,7 +102,7 @@ impl Known {
         }
     }
 
-    /// For how long no password for a name is looked at, because others were wrong.
+    /// The time until passwords of a name are checked again, after wrong ones.
     pub fn wait(&self, name: &str, now: Instant) -> Option<Duration> {
         let failures = self.wrong[self.place(name)]?;
         (failures.free_at > now).then(|| failures.free_at - now)

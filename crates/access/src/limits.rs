@@ -12,7 +12,7 @@ use crate::rule::Subject;
 /// The longest time over which a budget is refilled: a year.
 const PERIOD_SECONDS_MAX: u64 = 366 * 86_400;
 
-/// Whom limits are for. Each of those it stands for has an account of its own.
+/// The subject of limits. Each of those it stands for has an account of its own.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limited {
@@ -22,7 +22,7 @@ pub enum Limited {
     Key(String),
 }
 
-/// What bounds what somebody uses; nothing where a field is none.
+/// Limits; a field without a value sets none.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::{LimitedWhom, Whom};
 use crate::{Catalog, Identity, Limits, Name, Right, Target};
 
-/// All that is known, each part in the order of its numbers.
+/// A listing of the catalog, each part by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     /// The users.
@@ -89,7 +89,7 @@ pub struct ListedLimits {
 }
 
 impl Listing {
-    /// Of a catalog.
+    /// The listing of a catalog.
     pub fn of(catalog: &Catalog) -> Self {
         let name_of_group = |id| catalog.group(id).map(|group| group.name.clone());
         let users = catalog.users().map(|user| ListedUser {

@@ -132,7 +132,7 @@ impl TableRights {
         self.all || self.names.contains(schema, name)
     }
 
-    /// Which they are; `None` if it is all of them.
+    /// The names; `None` if it is all tables.
     pub fn into_names(self) -> Option<TableNames> {
         (!self.all).then_some(self.names)
     }

@@ -14,7 +14,7 @@ use crate::users::{GroupId, UserId};
 /// Bytes of an IRI, a prefix of one, or a name of a table.
 const TARGET_BYTES_MAX: usize = 8 * 1024;
 
-/// Whom a rule is about.
+/// The subject of a rule.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -28,7 +28,7 @@ pub enum Subject {
     Group(GroupId),
 }
 
-/// What a rule is about.
+/// The target of a rule.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -55,7 +55,7 @@ pub enum Target {
     },
 }
 
-/// What may be done. Each has those before it with it.
+/// A right. Each has those before it with it.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {

@@ -40,7 +40,7 @@ pub struct ScramVerifier {
     server_key: Key,
 }
 
-/// What the decoys of a database are made with.
+/// The secret from which decoy verifiers are derived.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DecoySecret(Key);
@@ -108,12 +108,12 @@ impl ScramVerifier {
         self.iterations.get()
     }
 
-    /// By which a proof is checked.
+    /// The stored key, by which a proof is checked.
     pub fn stored_key(&self) -> &[u8; 32] {
         &self.stored_key
     }
 
-    /// By which the server shows that it knows the password.
+    /// The server key, by which the server proves that it knows the password.
     pub fn server_key(&self) -> &[u8; 32] {
         &self.server_key
     }

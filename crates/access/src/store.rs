@@ -35,7 +35,7 @@ const FIRST_ADMINISTRATOR: &str = "administrator";
 /// Rows that are read at once.
 const ROWS_AT_ONCE: usize = 4096;
 
-/// What tables of a database say of its users.
+/// Reads the catalog from the tables of a database.
 ///
 /// # Errors
 /// When they cannot be read, or are not what this program writes: then nobody is let in.
@@ -122,8 +122,8 @@ pub fn change<T>(
     Ok((given, commit.map_err(of_storage)?))
 }
 
-/// Has a database without users get an administrator, whose name and password are given: the
-/// password is kept nowhere. `None` where there are users.
+/// Creates an administrator in a database without users, and returns name and password; the
+/// password is stored nowhere. `None` where there are users.
 ///
 /// # Errors
 /// When it cannot be written.

@@ -141,8 +141,8 @@ struct SparqlPlans {
 }
 
 impl Engine {
-    /// Lets the engine's large queries be divided among these processes, and runs parts of theirs
-    /// on those threads.
+    /// Distributes the engine's large queries over these processes, and runs parts of theirs on
+    /// those threads.
     pub fn divide_among(
         self: &Arc<Self>,
         processes: &Arc<orrery_distributed::Workers>,

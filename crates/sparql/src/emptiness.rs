@@ -52,7 +52,7 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 const UNBOUND_MAX: usize = 4;
 
 impl Engine {
-    /// What is to be said of a query that has found nothing.
+    /// The diagnosis of an empty answer.
     pub async fn why_empty(
         &self,
         prepared: &PreparedQuery,
@@ -78,8 +78,8 @@ impl Engine {
         search.hints().await.unwrap_or_default()
     }
 
-    /// What is to be said of selected variables that the query binds nowhere. Costs nothing where
-    /// each has a column.
+    /// The warning about selected variables that the query never binds. Costs nothing where each
+    /// has a column.
     pub fn never_bound(
         &self,
         prepared: &PreparedQuery,

@@ -93,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// The same that sees graphs which are mapped from something else.
+    /// Sets the source of mapped graphs.
     #[must_use]
     pub fn with_mapped_graphs(mut self, mapped: Arc<dyn MappedGraphs>) -> Self {
         self.mapped = Some(mapped);
@@ -153,7 +153,8 @@ impl Engine {
         self.runtime.hold_memory(what)
     }
 
-    /// What its queries share; a second engine over the same data may take it ([`Engine::over`]).
+    /// The shared runtime of its queries; a second engine over the same data may use it
+    /// ([`Engine::over`]).
     pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }
@@ -168,17 +169,17 @@ impl Engine {
         &self.database
     }
 
-    /// How often the shape of a query was known, so that it was not parsed.
+    /// The hits of the parse cache.
     pub fn shape_counts(&self) -> ShapeCounts {
         self.shapes.counts()
     }
 
-    /// How often the order of a join was known, so that it was not looked for.
+    /// The hits of the join order cache.
     pub fn order_counts(&self) -> OrderCounts {
         self.orders.counts()
     }
 
-    /// How often the plan of a query was known, so that it was not planned.
+    /// The hits of the plan cache.
     pub fn plan_counts(&self) -> PlanCounts {
         self.plans.counts()
     }

@@ -14,7 +14,7 @@ use orrery_syntax::SyntaxError;
 /// What the parts of this crate give, or why not.
 pub(crate) type Result<T> = std::result::Result<T, QueryError>;
 
-/// Why a query gave no answer, or stopped giving one.
+/// The reason why a query or an update failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
     /// The text is not SPARQL.

@@ -54,7 +54,7 @@ pub struct PlanNode {
     pub inputs: Vec<PlanNode>,
 }
 
-/// What a run has counted of a node.
+/// The measured figures of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Rows that came out.
@@ -76,7 +76,7 @@ pub struct PlanStep {
     pub is_read_whole: bool,
 }
 
-/// What a step did.
+/// The measured figures of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepFigures {
     /// Rows after it.

@@ -15,7 +15,7 @@ use orrery_term::Term;
 
 use crate::error::Result;
 
-/// Who knows the mapped graphs of a database.
+/// The source of a database's mapped graphs.
 pub trait MappedGraphs: fmt::Debug + Send + Sync {
     /// Whether a state has any; asked for every query and update.
     fn are_in(&self, tables: &Tables) -> bool;
@@ -84,7 +84,7 @@ pub trait MappedRows: fmt::Debug + Send + Sync {
     ) -> Arc<dyn SolutionSource>;
 }
 
-/// What holds of a variable.
+/// A condition on a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappedCondition {
     /// Its name in the plan.

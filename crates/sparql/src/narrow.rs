@@ -24,7 +24,7 @@ pub struct Narrowing {
     pub limit: Option<usize>,
 }
 
-/// What must hold of a variable.
+/// A condition on a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableCondition {
     /// Without `?`.
@@ -33,7 +33,7 @@ pub struct VariableCondition {
     pub test: VariableTest,
 }
 
-/// What can be tested of a variable.
+/// The kinds of conditions on a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VariableTest {
     /// It is one of these IRIs.
@@ -46,7 +46,7 @@ pub enum VariableTest {
     Bound,
 }
 
-/// How numbers are compared.
+/// A comparison of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberComparison {
     /// `=`
@@ -200,7 +200,7 @@ fn selected(pattern: &GraphPattern) -> Vec<Variable> {
     }
 }
 
-/// What is known of a variable that a query selects, by the text alone.
+/// The properties of a selected variable, from the text alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectedVariable {
     /// Without `?`.

@@ -96,7 +96,7 @@ pub struct QueryOptions {
 }
 
 impl QueryOptions {
-    /// What the protocol says where it says nothing, for this asker.
+    /// The protocol's defaults for an asker.
     pub fn of(scope: ReadScope) -> Self {
         Self {
             base_iri: None,
@@ -117,7 +117,7 @@ impl QueryOptions {
         }
     }
 
-    /// The same for whoever runs the process, who sees all graphs.
+    /// The protocol's defaults for the process itself, which sees all graphs.
     pub fn of_process() -> Self {
         Self::of(ReadScope::all_graphs(Asker::Process))
     }
@@ -148,14 +148,14 @@ impl QueryOptions {
         })
     }
 
-    /// What the asker sees of a state.
+    /// The asker's view of a state.
     pub fn view_of(&self, snapshot: Arc<Snapshot>) -> Result<Arc<ReadView>> {
         ReadView::new(snapshot, self.scope.clone())
     }
 }
 
-/// How a query is planned and run. The answer is the same for all settings: they exist so that
-/// tests can compare them.
+/// The tuning of planning and execution. The answer is the same for all settings: they exist so
+/// that tests can compare them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// Whether the query is rewritten and its joins are ordered. Without, the plan is the plain

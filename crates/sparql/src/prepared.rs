@@ -69,7 +69,7 @@ pub struct PreparedQuery {
     pub(crate) has_run: AtomicBool,
 }
 
-/// How long it took to prepare a query.
+/// The times of preparing a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Preparation {
     /// From the text to the algebra.
@@ -99,13 +99,13 @@ impl PreparedQuery {
         self.context.snapshot()
     }
 
-    /// What the query sees of it.
+    /// The read view of the query.
     pub fn view(&self) -> &Arc<ReadView> {
         self.context.view()
     }
 
-    /// What runs of the query have read of the permutations so far. Values that are in memory as
-    /// adjacencies do not count.
+    /// The rows that runs of the query have read so far. Values that are in memory as adjacencies
+    /// do not count.
     pub fn cost(&self) -> ReadCounts {
         self.view().cost() - self.planning_cost
     }
@@ -117,18 +117,17 @@ impl PreparedQuery {
         self.touch_reader().touches()
     }
 
-    /// The same for whoever looks on while it runs.
+    /// A reader of the touches of a running query.
     pub fn touch_reader(&self) -> TouchReader {
         TouchReader::new(Arc::clone(&self.plan), Arc::clone(&self.context))
     }
 
-    /// How many rows are expected to pass through the nodes of the plan, infinite where that is
-    /// unknown.
+    /// The estimated rows that pass the plan's nodes, infinite where unknown.
     pub fn expected_rows(&self) -> f64 {
         work::expected_rows(&self.plan, &self.estimates)
     }
 
-    /// How long it took to prepare the query.
+    /// The times of preparing the query.
     pub fn preparation(&self) -> Preparation {
         self.preparation
     }
@@ -178,7 +177,7 @@ impl PreparedQuery {
         explain::nodes(&self.plan, &self.estimates, Told::Estimates)
     }
 
-    /// As [`PreparedQuery::analyze`], the plan as a tree.
+    /// The analyzed plan as a tree, see [`PreparedQuery::analyze`].
     pub async fn analyzed_plan(&self) -> Result<PlanNode, QueryError> {
         self.run_to_end().await?;
         Ok(explain::nodes(

@@ -39,9 +39,8 @@ impl PreparedQuery {
         Ok(codec::encode(&self.plan, &self.context, to)?)
     }
 
-    /// The same query with its plan read from the bytes, as this process of those that they were
-    /// sent to makes it over an engine of its own. The engine's database must be the same one, with
-    /// the commit that the query reads.
+    /// The query with a plan decoded from bytes, as another process does it with its own engine.
+    /// The engine's database must be the same one, with the commit that the query reads.
     pub fn with_encoded_plan(
         &self,
         engine: &Engine,

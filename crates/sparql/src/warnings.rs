@@ -44,7 +44,7 @@ impl std::fmt::Display for Warning {
     }
 }
 
-/// What is surely not meant in a text that was parsed.
+/// The warnings about a parsed text.
 pub fn warnings(text: &str) -> Vec<Warning> {
     let text = without_mark(text);
     match calls_functions(text.as_bytes()) {

@@ -35,7 +35,7 @@ pub struct Activity {
     pub loads: Work,
 }
 
-/// What was written to the log of commits.
+/// Counters of the commit log.
 #[derive(Debug)]
 pub struct LogActivity {
     records: AtomicU64,
@@ -71,7 +71,7 @@ impl LogActivity {
         &self.syncs
     }
 
-    /// Those of them that failed; after one, writing has ended.
+    /// The number of failed syncs; after one, writing has ended.
     pub fn failed_syncs(&self) -> u64 {
         self.failed_syncs.load(Ordering::Relaxed)
     }
@@ -89,7 +89,7 @@ impl LogActivity {
     }
 }
 
-/// One kind of work that happens now and then.
+/// Counters of one kind of background work.
 #[derive(Debug, Default)]
 pub struct Work {
     running: AtomicU64,
@@ -100,8 +100,8 @@ pub struct Work {
     last_end_s: AtomicU64,
 }
 
-/// One run of it, while it is under way. Dropped without a word, there was nothing to do, or it was
-/// given up.
+/// A running piece of that work. Dropped without a word, there was nothing to do, or it was given
+/// up.
 #[derive(Debug)]
 pub struct Run<'w> {
     work: &'w Work,
@@ -143,7 +143,7 @@ impl Work {
         self.ns.load(Ordering::Relaxed) as f64 / 1e9
     }
 
-    /// When the last one came to its end, in seconds since 1970.
+    /// The time of the last end, in seconds since 1970.
     pub fn last_end_s(&self) -> Option<u64> {
         match self.last_end_s.load(Ordering::Relaxed) {
             0 => None,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Who asks.
+/// The identity of an asker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Asker {
     /// Somebody at a server whom nothing is known of.

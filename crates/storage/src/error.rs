@@ -343,7 +343,7 @@ pub enum Error {
     },
 }
 
-/// What was on its way to the disk when writing stopped.
+/// The change that was pending when writing stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PendingChange {
     /// A commit, by its number: of a transaction, or of a load.

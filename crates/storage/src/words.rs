@@ -27,7 +27,7 @@ impl fmt::Display for ByteCount {
     }
 }
 
-/// What the system said about a file or a connection, and what to do where that is known.
+/// The reason of a system error in plain words, and the remedy where it is known.
 pub fn reason(error: &io::Error) -> String {
     if error.raw_os_error().is_none() {
         return without_numbers(&error.to_string());
@@ -50,8 +50,7 @@ pub fn reason(error: &io::Error) -> String {
     known.to_owned()
 }
 
-/// Where a file of a database is, for messages that say where to look: paths in stores begin with
-/// an address.
+/// The kind of place a path is in, for messages: paths in stores begin with an address.
 pub fn storage_place(path: &Path) -> &'static str {
     let path = path.to_string_lossy();
     match path.split_once("://") {
@@ -61,7 +60,7 @@ pub fn storage_place(path: &Path) -> &'static str {
     }
 }
 
-/// Takes the numbers of errors out of a message that quotes the system: they tell people nothing.
+/// Removes the numbers of system errors from a message.
 pub fn without_numbers(message: &str) -> String {
     const BEGIN: &str = " (os error ";
     let mut rest = message;

@@ -98,7 +98,7 @@ enum ShapeState {
     Fixed,
 }
 
-/// How often the shape of a query was known.
+/// The hits and misses of the parse cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShapeCounts {
     /// Queries whose shape was known.

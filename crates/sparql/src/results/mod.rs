@@ -46,8 +46,7 @@ pub enum QueryResults {
 }
 
 impl QueryResults {
-    /// The same, ending with [`QueryError::TooManyRows`] where there are more solutions or triples
-    /// than this.
+    /// The results, ended with [`QueryError::TooManyRows`] beyond this many solutions or triples.
     #[must_use]
     pub fn limited(self, rows_max: u64) -> Self {
         match self {
@@ -215,7 +214,7 @@ type QuadOfTerms<'b> = (
 );
 
 impl TripleBatch {
-    /// The same with the graph of each, `None` for the default one.
+    /// The results with the graph of each triple, `None` for the default one.
     pub fn quads(&self) -> impl Iterator<Item = QuadOfTerms<'_>> + '_ {
         self.iter().enumerate().map(|(at, (s, p, o))| {
             let graph = self.graphs.get(at).copied().flatten();

@@ -54,7 +54,7 @@ const ROWS_AHEAD_MIN: usize = if cfg!(test) { 64 } else { 2_048 };
 /// for each.
 const PIECE_BYTES: usize = 56 << 10;
 
-/// How a format writes solutions.
+/// A format's writer of solutions.
 pub trait SolutionWriter: Send + Sync {
     /// Appends a term, as it stands in any row and under any variable.
     fn write_term(&self, term: &Term<'_>, out: &mut Vec<u8>);
@@ -142,7 +142,7 @@ pub struct WrittenRows {
 }
 
 impl WrittenRows {
-    /// How many.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }

@@ -50,7 +50,7 @@ use orrery_storage::{Asker, ReadScope};
 pub use execute::graph_exists;
 pub use statements::{NumberedQuad, Statements, TermNumber, TooMuchText};
 
-/// Gives the documents that `LOAD` names. The engine itself opens no file and no connection.
+/// The source of documents for `LOAD`. The engine itself opens no file and no connection.
 pub trait DocumentSource: Send + Sync {
     /// The statements of a document, or one sentence on why they cannot be had. Blocks.
     fn load(&self, iri: &str) -> Result<Statements, String>;
@@ -70,8 +70,8 @@ pub struct UpdateOptions {
 }
 
 impl UpdateOptions {
-    /// What the protocol says where it says nothing, for this asker, who may change all graphs if
-    /// all are seen, and none otherwise.
+    /// The protocol's defaults for an asker, who may change all graphs if all are readable, else
+    /// none.
     pub fn of(scope: ReadScope) -> Self {
         Self {
             writes: WriteScope::of(&scope),
@@ -80,7 +80,7 @@ impl UpdateOptions {
         }
     }
 
-    /// The same for whoever runs the process, who sees all graphs.
+    /// The protocol's defaults for the process itself, which sees all graphs.
     pub fn of_process() -> Self {
         Self::of(ReadScope::all_graphs(Asker::Process))
     }

@@ -26,7 +26,7 @@ use crate::catalog::named_in::named_in;
 use crate::mapped::is_mapped;
 use crate::{Error, Result, SqlState};
 
-/// What somebody may read and change.
+/// The readable and writable tables of an asker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlScope {
     /// Tables and views that may be read; `None` if all.

@@ -14,7 +14,7 @@ use crate::changes::change::Change;
 use crate::changes::{Maker, given_columns};
 use crate::{Error, Result, SqlState};
 
-/// What is to be inserted, and where.
+/// An ingestion of batches into a table.
 pub struct BatchesIn {
     /// The schema of the table; the usual one if none.
     pub schema: Option<String>,

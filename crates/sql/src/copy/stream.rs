@@ -78,12 +78,12 @@ impl CopyIn {
         }
     }
 
-    /// How many columns a row has: what PostgreSQL's `CopyInResponse` tells, each of them as text.
+    /// The number of columns, for PostgreSQL's `CopyInResponse`.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Gives the statement a chunk; waits while it has enough of them.
+    /// Sends a chunk; waits while the statement has enough of them.
     ///
     /// # Errors
     /// When the statement has failed: why. It is undone, and there is nothing more to send or to
@@ -102,7 +102,7 @@ impl CopyIn {
         }
     }
 
-    /// Says that all was sent; what was done, which is committed unless a transaction is open.
+    /// Ends the data and returns the tag; the rows are committed unless a transaction is open.
     ///
     /// # Errors
     /// When the statement fails, which is undone then.
@@ -110,8 +110,7 @@ impl CopyIn {
         self.end(Piece::End).await
     }
 
-    /// Says that the client gives up, and returns what to tell it (57014); the statement is undone
-    /// by then.
+    /// Aborts the statement, and returns the error for the client (57014).
     pub async fn fail(self, reason: &str) -> Error {
         match self.end(Piece::Fail(reason.to_owned())).await {
             Err(error) => error,
@@ -151,7 +150,7 @@ impl CopyRows {
         &self.bytes
     }
 
-    /// How many rows of the query they are: without a line of names.
+    /// The number of rows, without the line of names.
     pub fn rows(&self) -> u64 {
         self.count
     }
@@ -208,7 +207,7 @@ impl CopyOut {
         Some(rows)
     }
 
-    /// What was done so far.
+    /// The tag so far.
     pub fn tag(&self) -> Tag {
         Tag::Copy(self.rows)
     }

@@ -39,7 +39,7 @@ const PIECE_BYTES_MAX: usize = 4 << 20;
 /// The messages of an answer; an error is the last one.
 pub type ForwardAnswer = BoxStream<'static, Result<Bytes, String>>;
 
-/// How the process that writes is asked, where that is another one.
+/// Calls to the process with the writer role.
 pub trait ForwardCalls: Send + Sync {
     /// The name of that process, where it is known now.
     fn writer(&self) -> Option<String>;

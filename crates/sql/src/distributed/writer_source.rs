@@ -24,7 +24,7 @@ pub trait WriterPlace: Send + Sync {
     }
 }
 
-/// What gives the writer, if there is one now. Clones are the same.
+/// The source of the writer, if there is one now. Clones are the same.
 #[derive(Clone)]
 pub enum WriterSource {
     /// Always this one, or none.

@@ -43,7 +43,7 @@ pub(crate) use function::{
 pub(crate) use node::is_of_graphs;
 pub(crate) use quads::{QUADS, quads};
 
-/// Who answers SPARQL for SQL.
+/// The source of SPARQL answers for SQL.
 pub trait GraphSource: fmt::Debug + Send + Sync {
     /// The columns of a query: its selected variables.
     ///
@@ -83,7 +83,7 @@ pub(crate) struct SeenGraphs {
     pub(crate) scope: ReadScope,
 }
 
-/// How long whoever asks waits for what is read of graphs.
+/// The timeouts of graph reads.
 #[derive(Debug, Clone, Default)]
 pub struct GraphLimits {
     /// A query may be planned so long.
@@ -94,7 +94,7 @@ pub struct GraphLimits {
     pub waiting: Option<Weak<()>>,
 }
 
-/// What is asked of a query.
+/// A query to a graph source.
 #[derive(Debug, Clone)]
 pub struct GraphQuery {
     /// SPARQL.
@@ -129,7 +129,7 @@ pub struct GraphRows {
     pub columns: Vec<ArrayRef>,
 }
 
-/// What must hold of a variable.
+/// A condition on a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphCondition {
     /// Without `?`.
@@ -138,7 +138,7 @@ pub struct GraphCondition {
     pub test: GraphTest,
 }
 
-/// What a source can test of a variable.
+/// The conditions that a source can test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraphTest {
     /// It is one of these IRIs.

@@ -18,7 +18,7 @@ pub struct MappedGraph {
     pub base: Option<String>,
 }
 
-/// How a graph is made of tables.
+/// The mapping of a graph: R2RML, or the Direct Mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MappingSource {
     /// By a mapping in R2RML.

@@ -9,7 +9,7 @@ use crate::parse::statement::parse_one;
 use crate::{Error, Result, SqlState};
 
 impl MappedGraph {
-    /// All of a state, by the order in which they came.
+    /// All mapped graphs of a state, in order of creation.
     ///
     /// # Errors
     /// When a definition cannot be read, as a newer version may have written it.

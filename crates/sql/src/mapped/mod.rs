@@ -30,7 +30,7 @@ pub use definition::{MappedGraph, MappingSource};
 pub(crate) use run::run;
 pub(crate) use statement::{GraphStatement, begins, of, parse};
 
-/// Who knows what mappings mean.
+/// The implementation of mappings.
 #[async_trait]
 pub trait GraphMappings: fmt::Debug + Send + Sync {
     /// Fails where a definition is none for the tables of a state, or its name is taken by quads

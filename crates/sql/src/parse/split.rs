@@ -19,7 +19,7 @@ pub struct Split {
     pub inside: Inside,
 }
 
-/// What a place of a text stands in.
+/// The construct that a place in a text is in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Inside {
     /// Between two statements: there are blanks and comments alone since the last.

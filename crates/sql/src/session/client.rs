@@ -88,7 +88,7 @@ impl Default for SessionOptions {
     }
 }
 
-/// One client's; see the module.
+/// The session of one client; see the module.
 #[derive(Clone)]
 pub struct Session {
     pub(crate) state: SessionState,

@@ -36,14 +36,14 @@ impl fmt::Debug for TableReader {
 }
 
 impl TableReader {
-    /// On the engine's memory. It reads no files, and of other servers those that it may.
+    /// A reader on the engine's memory. It reads no files, and of other servers those that it may.
     pub fn new(runtime: &Runtime, foreign: &ForeignAccess) -> Self {
         Self {
             state: engine_state(runtime, &FileAccess::refused(), foreign),
         }
     }
 
-    /// The same where somebody pays for what is read, in the memory that they have.
+    /// Sets the account that is charged for reads, and its memory.
     #[must_use]
     pub fn paid_by(&self, spending: Arc<Spending>) -> Self {
         let mut state = self.state.clone();
@@ -79,7 +79,7 @@ impl TableReader {
         columns_of(&plan)
     }
 
-    /// Those of a view.
+    /// The columns of a view.
     ///
     /// # Errors
     /// When there is none of that name, or what it reads is there no more.

@@ -20,7 +20,7 @@ use crate::session::client::Session;
 use crate::session::kind::StatementKind;
 use crate::{Error, Result, SqlState};
 
-/// What a unit came to.
+/// The outcome of a unit.
 #[derive(Debug)]
 pub struct Unit {
     /// Of the last statement.

@@ -14,7 +14,7 @@ impl Committing {
         self.0.load(Ordering::Acquire) > 0
     }
 
-    /// One begins; it is over when what is returned is dropped.
+    /// Begins a commit, which is over when the returned guard is dropped.
     #[must_use]
     pub fn begin(&self) -> Begun {
         self.0.fetch_add(1, Ordering::AcqRel);

@@ -22,7 +22,7 @@ const OPEN_BYTES: usize = 256 << 10;
 /// Batches of a partition: one that it makes, and one on its way.
 const PARTITION_BATCHES: usize = 2;
 
-/// What is known of the rows at hand of a statement that waits.
+/// The size of the current rows of a waiting statement.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WaitingRows {
     /// Bytes of what they are pieces of.
@@ -32,7 +32,7 @@ pub struct WaitingRows {
 }
 
 impl WaitingRows {
-    /// Of a batch.
+    /// The size of a batch.
     pub fn of(columns: &[ArrayRef]) -> Self {
         let own: u64 = columns.iter().map(bytes_of_array).sum();
         Self {

@@ -19,7 +19,7 @@ pub struct ValueTexts<'a> {
 }
 
 impl<'a> ValueTexts<'a> {
-    /// Of a column.
+    /// The texts of a column.
     ///
     /// # Errors
     /// When its type has no texts.

@@ -270,7 +270,7 @@ impl RestoredState {
         self.file_system.create(&path)
     }
 
-    /// Makes the files a database; when it returns, all of it is on the disk.
+    /// Completes the database; when it returns, everything is on disk.
     pub fn finish(self) -> Result<()> {
         if !self.has_manifest {
             let what = "the backup holds no MANIFEST";

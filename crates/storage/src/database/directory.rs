@@ -96,13 +96,13 @@ impl Database {
         Arc::clone(&self.current.read())
     }
 
-    /// All of the newest state, for the process's own work.
+    /// A view of the newest state for the process's own work, without a filter.
     pub fn view_of_process(&self) -> Arc<ReadView> {
         ReadView::of_process(self.snapshot())
     }
 
-    /// Looks whether another process has committed or published meanwhile; whether there is a newer
-    /// snapshot now. While there is a writer in this process, there is nothing to look for.
+    /// Looks for commits and bases of other processes; returns whether there is a newer snapshot.
+    /// While there is a writer in this process, there is nothing to look for.
     pub fn refresh(&self) -> Result<bool> {
         let mut followed = self.followed.lock();
         match &*followed {
@@ -274,13 +274,12 @@ impl Database {
         self.derived.add(index)
     }
 
-    /// What the storage has done since the database was opened.
+    /// Counters since the database was opened.
     pub fn activity(&self) -> &Activity {
         &self.activity
     }
 
-    /// For how long the oldest of the states that somebody still holds has not been the newest;
-    /// none where only the newest is held.
+    /// The age of the oldest state that somebody still holds; none where only the newest is held.
     pub fn oldest_held(&self) -> Option<std::time::Duration> {
         self.held.oldest()
     }

@@ -35,7 +35,7 @@ pub(crate) const SEGMENT_PREFIX: &str = "segment-";
 pub(crate) const DELTA_PREFIX: &str = "delta-";
 const LOG_SUFFIX: &str = ".log";
 
-/// What a writer knows about the segment that it publishes.
+/// The counts of a segment that is published.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PublishedCounts {
     /// Number of quads: rows of each permutation.
@@ -64,7 +64,7 @@ impl SegmentFiles {
         })
     }
 
-    /// Where the segment's files are written.
+    /// The directory of the segment's files.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -198,29 +198,28 @@ impl<'a> SegmentBuilder<'a> {
         })
     }
 
-    /// Where dictionary and permutations are written.
+    /// The destination of dictionary and permutations.
     pub fn files(&self) -> &SegmentFiles {
         &self.files
     }
 
-    /// Takes how language tags of the segment are written; those that the database knows stay as
-    /// they are.
+    /// Adds the spelling of the segment's language tags; known ones stay as they are.
     pub fn add_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.add(tags);
     }
 
-    /// How much memory the index of texts may take while it is written, if there is one.
+    /// Sets the memory limit for building the full-text index, if there is one.
     pub fn set_text_memory(&mut self, bytes: usize) {
         self.text_memory_bytes = bytes;
     }
 
-    /// Takes the prefixes that the sources declare; whether one of them is new.
+    /// Adds the prefixes that sources declare; returns whether one of them is new.
     pub fn note_loaded_prefixes(&mut self, loaded: &Prefixes) -> bool {
         self.prefixes.note_all_loaded(loaded)
     }
 
-    /// Makes the segment the database, once dictionary and permutations are finished. The old
-    /// segment is removed; snapshots that are in use stay readable.
+    /// Publishes the segment as the database, once dictionary and permutations are finished. The
+    /// old segment is removed; snapshots that are in use stay readable.
     pub fn publish(
         self,
         counts: PublishedCounts,

@@ -16,7 +16,7 @@ use crate::files::block_file::{BlockFile, BlockNumber};
 use crate::quads::index::Permutation;
 use crate::snapshots::snapshot::Snapshot;
 
-/// How much to read.
+/// The extent of warming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarmExtent {
     /// What leads to rows and terms: some hundredths of the whole.
@@ -28,7 +28,7 @@ pub enum WarmExtent {
     },
 }
 
-/// What was read.
+/// The result of warming.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Warmed {
     /// Bytes of the blocks that were touched, whether they came from the disk or were in memory.

@@ -30,7 +30,7 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
     /// What is damaged.

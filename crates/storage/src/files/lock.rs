@@ -63,14 +63,14 @@ pub(crate) enum LockText {
 }
 
 impl WriterLock {
-    /// Takes the lock of the database in a directory, without waiting.
+    /// Locks the database in a directory, without waiting.
     ///
     /// Fails with [`crate::Error::Locked`], naming the process, when another writer has it.
     pub fn acquire(directory: impl AsRef<Path>) -> Result<Self> {
         Self::acquire_with(&(Arc::new(LocalFileSystem) as _), directory)
     }
 
-    /// Takes the lock through a given file system.
+    /// Locks the database through a given file system.
     pub fn acquire_with(
         file_system: &Arc<dyn FileSystem>,
         directory: impl AsRef<Path>,

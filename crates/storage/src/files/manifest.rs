@@ -98,7 +98,7 @@ pub struct Manifest {
     pub further: BTreeMap<String, serde_json::Value>,
 }
 
-/// What a manifest names in the database's directory.
+/// The names that a manifest lists in the database's directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ManifestNames {
     /// Directories with files that are never changed.
@@ -202,7 +202,7 @@ impl BaseEntry {
     }
 }
 
-/// What a bulk load changed.
+/// The changes of a bulk load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loaded {
     /// Number of quads that it added.
@@ -211,7 +211,7 @@ pub struct Loaded {
     pub removed: u64,
 }
 
-/// All changes between a base and a later commit, as files.
+/// The entry of a flushed delta: all changes between a base and a later commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlushedEntry {
     /// The commit that base and delta make up.

@@ -34,7 +34,7 @@ const LOADS_MAX: usize = 2;
 /// Quads decoded at a time.
 const BATCH_QUADS: usize = 8 * 1024;
 
-/// Which state is wanted.
+/// The wanted state: by commit, or by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
     /// After the commit with this number.
@@ -285,7 +285,7 @@ impl Database {
         self.changes_from(scope, since + 1, false, each)
     }
 
-    /// The same with what became of tables ([`CommitChanges::tables`]), and with bulk loads
+    /// The changes of a commit, including tables ([`CommitChanges::tables`]) and bulk loads
     /// ([`CommitChanges::is_bulk_load`]).
     pub fn changes_with_tables(
         &self,

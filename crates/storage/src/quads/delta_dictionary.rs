@@ -72,7 +72,7 @@ impl DeltaDictionary {
         self.entries.read().find(key, hash).filter(|&at| at < limit)
     }
 
-    /// Puts the key of an index into `out`, which is emptied first; whether there is such an entry.
+    /// Writes the key of an index into `out`; returns whether there is such an entry.
     pub fn key(&self, index: u64, out: &mut Vec<u8>) -> bool {
         out.clear();
         let entries = self.entries.read();

@@ -43,7 +43,7 @@ pub trait DerivedIndex: Send + Sync + fmt::Debug {
     fn base_changed(&self, change: &mut BaseChange);
 }
 
-/// From a base to the next one.
+/// The change from a base to the next one.
 #[derive(Debug)]
 pub struct BaseChange {
     old: Arc<Snapshot>,
@@ -77,8 +77,8 @@ impl BaseChange {
             .find(old, &self.old, self.new.delta_terms())
     }
 
-    /// All terms of the old base's dictionary that have an id in the new state: both ids, in
-    /// ascending order of the old ones. Terms that came after the old base are not among them.
+    /// Visits all terms of the old base's dictionary that have an id in the new state: both ids,
+    /// ascending by the old one. Terms that came after the old base are not among them.
     pub fn for_each_id(&self, mut each: impl FnMut(TermId, TermId) -> Result<()>) -> Result<()> {
         let (old, new) = (self.old.dictionary(), self.new.dictionary());
         let (mut old_keys, mut new_keys) = (old.iter(0), new.iter(0));

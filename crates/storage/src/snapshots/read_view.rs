@@ -32,7 +32,7 @@ use crate::quads::statistics::Figures;
 use crate::snapshots::shown_states::shown_to;
 use crate::snapshots::snapshot::Snapshot;
 
-/// What one asker sees of one snapshot; see the module's documentation.
+/// A snapshot filtered for one asker, with a cost counter; see the module's documentation.
 ///
 /// Nothing else leads to a permutation:
 ///
@@ -56,7 +56,7 @@ pub struct ReadView {
 }
 
 impl ReadView {
-    /// What a scope shows of a snapshot.
+    /// The view of a snapshot within a scope.
     ///
     /// Two small allocations where all graphs may be seen; otherwise, when a list of graphs asks
     /// for a state first, what was committed since it asked for another one; and for the first one
@@ -77,7 +77,7 @@ impl ReadView {
         }))
     }
 
-    /// All of a snapshot, for the process's own work: loads, compactions, reports on the command
+    /// An unfiltered view, for the process's own work: loads, compactions, reports on the command
     /// line.
     pub fn of_process(snapshot: Arc<Snapshot>) -> Arc<Self> {
         Arc::new(Self {
@@ -92,12 +92,12 @@ impl ReadView {
         &self.snapshot
     }
 
-    /// Who asks, and what they may see.
+    /// The asker and the readable graphs.
     pub fn scope(&self) -> &ReadScope {
         &self.scope
     }
 
-    /// What was read so far.
+    /// The cost counter of the view's reads.
     pub fn cost(&self) -> ReadCounts {
         self.cost.counts()
     }
@@ -159,8 +159,8 @@ impl ReadView {
         self.snapshot.has_named_graphs()
     }
 
-    /// What is known of what is shown without looking at each quad: where some graphs are not,
-    /// nothing that was counted among all.
+    /// The statistics of the view: exact where all graphs are readable, else without counts of
+    /// hidden ones.
     pub fn figures(&self) -> Figures<'_> {
         self.snapshot.figures()
     }
@@ -218,8 +218,8 @@ impl IndexView {
         self.cursor().seek(prefix)
     }
 
-    /// By how many the changes since the base was written changed the number of rows that begin
-    /// with `prefix`. Nothing of the file is touched.
+    /// The change in the number of rows that begin with `prefix`, since the base. Nothing of the
+    /// file is touched.
     ///
     /// # Panics
     ///
@@ -250,8 +250,7 @@ impl IndexView {
         })
     }
 
-    /// What changed since the base was written, beside rows that are hidden, all deltas taken as
-    /// one.
+    /// The merged deltas since the base.
     pub fn changes(&self) -> Result<Changes> {
         self.index.changes()
     }
@@ -267,7 +266,7 @@ impl IndexView {
         self.index.adjacency_slot(predicate)
     }
 
-    /// What an adjacency of the predicate would take; see [`Measured`].
+    /// The size that an adjacency of the predicate would have; see [`Measured`].
     pub fn measure_adjacency(&self, predicate: TermId) -> Result<Option<Measured>> {
         Measured::new(&self.index, predicate)
     }

@@ -57,9 +57,8 @@ pub struct Snapshot {
     is_committed: bool,
 }
 
-/// Which state ids and rows are of: equal ones are the same state of the database for whoever sees
-/// as much of it. What is kept of states is kept by this, and there is none of what a transaction
-/// sees.
+/// The identity of a state: equal ones have the same ids and rows, for equal scopes. What is kept
+/// of states is kept by this, and there is none of what a transaction sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommittedState {
     /// The name of the base.
@@ -192,8 +191,8 @@ impl Snapshot {
         !self.is_committed
     }
 
-    /// Which state it is; none within a transaction that has changed something: what it has may
-    /// never be committed, and the next commit has the same number with other quads.
+    /// The identity of the state; none within a transaction with changes, which may never be
+    /// committed.
     pub fn committed(&self) -> Option<CommittedState> {
         self.is_committed.then(|| CommittedState {
             base: self.base_name().into(),
@@ -311,7 +310,7 @@ impl Snapshot {
         self.counts.commit
     }
 
-    /// When that commit was made, in microseconds since 1970; 0 where it is not known.
+    /// The time of the commit, in microseconds since 1970; 0 where unknown.
     pub fn commit_time_us(&self) -> i64 {
         self.counts.time_us
     }
@@ -361,7 +360,7 @@ impl Snapshot {
         &self.stored.base.delta_dictionary
     }
 
-    /// How many entries of the delta dictionary belong to this snapshot.
+    /// The number of this snapshot's entries in the delta dictionary.
     pub fn delta_terms(&self) -> u64 {
         self.counts.delta_terms
     }
@@ -379,12 +378,12 @@ impl Snapshot {
         self.index(Permutation::Gspo).is_some()
     }
 
-    /// What the manifest said when the snapshot was made.
+    /// The manifest of the snapshot.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// How language tags are written: terms have them in lower case.
+    /// The spelling of language tags, which terms have in lower case.
     pub fn language_tags(&self) -> &LanguageTags {
         &self.language_tags
     }
@@ -427,7 +426,7 @@ impl Snapshot {
         base.segment.bytes() + delta
     }
 
-    /// Where the base's files are.
+    /// The directory of the base's files.
     pub fn directory(&self) -> &Path {
         self.stored.base.directory()
     }
@@ -460,8 +459,8 @@ impl Snapshot {
         self.dictionary().terms_file().is_far()
     }
 
-    /// Looks terms up at the same time, each on a thread of its own. Who asks for one of them
-    /// afterwards finds that it is there, and why one could not be looked up.
+    /// Looks up several terms in parallel. Who asks for one of them afterwards finds that it is
+    /// there, and why one could not be looked up.
     pub fn look_up_together(&self, terms: &[Term<'_>]) {
         for some in terms.chunks(LOOKED_UP_TOGETHER) {
             std::thread::scope(|scope| {

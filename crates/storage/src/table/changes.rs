@@ -51,7 +51,7 @@ pub struct Entry {
     pub row: Option<NewRow>,
 }
 
-/// What happens to a projection.
+/// A change of a projection.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// A row comes.
@@ -123,7 +123,7 @@ impl NewRow {
         self.batch.keys.get(self.index as usize)
     }
 
-    /// All of it.
+    /// The bytes it takes in total.
     pub fn bytes(&self) -> &[u8] {
         self.batch.rows.get(self.index as usize)
     }
@@ -295,8 +295,8 @@ impl ProjectionChanges {
         }
     }
 
-    /// What it is after changes, sorted by [`Change::compare`], no two of which are equal. What
-    /// goes must be there.
+    /// Applies changes sorted by [`Change::compare`], no two of them equal; returns the result.
+    /// What goes must be there.
     pub fn apply(&self, changes: &[Change]) -> Self {
         debug_assert!(changes.is_sorted_by(|one, other| one.compare(other).is_lt()));
         let mut chunks = Vec::with_capacity(self.root.chunks.len() + 1);

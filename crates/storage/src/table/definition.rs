@@ -278,7 +278,7 @@ impl TableDefinition {
         }
     }
 
-    /// All columns, by the primary key.
+    /// The layout of the primary projection: all columns, by the primary key.
     pub fn primary_layout(&self) -> ProjectionLayout {
         let key = self.row_key();
         let others = self.columns.iter().map(|column| column.id);
@@ -286,7 +286,7 @@ impl TableDefinition {
         self.layout(self.id, key.iter().copied().chain(others), key.len())
     }
 
-    /// What an index holds, and its order.
+    /// The layout of an index's projection.
     pub fn index_layout(&self, index: &IndexDefinition) -> ProjectionLayout {
         let mut columns = index.columns.clone();
         for id in self.row_key() {

@@ -75,7 +75,7 @@ impl KeyRows {
         self.ends.push(self.bytes.len());
     }
 
-    /// Takes all keys out and keeps the memory.
+    /// Removes all keys and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -94,7 +94,7 @@ pub struct KeyEncoder {
 }
 
 impl KeyEncoder {
-    /// For keys of these columns.
+    /// A codec for keys of these columns.
     pub fn new(columns: &[ProjectionColumn]) -> Self {
         Self {
             columns: columns.to_vec(),

@@ -12,7 +12,7 @@ pub struct TableNames {
 }
 
 impl TableNames {
-    /// Takes in a single table.
+    /// Adds a single table.
     pub fn insert(&mut self, schema: String, name: String) {
         self.tables.entry(schema).or_default().insert(name);
     }

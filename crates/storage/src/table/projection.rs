@@ -42,7 +42,7 @@ struct Form {
     keys: KeyEncoder,
 }
 
-/// Where a row is.
+/// The place of a row: in the file, or among new rows.
 #[derive(Debug, Clone)]
 pub enum RowPlace {
     /// In the file, with this number.
@@ -67,7 +67,7 @@ impl Projection {
         }
     }
 
-    /// The same file with other changes.
+    /// The same file with another delta.
     pub fn with_changes(&self, changes: ProjectionChanges) -> Self {
         Self {
             form: Arc::clone(&self.form),
@@ -153,12 +153,12 @@ impl Projection {
         &self.form.layout
     }
 
-    /// How its keys are written.
+    /// The codec of its keys.
     pub fn keys(&self) -> &KeyEncoder {
         &self.form.keys
     }
 
-    /// How its rows are written.
+    /// The codec of its rows.
     pub fn codec(&self) -> &RowCodec {
         &self.form.codec
     }
@@ -168,7 +168,7 @@ impl Projection {
         self.file.as_ref()
     }
 
-    /// What changed since the file was written.
+    /// The delta since the file was written.
     pub fn changes(&self) -> &ProjectionChanges {
         &self.changes
     }
@@ -202,7 +202,7 @@ impl Projection {
         }
     }
 
-    /// All rows in the order of the key, some at once: the wanted columns, which must ascend.
+    /// Iterates over all rows in key order, in pieces of the wanted columns, which must ascend.
     pub fn pieces<'a>(&'a self, wanted: &'a [usize], rows_max: usize) -> Pieces<'a> {
         let entries: Box<dyn Iterator<Item = &Entry> + 'a> = Box::new(self.changes.iter());
         Pieces {
@@ -263,8 +263,7 @@ impl Projection {
             .collect()
     }
 
-    /// Where the rows with these keys are, which must ascend strictly; `None` for a key that no row
-    /// has.
+    /// Finds the rows of strictly ascending keys; `None` for a key without a row.
     pub fn locate(&self, keys: &KeyRows) -> Result<Vec<Option<RowPlace>>> {
         let positions = self.positions_of(keys)?;
         let places = positions
@@ -295,8 +294,7 @@ impl Projection {
             .collect()
     }
 
-    /// Where the rows are whose keys begin with a prefix: those of the file first, then the new
-    /// ones.
+    /// Finds the rows whose keys begin with a prefix: those of the file first, then new ones.
     pub fn locate_prefix(&self, prefix: &[u8]) -> Result<Vec<RowPlace>> {
         let range = match &self.file {
             Some(file) => file.find(prefix)?,
@@ -385,8 +383,8 @@ impl Projection {
         Ok((columns.collect::<Result<_>>()?, sorted_keys))
     }
 
-    /// With further rows, given as [`Self::sorted`] gives them. Fails with the number of the first
-    /// row whose key is there already, or comes twice.
+    /// Inserts rows in the form of [`Self::sorted`]; returns the result. Fails with the number of
+    /// the first row whose key is there already, or comes twice.
     pub fn insert(&self, columns: &[ArrayRef], keys: KeyRows) -> Result<Result<Self, usize>> {
         for row in 1..keys.len() {
             if keys.get(row - 1) == keys.get(row) {
@@ -411,7 +409,7 @@ impl Projection {
         Ok(Ok(self.with_changes(self.changes.apply(&changes))))
     }
 
-    /// Without some rows, which must be there.
+    /// Deletes existing rows; returns the result.
     pub fn delete(&self, places: impl IntoIterator<Item = RowPlace>) -> Self {
         let mut changes: Vec<Change> = places
             .into_iter()
@@ -455,7 +453,7 @@ impl fmt::Debug for Pieces<'_> {
 }
 
 impl Pieces<'_> {
-    /// From the next piece on, so many rows at once.
+    /// Sets the number of rows per piece, from the next piece on.
     pub fn set_rows_max(&mut self, rows_max: usize) {
         self.rows_max = rows_max.max(1);
     }

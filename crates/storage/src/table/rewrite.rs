@@ -98,7 +98,7 @@ impl Drop for NewDirectory {
     }
 }
 
-/// Takes the rows of one projection.
+/// The receiver of one projection's rewritten rows.
 #[derive(Debug)]
 pub struct RewrittenRows {
     number: usize,
@@ -146,12 +146,12 @@ impl TableRewrite {
         Self { threads, ..self }
     }
 
-    /// What the table is.
+    /// The table's definition.
     pub fn definition(&self) -> &Arc<TableDefinition> {
         &self.definition
     }
 
-    /// What is to be written: the primary projection, then those of the indexes.
+    /// The projections to write: the primary one, then those of the indexes.
     pub fn layouts(&self) -> &[ProjectionLayout] {
         &self.layouts
     }

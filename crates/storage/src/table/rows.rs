@@ -24,7 +24,7 @@ use arrow::datatypes::{
 
 use super::types::ColumnType;
 
-/// Why bytes are no row, or arrays no rows.
+/// The reason why bytes or arrays are no rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
     /// An array is not of its column's type.
@@ -97,7 +97,7 @@ pub struct RowCodec {
 }
 
 impl RowCodec {
-    /// For rows of these types.
+    /// A codec for rows of these types.
     pub fn new(types: impl IntoIterator<Item = ColumnType>) -> Self {
         Self {
             types: types.into_iter().collect(),

@@ -53,7 +53,7 @@ impl TableState {
         }
     }
 
-    /// What it is.
+    /// The table's definition.
     pub fn definition(&self) -> &Arc<TableDefinition> {
         &self.definition
     }
@@ -66,7 +66,7 @@ impl TableState {
         }
     }
 
-    /// All columns, by the primary key or the row number.
+    /// The primary projection: all columns, by primary key or row number.
     pub fn primary(&self) -> &Projection {
         &self.primary
     }
@@ -162,9 +162,9 @@ impl TableState {
         }
     }
 
-    /// With further rows, given as an array for each column of the definition, in its order.
-    /// Returns also the rows as the primary projection has them, for the log: a row number before
-    /// the others where there is no primary key.
+    /// Inserts rows, given as one array per column of the definition; returns the result. Returns
+    /// also the rows as the primary projection has them, for the log: a row number before the
+    /// others where there is no primary key.
     ///
     /// Fails with [`Error::NotNull`] and [`Error::Duplicate`].
     pub fn insert(&self, columns: &[ArrayRef]) -> Result<(Self, Vec<ArrayRef>)> {
@@ -301,7 +301,7 @@ impl TableState {
         Ok(())
     }
 
-    /// Without the rows of some places in the primary projection.
+    /// Deletes rows by their places in the primary projection; returns the result.
     pub fn delete(&self, places: Vec<RowPlace>) -> Result<Self> {
         let mut projections = Vec::with_capacity(1 + self.indexes.len());
         projections.push(self.primary.delete(places.iter().cloned()));

@@ -115,13 +115,13 @@ impl Tables {
         self.schemas.contains(name)
     }
 
-    /// All tables, by their numbers, but those that the database keeps for itself.
+    /// All tables by number, without system tables.
     pub fn tables(&self) -> impl Iterator<Item = &TableState> {
         let tables = self.tables.values();
         tables.filter(|table| !table.definition().is_system())
     }
 
-    /// All tables, those that the database keeps for itself too.
+    /// All tables by number, with system tables.
     pub fn with_system_tables(&self) -> impl Iterator<Item = &TableState> {
         self.tables.values()
     }
@@ -181,9 +181,8 @@ impl Tables {
         })
     }
 
-    /// The same with these schemas, tables and views alone, and without foreign keys to other
-    /// tables: to be read, never to be changed. Tables that the database keeps for itself are not
-    /// among them.
+    /// A read-only filter to these schemas, tables and views, without foreign keys to others.
+    /// Tables that the database keeps for itself are not among them.
     #[must_use]
     pub fn only(
         &self,

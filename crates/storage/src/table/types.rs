@@ -61,7 +61,7 @@ pub enum ColumnType {
     Blob,
 }
 
-/// How values of a type are stored.
+/// The physical form of a type's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Physical {
     /// One lane.
@@ -73,7 +73,7 @@ pub enum Physical {
 }
 
 impl ColumnType {
-    /// How its values are stored.
+    /// The physical form of its values.
     pub fn physical(self) -> Physical {
         match self {
             Self::Decimal { precision, .. } if precision > LANE_DIGITS_MAX => Physical::TwoLanes,

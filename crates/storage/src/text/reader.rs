@@ -43,8 +43,8 @@ struct Recent {
 }
 
 impl TextReader {
-    /// Of what a view shows; none where the state has no index of texts. Takes up what came since
-    /// it was last searched.
+    /// A reader of a view's full-text index; none where the state has no index. Takes up what came
+    /// since it was last searched.
     ///
     /// # Errors
     /// When files cannot be read, or too much came since the last compaction.
@@ -52,7 +52,7 @@ impl TextReader {
         Self::within(view, &Unshared)
     }
 
-    /// The same with the memory for what came that is granted.
+    /// Sets the memory for indexing recent literals.
     ///
     /// # Errors
     /// When files cannot be read, or there is no memory for what came since the last compaction.
@@ -95,8 +95,8 @@ impl TextReader {
         self.snapshot.base().text().map_or(Ok(&[]), TextFile::parts)
     }
 
-    /// Gives the id and the score of every literal that matches to `found`, in no order. Some may
-    /// stand in no quad that is seen. From time to time `go_on` is asked.
+    /// Passes the id and score of every matching literal to `found`, in no order. Some may stand in
+    /// no quad that is seen. From time to time `go_on` is asked.
     ///
     /// # Errors
     /// When files cannot be read; [`Error::SearchStopped`] when `go_on` says no.
@@ -145,9 +145,9 @@ impl TextReader {
         }
     }
 
-    /// Gives the ids of literals to `found`, in no order: of all that the rules select, those whose
-    /// text can be what is asked for, and others. Or does nothing and says `false`, where the
-    /// bounds do not allow what would have to be read. From time to time `go_on` is asked.
+    /// Passes candidate ids to `found`, in no order: every literal that can match, and some others.
+    /// Or does nothing and says `false`, where the bounds do not allow what would have to be read.
+    /// From time to time `go_on` is asked.
     ///
     /// # Errors
     /// When files cannot be read, or the rules have no grams; [`Error::SearchStopped`] when `go_on`

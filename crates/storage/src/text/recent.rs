@@ -34,8 +34,7 @@ pub(super) struct RecentPart {
     pub(super) bytes: usize,
 }
 
-/// What came since a base: the texts in memory, which can be given up, for a search that needs them
-/// makes them again.
+/// The in-memory index of literals since a base, which can be dropped and is rebuilt on demand.
 #[derive(Debug, Default)]
 pub struct RecentTexts {
     taken: Mutex<Taken>,
@@ -44,7 +43,7 @@ pub struct RecentTexts {
     used: AtomicU64,
 }
 
-/// Who grants memory for texts that came since a base was written.
+/// The grantor of memory for recent literals.
 pub trait TextMemory {
     /// Whether these texts may take so many bytes in all, in place of what they had. For that
     /// others may be given up ([`RecentTexts::give_up`]), these never: they are being used.
@@ -74,8 +73,8 @@ impl RecentTexts {
         }
     }
 
-    /// Lets them go: at once, or when whoever takes some up at this moment is done, and they are
-    /// asked for next. Searches that have begun keep what they read.
+    /// Drops them, at once or as soon as a running build has ended. Searches that have begun keep
+    /// what they read.
     pub fn give_up(&self) {
         self.is_unwanted.store(true, Ordering::Release);
         // Never waits: who has them may wait for memory.
@@ -84,7 +83,7 @@ impl RecentTexts {
         }
     }
 
-    /// When they were used last, as [`Self::set_used`] was told.
+    /// The time of the last use, from [`Self::set_used`].
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }

@@ -29,7 +29,7 @@ pub struct TextReport {
 }
 
 impl TextReport {
-    /// Of the newest state; nothing where it has no index.
+    /// The report of the newest state; none where it has no index.
     ///
     /// # Errors
     /// When the index, or the changes since, cannot be read.

@@ -39,7 +39,7 @@ use crate::{Error, Result};
 /// How often it is begun anew where a writer has replaced the manifest.
 const MANIFESTS_MAX: usize = 8;
 
-/// How far a verification is.
+/// The progress of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyProgress<'a> {
     /// The file that is being checked.

@@ -33,7 +33,7 @@ pub struct BulkTransaction<'a> {
     transaction: Transaction,
 }
 
-/// How a bulk transaction ends.
+/// The end of a bulk transaction.
 #[derive(Debug)]
 pub enum BulkEnd<'a> {
     /// All of it was held in memory, and is a commit like others.
@@ -125,18 +125,18 @@ impl<'a> StagedCommit<'a> {
         self.is_unchanged
     }
 
-    /// Has somebody look at the new state before it becomes visible.
+    /// Sets a check of the new state, which runs before it is published.
     pub fn check_with(&mut self, check: StateCheck<'a>) {
         self.rebase.check_with(check);
     }
 
-    /// Where dictionary and permutations are written.
+    /// The destination of dictionary and permutations.
     pub fn files(&self) -> &SegmentFiles {
         self.rebase.files()
     }
 
-    /// Makes the segment the database's base, once dictionary and permutations are finished: this
-    /// is the commit.
+    /// Publishes the segment as the database's base, once dictionary and permutations are finished:
+    /// this is the commit.
     pub fn publish(
         self,
         counts: PublishedCounts,

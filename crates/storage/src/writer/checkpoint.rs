@@ -42,10 +42,9 @@ impl Writer {
         self.handle.shared.checkpoint()
     }
 
-    /// Gives up older states beyond another retention than that of the options, and removes the
-    /// files that only they need. Returns whether there were any. Snapshots that are in use stay
-    /// readable. Commits since the last checkpoint stay, for the present state needs them: make one
-    /// before to give up all.
+    /// Drops history beyond a given retention, and removes the files that only it needs. Returns
+    /// whether there were any. Snapshots that are in use stay readable. Commits since the last
+    /// checkpoint stay, for the present state needs them: make one before to give up all.
     pub fn forget_history(&self, retention: &Retention) -> Result<bool> {
         self.handle.shared.forget_history(retention)
     }

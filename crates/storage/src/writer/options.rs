@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::files::io::{Clock, SystemClock};
 
-/// How long old states can be read: a commit is kept while both limits allow it.
+/// The retention of history: a commit is kept while both limits allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// So many of the last commits are kept; with 0 nothing but the present state.
@@ -54,7 +54,7 @@ impl Default for WriterOptions {
     }
 }
 
-/// When a commit counts as done.
+/// The durability of a commit: when it is acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {
     /// When it is on the disk: a power cut does not lose it.
@@ -65,7 +65,7 @@ pub enum Durability {
     Relaxed,
 }
 
-/// How a transaction is to be committed.
+/// The options of a commit.
 #[derive(Debug, Clone, Default)]
 pub struct CommitOptions {
     /// Who commits, for the list of commits.

@@ -75,14 +75,13 @@ pub struct Rebase<'a> {
     run: Run<'a>,
 }
 
-/// Looks at the state that a new base would become, given the one before; an error is why it must
-/// not.
+/// A check of the state that a new base would publish, given the one before; an error refuses it.
 pub struct StateCheck<'a>(Box<StateChecker<'a>>);
 
 type StateChecker<'a> = dyn Fn(&Arc<Snapshot>, &Arc<Snapshot>) -> Result<()> + Send + Sync + 'a;
 
 impl<'a> StateCheck<'a> {
-    /// Of a function of the state before and the new one.
+    /// A check by a function of the state before and the new one.
     pub fn new(
         check: impl Fn(&Arc<Snapshot>, &Arc<Snapshot>) -> Result<()> + Send + Sync + 'a,
     ) -> Self {
@@ -103,14 +102,14 @@ impl Writer {
         self.begin_rebase(false, false)
     }
 
-    /// The same while other writers wait until it is published or dropped, so that it cannot come
-    /// too late ([`Error::ClearedMeanwhile`]).
+    /// Begins a compaction that blocks other writers until it is published or dropped, so that it
+    /// cannot come too late ([`Error::ClearedMeanwhile`]).
     pub fn begin_compaction_alone(&self) -> Result<Rebase<'_>> {
         self.begin_rebase(true, false)
     }
 
-    /// Where a load would give up old states that the retention keeps: the first commit whose state
-    /// would be left.
+    /// The first commit that history would still have after a load; none where a load drops no
+    /// history.
     pub fn given_up_by_load(&self) -> Option<u64> {
         let shared = &self.handle.shared;
         let latest = Arc::clone(&shared.state.lock().latest);
@@ -179,24 +178,23 @@ impl<'a> Rebase<'a> {
         &self.source
     }
 
-    /// Where dictionary and permutations are written.
+    /// The destination of dictionary and permutations.
     pub fn files(&self) -> &SegmentFiles {
         &self.files
     }
 
-    /// Takes how language tags are written that are loaded; those that the database knows stay as
-    /// they are.
+    /// Adds the spelling of loaded language tags; known ones stay as they are.
     pub fn add_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.add(tags);
     }
 
-    /// How much memory the index of texts may take while it is written, if there is one.
+    /// Sets the memory limit for building the full-text index, if there is one.
     pub fn set_text_memory(&mut self, bytes: usize) {
         self.text_memory_bytes = bytes;
     }
 
-    /// Has somebody look at the new state before it becomes visible, while no other commit can come
-    /// between.
+    /// Sets a check of the new state, which runs before it is published, while no other commit can
+    /// intervene.
     pub fn check_with(&mut self, check: StateCheck<'a>) {
         self.check = Some(check);
     }
@@ -210,7 +208,7 @@ impl<'a> Rebase<'a> {
         }
     }
 
-    /// Takes the prefixes that the sources of a load declare; whether one of them is new.
+    /// Adds the prefixes that sources declare; returns whether one of them is new.
     pub fn note_loaded_prefixes(&mut self, loaded: &Prefixes) -> bool {
         let mut prefixes = Prefixes::clone(self.source.prefixes());
         let is_new = prefixes.note_all_loaded(loaded);
@@ -230,7 +228,7 @@ impl<'a> Rebase<'a> {
         !Arc::ptr_eq(state.latest.stored(), self.source.stored())
     }
 
-    /// Makes the segment the database's base, once dictionary and permutations are finished.
+    /// Publishes the segment as the database's base, once dictionary and permutations are finished.
     ///
     /// Fails with [`Error::ClearedMeanwhile`] if graphs were cleared as a whole since it was begun:
     /// then most of what was written is gone, and to begin anew is less work than to take it back.

@@ -121,7 +121,7 @@ impl Transaction {
         TableRewrite::begin(&shared.files, directory, generation, &table)
     }
 
-    /// Gives a table the rows that were written in place of those that it has. Returns how many.
+    /// Replaces a table's rows by rewritten ones. Returns how many.
     pub fn put_rewritten(&mut self, rewrite: TableRewrite, next_row_number: u64) -> Result<u64> {
         let table = self.table(rewrite.definition().id)?;
         if table.definition() != rewrite.definition() {
@@ -171,7 +171,7 @@ impl Transaction {
         listed.map(Some)
     }
 
-    /// What a statement can be undone to.
+    /// A savepoint of tables, to which a statement can be rolled back.
     pub fn table_savepoint(&self) -> TableSavepoint {
         TableSavepoint {
             tables: Arc::clone(&self.tables),

@@ -44,7 +44,7 @@ impl Writer {
         self.compact_table_unless(table, &|| false)
     }
 
-    /// The same, given up as soon as it is `cancelled`, which is asked every some thousand rows.
+    /// Compacts a table, until `cancelled`, which is called every some thousand rows, says so.
     pub fn compact_table_unless(
         &self,
         table: RelationId,

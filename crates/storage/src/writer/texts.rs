@@ -24,9 +24,9 @@ use crate::text::{TEXT_MEMORY_BYTES, TextEntry, TextRules, write_texts};
 use crate::{PendingChange, Result, Snapshot};
 
 impl Writer {
-    /// Makes an index of the texts that rules select, in place of the one that there is; without
-    /// rules, takes that away. Waits for a checkpoint, a compaction or a load that is under way.
-    /// The quads stay as they are; older states over another base keep what they have.
+    /// Replaces the full-text index by one of the literals that the rules select; without rules,
+    /// drops it. Waits for a checkpoint, a compaction or a load that is under way. The quads stay
+    /// as they are; older states over another base keep what they have.
     ///
     /// # Errors
     /// When the files cannot be written: the index is what it was.

@@ -228,12 +228,12 @@ impl Transaction {
         Ok(TermId::delta(index))
     }
 
-    /// Takes how language tags are written in terms to come, which have them in lower case.
+    /// Adds the spelling of language tags for terms to come.
     pub fn add_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.add(tags);
     }
 
-    /// Takes the prefixes that loaded documents declare, as far as their names are free.
+    /// Adds the prefixes that loaded documents declare, where their names are free.
     pub fn note_loaded_prefixes(&mut self, loaded: &Prefixes) {
         if !loaded.is_empty() {
             Arc::make_mut(&mut self.prefixes).note_all_loaded(loaded);
@@ -342,7 +342,7 @@ impl Transaction {
         self.spog.rows()
     }
 
-    /// Makes the changes a commit. What returns has its place in the order of commits;
+    /// Commits the changes. What returns has its place in the order of commits;
     /// [`PendingCommit::wait`] returns once it is durable, and visible to everybody. Without
     /// changes of quads or prefixes there is no commit, and the number is that of the last one.
     pub fn commit(mut self, options: CommitOptions) -> Result<PendingCommit> {

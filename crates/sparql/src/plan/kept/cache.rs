@@ -98,7 +98,7 @@ impl PlanKey {
     }
 }
 
-/// How often the plan of a query was known.
+/// The hits and misses of the plan cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanCounts {
     /// Queries whose plan was known.

@@ -69,7 +69,7 @@ pub(super) struct KeptOrder {
     pub(super) corrections: Vec<Correction>,
 }
 
-/// How often the order of a join was known.
+/// The hits and misses of the join order cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderCounts {
     /// Joins whose order was known.

@@ -35,7 +35,7 @@ const KEPT_DESCRIPTION_BYTES_MAX: usize = 64 << 10;
 const COMMIT_WAIT: Duration = Duration::from_secs(1);
 
 impl Session {
-    /// Lets processes divide queries of sessions like this one, and runs parts of theirs on those
+    /// Distributes queries of such sessions over processes, and runs parts of theirs on those
     /// threads.
     pub fn divide_among(&self, processes: &Arc<Workers>, threads: Handle) {
         let mut session = self.clone();

@@ -68,7 +68,7 @@ impl Drop for Wanted {
 }
 
 impl Guests {
-    /// Of processes that serve the same database as this one.
+    /// The guests from processes that serve the same database.
     ///
     /// Their sessions are others of `sessions`; statements compute on `threads`, where tokio runs,
     /// once they have their turn.
@@ -94,7 +94,7 @@ impl Guests {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Those that are open.
+    /// The number of open guest transactions.
     pub fn open(&self) -> u64 {
         self.open.lock().len() as u64
     }

@@ -50,7 +50,7 @@ pub(crate) use long::{may_plan_long, may_take_long};
 pub(crate) use one_step::in_one_step;
 pub(crate) use spread::{LARGE_BYTES, SpreadConstants};
 
-/// What may be called, by name.
+/// The callable functions, by name.
 #[derive(Debug, Clone)]
 pub struct OfferedFunctions {
     /// Of one row.

@@ -48,7 +48,7 @@ impl Session {
         }
     }
 
-    /// What it is held to, where that is not everything.
+    /// The scope of the session, where it is restricted.
     pub fn scope(&self) -> Option<&Arc<SqlScope>> {
         self.sight.as_ref().map(|sight| &sight.scope)
     }

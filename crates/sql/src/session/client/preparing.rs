@@ -26,7 +26,8 @@ impl Session {
         self.prepare_statement(statement, &[]).await
     }
 
-    /// The same, where some of the parameters' types are told. None of a text without a statement.
+    /// Prepares a statement with given types of some parameters. None of a text without a
+    /// statement.
     ///
     /// # Errors
     /// As [`Self::prepare`].

@@ -44,7 +44,7 @@ const HEADER_BYTES: usize = 16;
 const ENTRY_BYTES: usize = 12;
 const TRAILER_BYTES: usize = 28;
 
-/// What a block file holds: four ASCII bytes in its header.
+/// The kind of a block file: four ASCII bytes in its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileKind(pub [u8; 4]);
 
@@ -52,7 +52,7 @@ pub struct FileKind(pub [u8; 4]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockNumber(pub u32);
 
-/// What identifies a finished block file, for the manifest.
+/// The identification of a finished block file, for the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSummary {
     /// Length of the file in bytes.

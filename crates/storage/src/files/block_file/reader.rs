@@ -148,7 +148,7 @@ impl BlockFile {
         self.block_range(number).map_or(0, |range| range.len())
     }
 
-    /// Where a block begins in the file, for messages about its content.
+    /// The offset of a block in the file, for error messages.
     pub fn block_offset(&self, number: BlockNumber) -> u64 {
         self.block_range(number)
             .map_or(0, |range| range.start as u64)
@@ -159,7 +159,7 @@ impl BlockFile {
         &self.bytes[self.layout.metadata.clone()]
     }
 
-    /// Where the metadata begin in the file, for messages about their content.
+    /// The offset of the metadata in the file, for error messages.
     pub fn metadata_offset(&self) -> u64 {
         self.layout.metadata.start as u64
     }

@@ -46,8 +46,8 @@ pub trait ReadAheadWatcher: std::fmt::Debug + Send + Sync {
     fn will_need(&self, range: Range<usize>);
 }
 
-/// Where the bytes of a mapped file come from that may not be in it yet. Bytes that are there once
-/// stay there for as long as the [`FileBytes`] lives that was made with the source.
+/// A source that fetches the bytes of a mapped file on demand. Bytes that are there once stay there
+/// for as long as the [`FileBytes`] lives that was made with the source.
 pub trait ByteSource: std::fmt::Debug + Send + Sync {
     /// Waits until the bytes of a range within the file are there.
     fn fetch(&self, range: Range<usize>) -> Result<()>;

@@ -168,7 +168,7 @@ pub trait FileLock: Debug + Send + Sync {
     }
 }
 
-/// What stands at a path.
+/// The metadata of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileMetadata {
     /// Length in bytes; of no meaning for directories.

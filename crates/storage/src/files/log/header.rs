@@ -19,7 +19,7 @@ const BODY_BYTES_MIN: usize = 24;
 /// A name of a segment is much shorter.
 const BODY_BYTES_MAX: usize = 4096;
 
-/// What a log file says about itself.
+/// The header of a log file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogHeader {
     /// Name of the base segment's directory.

@@ -83,7 +83,7 @@ const KIND_COMMIT: u8 = 4;
 /// Length of a mark.
 const MARK_BYTES: usize = FRAME_BYTES + PREFIX_BYTES;
 
-/// Where the log file with a number stands in a database's directory.
+/// The path of a log file by its number.
 pub fn log_file(directory: &Path, number: u64) -> PathBuf {
     directory
         .join(LOG_DIRECTORY)

@@ -53,7 +53,7 @@ pub struct LoggedRecord {
     pub record: LogRecord,
 }
 
-/// Where a log file ends in truth; what a writer needs to go on.
+/// The true end of a log file, from which a writer continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEnd {
     /// The byte after the last whole record.
@@ -67,7 +67,7 @@ pub struct LogEnd {
     pub(super) salt: u32,
 }
 
-/// What stands behind the last whole record of a log file.
+/// The bytes behind the last whole record of a log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogTail {
     /// The mark that a writer puts there when all is on the disk: nothing is missing.
@@ -166,7 +166,7 @@ impl<'a> LogReader<'a> {
         Ok(())
     }
 
-    /// What the file says about itself.
+    /// The file's header.
     pub fn header(&self) -> &LogHeader {
         &self.header
     }
@@ -237,7 +237,7 @@ impl<'a> LogReader<'a> {
         }
     }
 
-    /// Where the file ends; reads on to it if there are records left.
+    /// The end of the file; reads any records that are left.
     pub fn end(&mut self) -> Result<LogEnd> {
         while self.next_record()?.is_some() {}
         Ok(LogEnd {

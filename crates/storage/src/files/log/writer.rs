@@ -56,7 +56,7 @@ struct SyncState {
     ended: Option<Arc<str>>,
 }
 
-/// Where a record stands in its file.
+/// The place of an appended record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     /// Its first byte.
@@ -254,8 +254,7 @@ impl LogWriter {
         }
     }
 
-    /// Puts everything on the disk, with a mark behind it: call it before the file is left for
-    /// another or for good.
+    /// Syncs everything, with a closing mark behind it; called before the file is left.
     pub fn close(&self) -> Result<()> {
         self.wait(self.end())?;
         self.check()?;

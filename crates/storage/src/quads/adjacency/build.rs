@@ -23,7 +23,7 @@ const IDS_PER_KEY_DENSE: u64 = 2;
 /// Spans up to this size are taken in any case.
 const IDS_FREE: u64 = 1 << 20;
 
-/// What an adjacency would take, after one pass over the rows.
+/// The size of an adjacency, after one pass over the rows.
 #[derive(Debug)]
 pub struct Measured {
     /// The permutation's file.
@@ -39,9 +39,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Looks at all rows of the index's file that begin with the predicate; the index is PSOG or
-    /// POSG. Nothing if there can be no adjacency: quads are in named graphs, or the keys lie far
-    /// apart.
+    /// Measures the rows of a predicate in PSOG or POSG. Nothing if there can be no adjacency:
+    /// quads are in named graphs, or the keys lie far apart.
     pub fn new(index: &QuadIndex, predicate: TermId) -> Result<Option<Self>> {
         let file = index.base();
         let range = file.range(&[predicate])?;

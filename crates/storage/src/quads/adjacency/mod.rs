@@ -90,7 +90,8 @@ enum Values {
 }
 
 impl Adjacency {
-    /// What [`positions`](Self::positions) are asked by for a key; none if it has no values.
+    /// The rank of a key, the argument of [`positions`](Self::positions); none if the key has no
+    /// values.
     #[inline(always)]
     pub fn rank(&self, key: u64) -> Option<u32> {
         let number = self.number(key)?;
@@ -359,8 +360,7 @@ impl Adjacency {
         }
     }
 
-    /// Keeps those of the values from `first` on, which ascend, that are among those at some
-    /// positions, which are those of one key.
+    /// Intersects ascending values, from `first` on, with those of one key.
     pub fn retain(&self, positions: Range<usize>, first: usize, values: &mut Vec<u64>) {
         match &self.values {
             Values::Narrow { min, offsets } => {

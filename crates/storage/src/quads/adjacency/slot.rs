@@ -19,8 +19,7 @@ const WANTED_MOST: u64 = 1 << 62;
 pub(crate) struct AdjacencySlots(RwLock<HashMap<u64, Arc<AdjacencySlot>>>);
 
 impl AdjacencySlots {
-    /// The place for a predicate, of which the file has as many rows as `rows` tells. Made at the
-    /// first need.
+    /// The slot that it will be stored in. Made at the first need.
     pub(crate) fn slot(
         &self,
         predicate: TermId,
@@ -100,12 +99,12 @@ impl AdjacencySlot {
         self.used.store(time, Ordering::Relaxed);
     }
 
-    /// When it was used last.
+    /// The time of the last use.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// How often somebody began to build it.
+    /// The number of builds begun.
     pub fn begun(&self) -> u32 {
         self.begun.load(Ordering::Relaxed)
     }
@@ -125,7 +124,7 @@ impl AdjacencySlot {
         Some(Build(Arc::clone(self)))
     }
 
-    /// Gives up the adjacency; who reads it has it until the end. Its keys are counted anew.
+    /// Drops the adjacency; current readers keep it until they end. Its keys are counted anew.
     pub fn drop_built(&self) -> bool {
         let mut state = self.state.write();
         let is_built = matches!(*state, State::Built(_));
@@ -138,7 +137,7 @@ impl AdjacencySlot {
 }
 
 impl Build {
-    /// Keeps what was built.
+    /// Stores the built adjacency.
     pub fn finish(self, adjacency: Arc<Adjacency>) {
         *self.0.state.write() = State::Built(adjacency);
     }

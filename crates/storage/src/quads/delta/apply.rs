@@ -97,8 +97,8 @@ impl DeltaIndex {
         })
     }
 
-    /// What changed since `earlier`, a delta over the same index, in ascending order: applied to
-    /// `earlier` it makes this delta. Chunks that both share are not looked at.
+    /// The difference from `earlier`, a delta over the same index, in ascending order. Chunks that
+    /// both share are not looked at.
     pub fn changes_since(&self, earlier: &Self) -> Result<Vec<DeltaEntry>> {
         let mut changes = Vec::new();
         let (new, old) = (&*self.root, &*earlier.root);

@@ -53,7 +53,7 @@ const UNKNOWN: u8 = 0;
 /// Of what is known of a word: it is one, and no gap between words.
 const IS_WORD: u8 = 0x80;
 
-/// Where the text of a key begins, which alone is searched.
+/// The place in a key where its searchable text begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyText {
     /// After its first byte.

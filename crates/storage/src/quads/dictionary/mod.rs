@@ -208,13 +208,13 @@ impl Dictionary {
         self.iri_count
     }
 
-    /// Where the triple terms begin: literals have the ranks between the IRIs and this one.
+    /// The rank of the first triple term: literals are between the IRIs and it.
     pub fn first_triple_term(&self) -> u64 {
         self.length - self.triple_count
     }
 
-    /// What a reader keeps beside the keys, one value of each type, made at the first need. It goes
-    /// when the dictionary does; the type has to bound its own memory.
+    /// A cached value that a reader derives from the keys, one of each type, made on first use. It
+    /// goes when the dictionary does; the type has to bound its own memory.
     pub fn derived<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
         self.beside.derived.get_or_make(|| make(self))
     }
@@ -250,7 +250,7 @@ impl Dictionary {
         &self.large
     }
 
-    /// Puts the key of a rank into `out`, which is emptied first.
+    /// Writes the key of a rank into `out`.
     pub fn key(&self, rank: u64, out: &mut Vec<u8>) -> Result<()> {
         let kept = self.beside.kept.as_ref();
         out.clear();

@@ -41,7 +41,7 @@ const WORSE_FACTOR: f64 = 1.3;
 /// ... or make no use of it, so many in a row.
 const PATIENCE_CHAPTERS: u32 = 8;
 
-/// What a finished dictionary holds.
+/// The summary of a finished dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DictionarySummary {
     /// Number of keys.

@@ -62,8 +62,8 @@ impl QuadIndex {
         self.cursor().seek_between(prefix, low, high)
     }
 
-    /// By how many the deltas changed the number of rows that begin with `prefix`. Nothing of the
-    /// file is touched.
+    /// The deltas' change in the number of rows that begin with `prefix`. Nothing of the file is
+    /// touched.
     ///
     /// # Panics
     ///

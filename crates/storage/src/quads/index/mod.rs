@@ -92,7 +92,7 @@ impl RowRange {
     }
 }
 
-/// What a finished index holds.
+/// The summary of a finished index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexSummary {
     /// The permutation.

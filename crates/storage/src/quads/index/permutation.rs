@@ -40,7 +40,7 @@ macro_rules! permutations {
             /// All permutations, in the order of their numbers.
             pub const ALL: [Self; [$($tag),*].len()] = [$(Self::$name),*];
 
-            /// Which position each column holds.
+            /// The quad position of each column.
             pub const fn columns(self) -> [QuadPosition; COLUMNS] {
                 match self {
                     $(Self::$name => [$(QuadPosition::$position),*],)*
@@ -93,7 +93,7 @@ permutations! {
 }
 
 impl Permutation {
-    /// Which column holds a position.
+    /// The column of a quad position.
     pub const fn column_of(self, position: QuadPosition) -> usize {
         let columns = self.columns();
         let mut column = 0;
@@ -130,13 +130,13 @@ impl<T> Default for PerPermutation<T> {
 }
 
 impl<T> PerPermutation<T> {
-    /// That of a permutation.
+    /// The value of a permutation.
     #[inline]
     pub fn get(&self, permutation: Permutation) -> Option<&T> {
         self.0[permutation as usize].as_ref()
     }
 
-    /// That of a permutation, made at the first need.
+    /// The value of a permutation, made on first use.
     pub fn get_or_try_insert<E>(
         &mut self,
         permutation: Permutation,
@@ -149,17 +149,17 @@ impl<T> PerPermutation<T> {
         }
     }
 
-    /// Puts one into its place.
+    /// Sets the value of a permutation.
     pub fn set(&mut self, permutation: Permutation, value: T) {
         self.0[permutation as usize] = Some(value);
     }
 
-    /// Takes one away.
+    /// Removes the value of a permutation.
     pub fn remove(&mut self, permutation: Permutation) {
         self.0[permutation as usize] = None;
     }
 
-    /// Those that there are, in the order of the permutations' numbers.
+    /// The present values, in the order of permutations.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.0.iter().flatten()
     }

@@ -14,7 +14,7 @@ impl<'a> ScanVector<'a> {
         Self { rows, columns }
     }
 
-    /// Which rows these are.
+    /// The range of these rows.
     pub fn rows(&self) -> RowRange {
         self.rows
     }

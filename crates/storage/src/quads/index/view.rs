@@ -188,8 +188,7 @@ impl QuadIndex {
         Ok(self.base().range(&[first])?.len() != in_file)
     }
 
-    /// What changed since the file was written, beside rows that are hidden, all deltas taken as
-    /// one.
+    /// The merged deltas since the file was written.
     pub fn changes(&self) -> Result<Changes> {
         Changes::new(&self.deltas)
     }

@@ -2,7 +2,7 @@
 
 use super::{Sampled, Statistics};
 
-/// What is known of what a view shows.
+/// The statistics of a view.
 #[derive(Debug, Clone, Copy)]
 pub enum Figures<'v> {
     /// All quads are shown: what was counted when the base was written. What changed since is not

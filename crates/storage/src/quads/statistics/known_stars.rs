@@ -40,7 +40,7 @@ pub struct StarGroup {
     pub quads: Vec<f64>,
 }
 
-/// What the characteristic sets say of some predicates, given in an order of the caller's.
+/// The characteristic sets' figures for some predicates, in the caller's order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Star {
     pub(super) groups: Vec<StarGroup>,

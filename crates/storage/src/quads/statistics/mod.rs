@@ -96,7 +96,7 @@ impl Statistics {
         self.distinct_objects
     }
 
-    /// The same three of all quads.
+    /// The totals over all quads.
     pub fn all(&self) -> PredicateStatistics {
         PredicateStatistics {
             quads: self.quads,

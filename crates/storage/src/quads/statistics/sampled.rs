@@ -84,7 +84,7 @@ impl<'s> Sampled<'s> {
         Ok(figures)
     }
 
-    /// The same of all quads.
+    /// The totals over all quads.
     pub fn all(&self) -> Result<PredicateStatistics> {
         if let Some(known) = self.found.all.get() {
             return Ok(*known);
@@ -109,8 +109,8 @@ impl<'s> Sampled<'s> {
         self.count(&self.found.graph_count, Permutation::Gspo)
     }
 
-    /// What subjects have of some predicates, the same one perhaps several times; nothing where one
-    /// of them has no quads, or where there are more than [`STAR_PREDICATES_MAX`].
+    /// The star figures of some predicates, with repetitions; none where a predicate has no quads,
+    /// or where there are more than [`STAR_PREDICATES_MAX`].
     pub fn star(&self, predicates: &[TermId]) -> Result<Option<Arc<Star>>> {
         if predicates.is_empty() || predicates.len() > STAR_PREDICATES_MAX {
             return Ok(None);

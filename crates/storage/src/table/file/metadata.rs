@@ -49,7 +49,7 @@ pub(super) struct DictionaryMetadata {
     pub(super) is_whole: bool,
 }
 
-/// What is known of the values of a column.
+/// The statistics of a column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnStatistics {
     /// Rows that are NULL.
@@ -72,7 +72,7 @@ pub struct ColumnStatistics {
     pub value_bytes: u64,
 }
 
-/// What is known of a file's content.
+/// The statistics of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStatistics {
     /// Number of rows.

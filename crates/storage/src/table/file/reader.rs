@@ -89,8 +89,7 @@ impl ProjectionFile {
         Self::with_parts(file, metadata, parts, &layout, &[])
     }
 
-    /// The same file as a layout with other columns behind the key sees it; what was read of it is
-    /// shared.
+    /// The same file under another layout behind the key; cached parts are shared.
     pub fn with_layout(
         &self,
         layout: &ProjectionLayout,
@@ -173,7 +172,7 @@ impl ProjectionFile {
         self.file.path()
     }
 
-    /// What is known of its content.
+    /// The file's statistics.
     pub fn statistics(&self) -> FileStatistics {
         let statistics = |column: &Column| match column.source {
             Source::File(column) => Some(self.metadata.columns[column].statistics.clone()),
@@ -185,7 +184,7 @@ impl ProjectionFile {
         }
     }
 
-    /// What is known of a column; `None` if the file does not have it.
+    /// The statistics of a column; `None` if the file does not have it.
     pub fn column_statistics(&self, column: usize) -> Option<&ColumnStatistics> {
         match self.columns.get(column)?.source {
             Source::File(column) => Some(&self.metadata.columns[column].statistics),

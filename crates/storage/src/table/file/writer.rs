@@ -23,7 +23,7 @@ use crate::{Error, Result};
 /// Columns of lanes whose rows are kept for other threads; each takes a quarter of a MiB.
 const KEPT_COLUMNS_MAX: usize = 64;
 
-/// Takes rows in the order of their keys and writes the file. What memory it uses is said in the
+/// The writer of a projection file, from rows in key order. What memory it uses is said in the
 /// room's first lines.
 #[derive(Debug)]
 pub struct ProjectionWriter {
@@ -51,7 +51,7 @@ enum Column {
     Bytes(Box<BytesColumn>),
 }
 
-/// What was written.
+/// The summary of a written projection file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProjectionSummary {
     /// Number of rows.
@@ -120,8 +120,8 @@ impl ProjectionWriter {
         })
     }
 
-    /// The same, but where a row has the key of the one before, its number among those given is
-    /// returned, and none is appended.
+    /// Appends rows unless one has the key of the row before: then returns its number and appends
+    /// none.
     pub fn push_distinct(&mut self, columns: &[ArrayRef]) -> Result<Result<(), usize>> {
         let rows = self.check_columns(columns)?;
         self.keys.clear();

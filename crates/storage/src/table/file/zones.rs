@@ -9,7 +9,7 @@ use super::Decoded;
 use super::vector::{read_list, write_list};
 use crate::Result;
 
-/// What the lanes of zones are.
+/// The meaning of a zone's lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZoneKind {
     /// Those of [`zone_lane`], of values.

@@ -10,7 +10,7 @@ use super::recording::RecordingFileSystem;
 use crate::files::io::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LogFile};
 use crate::{Error, Result};
 
-/// How a call fails. A call that reads fails with EIO whatever the fault.
+/// The way in which a call fails. A call that reads fails with EIO whatever the fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// EIO: the device has failed, nothing was done.
@@ -78,7 +78,7 @@ impl Gate {
     }
 }
 
-/// As long as it lives, calls of a kind do not return; see [`FailingFileSystem::hold_syncs`].
+/// A guard that blocks calls of a kind while it lives; see [`FailingFileSystem::hold_syncs`].
 #[derive(Debug)]
 #[must_use = "what waits goes on when it is dropped"]
 pub struct Held(Arc<Gate>);
@@ -139,13 +139,12 @@ impl FailingFileSystem {
         self.plan.lock().calls
     }
 
-    /// Lets one call fail: the one before which there are so many calls, from the first on.
+    /// Fails the n-th call from now.
     pub fn fail_call(&self, number: u64, fault: Fault) {
         self.plan.lock().fault = Some((fault, number..number + 1));
     }
 
-    /// Lets all calls fail that change something, after so many calls from the first on, until
-    /// [`heal`](Self::heal).
+    /// Fails all changing calls from the n-th on, until [`heal`](Self::heal).
     pub fn fail_from(&self, number: u64, fault: Fault) {
         self.plan.lock().fault = Some((fault, number..u64::MAX));
     }
@@ -161,7 +160,7 @@ impl FailingFileSystem {
         self.releases.hold()
     }
 
-    /// From now on everything works.
+    /// Ends all failures.
     pub fn heal(&self) {
         self.plan.lock().fault = None;
     }

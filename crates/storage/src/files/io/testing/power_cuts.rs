@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::recording::{Operation, RecordingFileSystem};
 use super::tree::{Change, Inode, Tree};
 
-/// What becomes of the changes that were not synced when the power went.
+/// The fate of unsynced changes at a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsynced {
     /// All are lost.
@@ -46,7 +46,7 @@ pub struct PowerCuts {
 }
 
 impl RecordingFileSystem {
-    /// All moments at which the power may go, beginning with the first.
+    /// All moments of a possible power cut, the first first.
     pub fn power_cuts(&self) -> PowerCuts {
         let disk = self.disk.lock();
         PowerCuts::new(disk.start.clone(), disk.operations.clone())
@@ -86,7 +86,7 @@ impl PowerCuts {
         self.pending.len()
     }
 
-    /// Lets one more operation happen before the power goes; `false` if there is none left.
+    /// Moves the power cut one operation later; `false` at the end.
     pub fn advance(&mut self) -> bool {
         let Some(operation) = self.operations.get(self.done).cloned() else {
             return false;

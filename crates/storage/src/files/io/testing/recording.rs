@@ -114,8 +114,7 @@ impl RecordingFileSystem {
         files
     }
 
-    /// What was asked for ahead since the last call, in files that were opened before or since:
-    /// which file, which bytes.
+    /// The read-ahead requests since the last call, by file and bytes.
     pub fn take_read_ahead(&self) -> Vec<(PathBuf, Range<usize>)> {
         self.asked.lock().replace(Vec::new()).unwrap_or_default()
     }
