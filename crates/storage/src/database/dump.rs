@@ -216,8 +216,7 @@ impl ReadView {
 }
 
 impl Quads {
-    /// With language tags in lower case, as canonical N-Quads have them (RDF 1.2), instead of as
-    /// they were written.
+    /// Writes language tags in lower case, as canonical N-Quads do (RDF 1.2).
     #[must_use]
     pub fn canonical(mut self) -> Self {
         self.batch.is_canonical = true;

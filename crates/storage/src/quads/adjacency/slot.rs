@@ -19,7 +19,7 @@ const WANTED_MOST: u64 = 1 << 62;
 pub(crate) struct AdjacencySlots(RwLock<HashMap<u64, Arc<AdjacencySlot>>>);
 
 impl AdjacencySlots {
-    /// The slot that it will be stored in. Made at the first need.
+    /// The slot of a predicate, made on first use; `rows` gives its number of rows in the file.
     pub(crate) fn slot(
         &self,
         predicate: TermId,
@@ -147,7 +147,7 @@ impl Build {
         *self.0.state.write() = State::Impossible;
     }
 
-    /// Where it will be.
+    /// The slot that it will be stored in.
     pub fn slot(&self) -> &Arc<AdjacencySlot> {
         &self.0
     }
