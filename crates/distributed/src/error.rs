@@ -4,7 +4,7 @@ use datafusion_common::DataFusionError;
 
 use crate::network::NetworkError;
 
-/// What goes wrong between workers.
+/// The errors of distributed work.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// A worker was lost, or could not begin: the query may run without it.

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 
 type OfPlan<T> = fn(&Arc<dyn ExecutionPlan>) -> T;
 
-/// What a language says of the nodes of its plans.
+/// A language's rules about its plan nodes.
 #[derive(Clone, Copy)]
 pub struct Rules {
     /// Whether a node is to be taken with all that stands below it.
@@ -41,7 +41,7 @@ impl fmt::Debug for Rules {
     }
 }
 
-/// What rows mean in one process alone, brought to another one.
+/// The translation of rows with process-local values for another process.
 pub trait Translation: Send + Sync {
     /// For the rows of one partition that go out, in order.
     fn outgoing(&self) -> Box<dyn Outgoing>;
@@ -50,13 +50,13 @@ pub trait Translation: Send + Sync {
     fn incoming(&self) -> Box<dyn Incoming>;
 }
 
-/// Says what a reader has to know.
+/// The sender's side of the translation.
 pub trait Outgoing: Send {
     /// What goes before a batch.
     fn note(&mut self, batch: &RecordBatch) -> Result<Bytes>;
 }
 
-/// Takes what a sender says.
+/// The reader's side of the translation.
 pub trait Incoming: Send {
     /// Takes what went before the next batches.
     fn learn(&mut self, note: &Bytes) -> Result<()>;
@@ -87,7 +87,7 @@ pub struct WorkerPlan {
 /// What is dropped when a query is closed: by it the language ends what goes on without a pause.
 pub type Ends = Box<dyn std::any::Any + Send + Sync>;
 
-/// How a process runs its part of a plan.
+/// The execution of a process's part of a plan.
 pub struct OwnPart {
     /// What it runs with.
     pub task: Arc<TaskContext>,
@@ -102,7 +102,7 @@ pub struct OwnPart {
 /// of a task.
 pub type OwnParts = Box<dyn Fn(&TaskContext) -> OwnPart + Send + Sync>;
 
-/// Makes plans of their descriptions.
+/// A query language, which decodes its plans.
 pub trait Language: Send + Sync {
     /// The plan that is described, for one of the processes that run it, counted from 1. It has to
     /// be the same one as where the description was made, or there has to be an error

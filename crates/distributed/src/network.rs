@@ -27,7 +27,7 @@ pub trait Network: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'static, Result<Answer, NetworkError>>;
 }
 
-/// Why there is no answer, or no more of it.
+/// The reason why there is no answer, or no more of it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NetworkError {
     /// The other side could not be reached, broke off, or said nothing for too long: another one

@@ -72,12 +72,12 @@ impl Workers {
         })
     }
 
-    /// From how many rows on a query is divided.
+    /// The number of rows from which a query is distributed.
     pub fn least_rows(&self) -> f64 {
         self.least_rows
     }
 
-    /// Makes plans of descriptions in a language.
+    /// Adds a language, whose plan descriptions it then decodes.
     pub fn learn(&self, name: &str, language: Arc<dyn Language>) {
         self.languages.lock().insert(name.to_owned(), language);
     }
@@ -87,7 +87,7 @@ impl Workers {
         &self.network
     }
 
-    /// Who may be asked now, in an order that is the same for all.
+    /// The reachable members now, in the same order at each.
     pub fn members(&self) -> Vec<String> {
         let mut members = self.network.members();
         let mut lost = self.lost.lock();
@@ -125,7 +125,7 @@ impl Workers {
         &self.counts
     }
 
-    /// What was divided so far.
+    /// The counters so far.
     pub fn figures(&self) -> Figures {
         self.counts.figures(self.open.lock().len() as u64)
     }

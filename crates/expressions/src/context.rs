@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::limits::{Counted, Held, Limits};
 use crate::xpath_regex::RegexCache;
 
-/// What the expressions of a query start with.
+/// The initial settings of an expression context.
 #[derive(Clone, Debug)]
 pub struct ExpressionOptions {
     /// Relative IRIs given to `IRI()` are resolved against it.
@@ -110,7 +110,7 @@ pub(crate) enum StringKeys {
 /// What most keys take beside the texts of their terms.
 const KEY_BYTES: usize = 64;
 
-/// What all expressions of one query share; see the module's documentation.
+/// The context that all expressions of one query share; see the module's documentation.
 pub struct ExpressionContext {
     snapshot: Arc<Snapshot>,
     base_iri: Option<Iri<String>>,
@@ -184,7 +184,7 @@ impl ExpressionContext {
         self.snapshot.dictionary()
     }
 
-    /// What relative IRIs are resolved against.
+    /// The base of relative IRIs.
     pub fn base_iri(&self) -> Option<&Iri<String>> {
         self.base_iri.as_ref()
     }
@@ -244,12 +244,12 @@ impl ExpressionContext {
         (0..).map_while(|number| terms.key(number)).for_each(&mut f);
     }
 
-    /// How many terms are the query's own so far.
+    /// The number of the query's own terms so far.
     pub fn own_term_count(&self) -> u64 {
         self.local_terms.read().len() as u64
     }
 
-    /// All language tags that the query noted, however they are written.
+    /// All language tags that the query noted, in any spelling.
     pub fn noted_language_tags(&self) -> Arc<LanguageTags> {
         self.own_tags.all()
     }
@@ -366,8 +366,8 @@ impl ExpressionContext {
         Ok(())
     }
 
-    /// Takes how language tags are written that the query or an answer of another endpoint brings:
-    /// terms have them in lower case. Of several ways the first stays.
+    /// Notes the spelling of language tags that the query or an endpoint's answer brings: terms
+    /// have them in lower case. Of several ways the first stays.
     pub fn note_language_tags(&self, tags: &LanguageTags) {
         if !tags.is_empty() {
             self.own_tags.add(self.snapshot.language_tags(), tags);
@@ -380,8 +380,7 @@ impl ExpressionContext {
         self.own_tags.add_tag(known, lower, tag);
     }
 
-    /// How language tags are written in what the query gives: as the database does, where it knows
-    /// them.
+    /// The spelling of language tags in results: the database's, where it knows the tag.
     pub fn language_tags(&self) -> WrittenTags<'_> {
         WrittenTags {
             known: self.snapshot.language_tags(),
@@ -389,8 +388,8 @@ impl ExpressionContext {
         }
     }
 
-    /// How those are written that the query brings and the database does not know, if one of them
-    /// has capitals. As long as none is added it is the same table.
+    /// The spelling of tags that the query brings and the database lacks, if one has capitals. As
+    /// long as none is added it is the same table.
     pub fn own_language_tags(&self) -> Option<Arc<LanguageTags>> {
         self.own_tags.with_capitals()
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use datafusion_common::DataFusionError;
 use thiserror::Error;
 
-/// Why an expression cannot be compiled, or why its query ends early.
+/// The reason why an expression cannot be compiled, or its query ends early.
 #[derive(Debug, Error)]
 pub enum Error {
     /// Reading the database failed.

@@ -47,7 +47,7 @@ const LANGUAGES: [(&str, Language); 18] = [
 /// Number of analyzers.
 pub const ANALYZERS: usize = LANGUAGES.len() + 1;
 
-/// How a text is cut into words.
+/// The tokenizer of a language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Analyzer(u8);
 

@@ -116,7 +116,7 @@ impl PartBuilder {
         self.writer.mem_usage()
     }
 
-    /// How much of that came after the first document.
+    /// The part of the memory that came after the first document.
     pub fn grown_bytes(&self) -> usize {
         self.memory_bytes().saturating_sub(self.begun_bytes)
     }

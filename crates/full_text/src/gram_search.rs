@@ -25,7 +25,7 @@ const POOR_PARTS: usize = 8;
 /// Postings between two looks at whether to go on.
 const BETWEEN_LOOKS: usize = 64 * 1024;
 
-/// How much of a query is looked at.
+/// The limits of a trigram search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GramBounds {
     /// As much as pays, by what all documents have; nothing where more than so many postings would

@@ -8,7 +8,7 @@
 use crate::analysis::{Analyzer, Word};
 use crate::query::{Node, Query};
 
-/// How highlights look.
+/// The options of highlights.
 #[derive(Debug, Clone, Copy)]
 pub struct HighlightOptions {
     /// Letters of the piece, without marks.
@@ -29,7 +29,7 @@ pub struct Highlighter<'q> {
 }
 
 impl<'q> Highlighter<'q> {
-    /// For a query.
+    /// The highlighter of a query.
     pub fn new(query: &'q Query, options: HighlightOptions) -> Self {
         Self { query, options }
     }

@@ -92,7 +92,7 @@ impl Query {
         }
     }
 
-    /// All of these words, as they are; none where there is no word.
+    /// A query of all of these words, as they are; none without words.
     pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let words = words.into_iter().filter(|word| has_words(word));
         let all: Vec<Node> = words.map(|word| Node::Words(word.to_owned())).collect();

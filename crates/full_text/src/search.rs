@@ -32,7 +32,7 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// What scores are computed with.
+/// The statistics from which scores are computed.
 #[derive(Debug, Clone, Copy)]
 pub enum Figures<'p> {
     /// How often words are, and how long texts are, in all documents of these parts.
@@ -42,8 +42,8 @@ pub enum Figures<'p> {
     Constant,
 }
 
-/// Gives every document of the parts that matches to `found`, in no order, each once if no number
-/// is in two parts. From time to time `go_on` is asked.
+/// Passes every matching document of the parts to `found`, in no order, each once if no number is
+/// in two parts. From time to time `go_on` is asked.
 ///
 /// # Errors
 /// When a part is damaged, or `go_on` says no.

@@ -51,8 +51,8 @@ impl PlacesAggregate {
         found.map_or("", |(name, _)| name)
     }
 
-    /// One shape that stands for all of these in what comes later: fewer points with the same
-    /// result. Not of those whose result every shape counts in.
+    /// A simpler geometry with the same result in later steps. Not of those whose result every
+    /// shape counts in.
     pub fn shortened(self, shapes: &[Shape]) -> Option<Shape> {
         match self {
             Self::BoundingBox => shapes::envelope(&together(shapes)?),

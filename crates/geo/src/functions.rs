@@ -9,17 +9,17 @@ use crate::shape::Shape;
 use crate::units::{area_in_square_metres, length_in_metres};
 use crate::{gml, literal, measures, shapes};
 
-/// Where the names of the functions begin.
+/// The namespace of GeoSPARQL's functions.
 pub const NAMESPACE: &str = "http://www.opengis.net/def/function/geosparql/";
-/// Where the names of Jena's functions begin, of which those are here that its users need for what
-/// has no literals of geometries.
+/// The namespace of Jena's spatial functions, of which those without a GeoSPARQL counterpart are
+/// here.
 pub const JENA: &str = "http://jena.apache.org/function/spatial#";
 /// The names of kinds of geometries begin so.
 const SIMPLE_FEATURES: &str = "http://www.opengis.net/ont/sf#";
 /// The unit of what has none, in which planes are measured about whose units nothing is known.
 const UNITY: &str = "http://www.opengis.net/def/uom/OGC/1.0/unity";
 
-/// What a function takes.
+/// The kind of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameter {
     /// A literal of a geometry.
@@ -34,7 +34,7 @@ pub enum Parameter {
     Name,
 }
 
-/// What a function is given.
+/// An argument of a function.
 #[derive(Debug, Clone, Copy)]
 pub enum Argument<'a> {
     /// For [`Parameter::Shape`].
@@ -45,7 +45,7 @@ pub enum Argument<'a> {
     Text(&'a str),
 }
 
-/// What a function gives.
+/// The result of a function.
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// `xsd:boolean`.
@@ -79,8 +79,7 @@ enum Implementation {
 }
 
 impl Function {
-    /// What it gives; none is SPARQL's error: arguments that are not of their kinds or do not go
-    /// together, what is asked of an empty shape, an unknown unit.
+    /// The result; none is SPARQL's error: wrong arguments, empty geometries, unknown units.
     pub fn call(&self, arguments: &[Argument<'_>]) -> Option<Answer> {
         match (&self.run, arguments) {
             (Implementation::Run(run), arguments) => run(arguments),

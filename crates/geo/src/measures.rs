@@ -15,8 +15,8 @@ use crate::units::{angle_in_radians, length_in_metres};
 /// The mean radius of the earth, in metres, by which angles become lengths.
 pub const EARTH_RADIUS_M: f64 = 6_371_008.8;
 
-/// How far two shapes of the earth are from each other, in metres; none of those of a plane, and of
-/// what is empty. Of two points in no time, of others a look at each pair of their edges.
+/// The distance of two geometries on the earth in metres; none in a plane, and of empty ones. Of
+/// two points in no time, of others a look at each pair of their edges.
 pub fn distance_m(one: &Shape, other: &Shape) -> Option<f64> {
     if !(one.crs.is_on_earth() && other.crs.is_on_earth()) {
         return None;
@@ -43,7 +43,7 @@ pub fn distance_m(one: &Shape, other: &Shape) -> Option<f64> {
     least.is_finite().then_some(least * EARTH_RADIUS_M)
 }
 
-/// How many metres of the earth's surface a unit has, of length or of angle.
+/// The metres of the earth's surface in a unit of length or angle.
 pub fn metres_of(unit: &str) -> Option<f64> {
     let of_angle = || angle_in_radians(unit).map(|it| it * EARTH_RADIUS_M);
     length_in_metres(unit).or_else(of_angle)

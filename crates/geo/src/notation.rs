@@ -9,7 +9,7 @@ pub const GML_LITERAL: &str = "http://www.opengis.net/ont/geosparql#gmlLiteral";
 /// The datatype of KML.
 pub const KML_LITERAL: &str = "http://www.opengis.net/ont/geosparql#kmlLiteral";
 
-/// In which notation a shape is written.
+/// The notation of a geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Notation {
     /// Well-Known Text.

@@ -57,7 +57,7 @@ impl Shape {
         &self.geometry
     }
 
-    /// What its coordinates mean.
+    /// The coordinate reference system.
     pub fn crs(&self) -> &Crs {
         &self.crs
     }
@@ -74,7 +74,7 @@ impl Shape {
         all.all(|it| it.x.abs() <= COORDINATE_MAX && it.y.abs() <= COORDINATE_MAX)
     }
 
-    /// How many points it is made of.
+    /// The number of points.
     pub fn points(&self) -> usize {
         self.geometry.coords_count()
     }

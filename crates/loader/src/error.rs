@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Offending text longer than this is cut in messages.
 const SHOWN_CHARACTERS_MAX: usize = 60;
 
-/// Why a load failed. The database is then as it was before.
+/// The reason why a load failed. The database is then as it was before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -226,7 +226,7 @@ pub struct SyntaxError {
     pub is_past_skipping: bool,
 }
 
-/// What may be said of a text that is loaded.
+/// An option of a load that messages suggest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadOption {

@@ -18,7 +18,7 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// Of a line, a place of `width` characters with so many characters before it.
+    /// The excerpt of a line around a place of `width` characters.
     pub fn of_line(line: &str, column: usize, width: usize) -> Self {
         let skipped = column.saturating_sub(BEFORE_CHARACTERS_MAX);
         let mut text = String::new();

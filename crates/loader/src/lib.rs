@@ -81,7 +81,7 @@ pub use workers::{
     LoadWorker, LoadWorkers, WorkPieces, WorkerCounts, WorkerPlace, answer_load_request,
 };
 
-/// How to load.
+/// The options of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Memory that the load may use, [`MEMORY_BYTES_MIN`] or more; beyond it, it works on disk.
@@ -119,8 +119,8 @@ pub struct LoadOptions {
 /// What [`LoadOptions::literal_bytes_max`] is if nothing else is said: 1 MiB.
 const LITERAL_BYTES_MAX: usize = 1 << 20;
 
-/// With less memory a load works, but uses more than it was given: buffers of files, the
-/// dictionary's writer and its threads.
+/// The least memory: a load with less works, but exceeds it by its file buffers, dictionary writer
+/// and threads.
 pub const MEMORY_BYTES_MIN: u64 = 128 << 20;
 
 /// Set aside for what is not counted piece by piece: the dictionary's writer and its threads,

@@ -21,7 +21,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// One word for people.
+    /// The stage's name, in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parse => "parse",

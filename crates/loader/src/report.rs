@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::fs;
 use std::time::Instant;
 
-/// What a load did, and what it took.
+/// The report of a load.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LoadReport {
     /// The last commit now; the load is that commit, if it added any quad or prefix.
@@ -42,7 +42,7 @@ pub struct LoadReport {
     pub workers: Vec<WorkerCounts>,
 }
 
-/// What a stage took.
+/// The report of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StageReport {
     /// Its name.

@@ -57,7 +57,7 @@ pub fn open(
     open_with(address, std::env::vars(), options)
 }
 
-/// The same with other settings than the environment's.
+/// Opens a database in an object store, with given settings instead of the environment's.
 pub fn open_with(
     address: &str,
     settings: impl IntoIterator<Item = (String, String)>,

@@ -57,9 +57,8 @@ pub struct ComplementInputs {
     pub matches: Arc<dyn ExecutionPlan>,
 }
 
-/// Gives for each group the aggregates of the members that it has no match with; see the module's
-/// documentation. Groups that match all members are not given. The groups come in no particular
-/// order.
+/// The plan node of aggregates over the members without a match; see the module's documentation.
+/// Groups that match all members are not given. The groups come in no particular order.
 #[derive(Debug)]
 pub struct ComplementExec {
     inputs: ComplementInputs,

@@ -29,7 +29,7 @@ const SORT_KEY_BYTES: usize = 96;
 /// mostly are.
 const FIRST_ROWS_PART: usize = 8;
 
-/// What a query starts with.
+/// The initial settings of a query's context.
 #[derive(Clone, Debug)]
 pub struct ContextOptions {
     /// Relative IRIs given to `IRI()` are resolved against it.
@@ -66,7 +66,7 @@ impl Default for ContextOptions {
     }
 }
 
-/// What all operators of one query share; see the module's documentation.
+/// The context that all operators of one query share; see the module's documentation.
 #[derive(Debug)]
 pub struct QueryContext {
     view: Arc<ReadView>,
@@ -124,7 +124,7 @@ impl QueryContext {
         })
     }
 
-    /// What the query sees: all that it reads of the permutations, it reads through this.
+    /// The read view, through which the query reads all permutations.
     pub fn view(&self) -> &Arc<ReadView> {
         &self.view
     }
@@ -134,7 +134,7 @@ impl QueryContext {
         self.view.snapshot()
     }
 
-    /// What the query's expressions share.
+    /// The context of the query's expressions.
     pub fn expressions(&self) -> &Arc<ExpressionContext> {
         &self.expressions
     }
@@ -144,7 +144,7 @@ impl QueryContext {
         &self.on_the_way_pool
     }
 
-    /// How long the query may be planned.
+    /// The planning deadline.
     pub fn patience(&self) -> &Arc<Patience> {
         &self.patience
     }
@@ -176,7 +176,7 @@ impl QueryContext {
         &self.adjacencies
     }
 
-    /// Says that an expression that is not compiled yet gives another value each time
+    /// Notes an expression with a new value for each evaluation
     /// ([`ExpressionContext::note_volatile`]).
     pub fn note_volatile(&self) {
         self.expressions.note_volatile();
@@ -199,12 +199,12 @@ impl QueryContext {
         Ok(self.patience.spend(touches)?)
     }
 
-    /// What [`QueryContext::spend_planning`] has counted, of [`QueryContext::touches`].
+    /// The touches of planning, part of [`QueryContext::touches`].
     pub fn planned_touches(&self) -> u64 {
         self.planned_touches.load(Ordering::Relaxed)
     }
 
-    /// What [`QueryContext::note_touches`] has counted.
+    /// The touches so far, from [`QueryContext::note_touches`].
     pub fn touches(&self) -> u64 {
         self.touches.load(Ordering::Relaxed)
     }
@@ -221,9 +221,9 @@ impl QueryContext {
         self.is_bound_to_commit.load(Ordering::Relaxed)
     }
 
-    /// Says that the plan has an id in it that is a term for this query alone, or that who asks
-    /// does not see. It is not kept then: another query has other terms, and whether a plan is kept
-    /// must not tell hidden terms from unknown ones.
+    /// Notes that the plan has an id that is valid for this query alone, or hidden from its asker.
+    /// It is not kept then: another query has other terms, and whether a plan is kept must not tell
+    /// hidden terms from unknown ones.
     pub fn note_plan_of_its_own(&self) {
         self.has_plan_of_its_own.store(true, Ordering::Relaxed);
     }
@@ -283,19 +283,18 @@ impl QueryContext {
         Ok(self.expressions.terms(ids, f)?)
     }
 
-    /// Takes how language tags are written that the query or an answer of another endpoint brings
+    /// Notes the spelling of language tags that the query or an endpoint's answer brings
     /// ([`ExpressionContext::note_language_tags`]).
     pub fn note_language_tags(&self, tags: &LanguageTags) {
         self.expressions.note_language_tags(tags);
     }
 
-    /// How language tags are written in what the query gives: as the database does, where it knows
-    /// them.
+    /// The spelling of language tags in results: the database's, where it knows the tag.
     pub fn language_tags(&self) -> WrittenTags<'_> {
         self.expressions.language_tags()
     }
 
-    /// How those are written that only the query brings, if one of them has capitals
+    /// The spelling of tags that only the query brings, if one has capitals
     /// ([`ExpressionContext::own_language_tags`]).
     pub fn own_language_tags(&self) -> Option<Arc<LanguageTags>> {
         self.expressions.own_language_tags()

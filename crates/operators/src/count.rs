@@ -51,8 +51,7 @@ pub fn exact_count(view: &ReadView, pattern: &QuadPattern) -> Result<Option<u64>
     rows_of(view, slots.map(constant), graph)
 }
 
-/// The same of a pattern in the default graph, whose variables all differ, by its constants:
-/// subject, predicate, object.
+/// The exact count of a pattern in the default graph by its constants, if its variables all differ.
 pub fn exact_count_of_constants(
     view: &ReadView,
     constants: [Option<TermId>; 3],
@@ -140,7 +139,7 @@ pub fn exact_distinct_count(view: &ReadView, pattern: &QuadPattern, key: &str) -
     }
 }
 
-/// Gives one solution: the number of matches of a pattern, as an `xsd:integer`.
+/// The plan node that returns the number of matches of a pattern as one solution, an `xsd:integer`.
 #[derive(Debug)]
 pub struct CountExec {
     pub(crate) text: String,

@@ -18,7 +18,7 @@ use datafusion_execution::TaskContext;
 use orrery_runtime::{Busy, Workers};
 use parking_lot::Mutex;
 
-/// How the work of a leaf is spread.
+/// The spread of a leaf's work over partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// Number of partitions.
@@ -27,7 +27,7 @@ pub struct Spread {
     pub dealing: Dealing,
 }
 
-/// How pieces are dealt to partitions.
+/// The way in which partitions get pieces of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dealing {
     /// Whoever has time takes the next piece from one queue. All partitions are in one process.

@@ -6,7 +6,7 @@
 use datafusion_common::DataFusionError;
 use thiserror::Error;
 
-/// Why an operator cannot be built, or why its query ends early.
+/// The reason why an operator cannot be built, or its query ends early.
 #[derive(Debug, Error)]
 pub enum Error {
     /// Reading the database failed.

@@ -17,7 +17,7 @@ use crate::node::node_methods;
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
 
-/// Gives the solutions that it was made with, in their order.
+/// The plan node of given solutions, in their order.
 #[derive(Debug)]
 pub struct RowsExec {
     pub(crate) batch: RecordBatch,

@@ -23,7 +23,7 @@ use crate::node::node_methods;
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
 
-/// Who makes solutions.
+/// A source of solutions.
 pub trait SolutionSource: fmt::Debug + Send + Sync {
     /// Begins to make them. Each run gives all of them, and the same ids for the same terms.
     fn solutions(&self, context: &Arc<QueryContext>) -> BoxStream<'static, Result<SourceRows>>;

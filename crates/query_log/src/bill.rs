@@ -18,7 +18,7 @@ use crate::time::Day;
 /// Days and users that are added up at most.
 const LINES_MAX: usize = 1_000_000;
 
-/// What all users used, by day.
+/// The usage of all users, by day.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bill {
     /// In the order of days, and of names on each; whoever is not known comes first.
@@ -29,7 +29,7 @@ pub struct Bill {
     pub damaged_lines: u64,
 }
 
-/// What one user used on one day.
+/// The usage of one user on one day.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BillLine {
     /// The day (UTC) on which the requests came.
@@ -41,7 +41,7 @@ pub struct BillLine {
     pub used: Used,
 }
 
-/// How much was used.
+/// An amount of usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Used {
     /// Queries, updates and requests of SQL.
@@ -118,7 +118,7 @@ impl Sums {
 }
 
 impl Bill {
-    /// As CSV, with a head; who is not known has no name.
+    /// The usage as CSV with a header; anonymous lines have no name.
     pub fn to_csv(&self) -> String {
         let mut text = "day,user,requests,failed,seconds,rows,bytes,touches\r\n".to_owned();
         for BillLine { day, user, used } in &self.lines {
@@ -138,7 +138,7 @@ impl Bill {
         text
     }
 
-    /// The same for programs.
+    /// The usage as JSON.
     ///
     /// # Errors
     /// Never for figures of a log.

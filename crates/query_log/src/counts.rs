@@ -154,7 +154,7 @@ pub(crate) struct Durations {
     max_ms: f64,
 }
 
-/// How long queries took.
+/// The figures of durations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DurationFigures {
     /// Half of them took no longer; to within a hundredth, as the others.

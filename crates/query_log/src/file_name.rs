@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::time::Day;
 
-/// One of the two logs.
+/// The two series of log files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Series {
     /// All that was asked.

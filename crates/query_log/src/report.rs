@@ -43,7 +43,7 @@ impl Report {
         html::page(self)
     }
 
-    /// The same figures for programs.
+    /// The report as JSON.
     ///
     /// # Errors
     /// Never for figures of a log.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::kind::Kind;
 
-/// What texts of one shape have in common; written as 16 hexadecimal digits.
+/// The hash of a text's shape, written as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shape(u64);
 

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 pub const CALL_REQUEST_BYTES_MAX: usize = 64 << 20;
 /// The largest message of an answer.
 pub const CALL_MESSAGE_BYTES_MAX: usize = 64 << 20;
-/// How long a caller should wait for a node that says nothing at all.
+/// The time a caller should wait for a silent node.
 pub const CALL_SILENCE: Duration = Duration::from_secs(10);
 /// The longest name of a kind of calls.
 const KIND_BYTES_MAX: usize = 64;
@@ -46,7 +46,7 @@ pub trait CallHandler: Send + Sync + 'static {
 /// error; an error is the last item. Dropping it ends the call on the other side.
 pub type CallAnswer = BoxStream<'static, Result<Bytes, CallError>>;
 
-/// Why a call has no answer, or only a part of one.
+/// The reason why a call has no answer, or only part of one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The node was not reached: it has seen nothing of the call.

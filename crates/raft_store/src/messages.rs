@@ -79,7 +79,7 @@ pub(crate) struct Member {
     pub address: String,
 }
 
-/// How a node is.
+/// The status of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeStatus {
     /// Its number.

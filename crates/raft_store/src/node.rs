@@ -46,7 +46,7 @@ use crate::transport::paths;
 /// How long requests that are being answered may take when a node stops.
 const STOP_TIME: Duration = Duration::from_secs(1);
 
-/// How a node starts.
+/// The start configuration of a node.
 #[derive(Clone)]
 pub struct NodeConfig {
     /// Its number, above 0. It belongs to the directory: a node whose directory is lost comes back
@@ -201,8 +201,8 @@ impl Node {
         self.calls.peers()
     }
 
-    /// From now on a handler answers calls of a kind (small letters, digits and hyphens), one
-    /// handler for each. It goes when the node is stopped.
+    /// Sets the handler of a kind of calls (small letters, digits and hyphens). It goes when the
+    /// node is stopped.
     pub fn answer_calls(&self, kind: &'static str, handler: Arc<dyn CallHandler>) -> Result<()> {
         self.calls.answer(kind, handler)
     }
@@ -251,12 +251,12 @@ impl Node {
         }
     }
 
-    /// How this node is.
+    /// The status of this node.
     pub async fn status(&self) -> Result<NodeStatus> {
         members::status(&self.running.core).await
     }
 
-    /// How another member is, as it says itself.
+    /// The status of another member, from itself.
     pub async fn status_of(&self, id: u64) -> Result<NodeStatus> {
         if id == self.running.core.id {
             return self.status().await;
@@ -296,8 +296,8 @@ impl Node {
         .await
     }
 
-    /// Tells that the node is to be stopped soon: reads and writes that begin from now on wait 5 s
-    /// at most for a majority, which may be stopping, too.
+    /// Announces the stop of the node: later reads and writes wait 5 s at most for a majority,
+    /// which may be stopping, too.
     pub fn hurry(&self) {
         self.running.core.hurry();
     }

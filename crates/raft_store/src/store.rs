@@ -83,8 +83,7 @@ impl QuorumStore {
         }
     }
 
-    /// The same objects, read as this node has them now: without a request to others, and without
-    /// what it has not heard of yet.
+    /// The same objects, read from this node's state without asking others, so perhaps stale.
     #[must_use]
     pub fn stale(&self) -> Self {
         Self {

@@ -33,7 +33,7 @@ use super::traced::scan_of;
 /// Bits for each row of the file, at most.
 const BITS_PER_ROW_MAX: u64 = 32;
 
-/// Gives them.
+/// The optimizer rule that shares join keys with scans.
 #[derive(Debug)]
 pub struct ShareKeys;
 

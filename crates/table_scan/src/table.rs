@@ -51,21 +51,20 @@ impl StoredTable {
         }
     }
 
-    /// The same among others, to which it may refer.
+    /// The table in a set of tables, to which it may refer.
     pub fn among(state: TableState, tables: &Arc<Tables>) -> Self {
         let mut table = Self::new(state);
         table.tables = Some(Arc::clone(tables));
         table
     }
 
-    /// The same table with the rows that it has among others; `None` if it is not there.
+    /// The table over another set of tables; `None` if it is not in there.
     pub fn over(&self, tables: &Arc<Tables>) -> Option<Self> {
         let state = tables.table(self.state.definition().id)?;
         Some(Self::among(state.clone(), tables))
     }
 
-    /// The same with the number of each row behind the other columns, under a name; of a table
-    /// without a primary key.
+    /// The table with a column of row numbers behind the others; for tables without a primary key.
     pub fn with_row_number(state: TableState, name: &str) -> Self {
         let mut table = Self::new(state);
         let number = Field::new(name, ColumnType::BigInt.arrow(), false);
@@ -130,7 +129,7 @@ impl StoredTable {
         Some((access.rows as f64, self.state.rows() as f64))
     }
 
-    /// How many values a column has, by its place; `None` if that is not known.
+    /// The number of distinct values of a column, by its place; `None` if unknown.
     pub fn distinct(&self, place: usize) -> Option<f64> {
         let id = *self.columns.get(place)?;
         let key = self.state.definition().primary_key.as_ref();

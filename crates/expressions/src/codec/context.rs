@@ -89,7 +89,7 @@ impl ContextText {
         })
     }
 
-    /// How many terms are the query's own.
+    /// The number of the query's own terms.
     pub fn own_terms(&self) -> u64 {
         self.own_terms.len() as u64
     }

@@ -35,7 +35,7 @@ pub(crate) struct Constant {
     pub(crate) written: Value,
 }
 
-/// How a function wants its argument.
+/// The form in which a function reads its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reading {
     /// As a value: numbers parsed, dates on the time line.

@@ -69,7 +69,7 @@ impl OwnTags {
     }
 }
 
-/// How language tags are written in what a query gives.
+/// The spelling of language tags in a query's results.
 pub struct WrittenTags<'c> {
     pub(super) known: &'c LanguageTags,
     /// Has none of the known ones.

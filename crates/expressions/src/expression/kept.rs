@@ -34,8 +34,7 @@ pub struct ComputedExpression {
 }
 
 impl KeptExpression {
-    /// What is kept of an expression over columns of this schema; nothing if it is not known how to
-    /// make it again.
+    /// The cacheable form of an expression over columns of this schema; none where there is none.
     pub fn of(expression: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Self> {
         let any: &dyn std::any::Any = expression.as_ref();
         if any.is::<Column>() {

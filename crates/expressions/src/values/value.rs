@@ -170,7 +170,7 @@ impl Value {
         }
     }
 
-    /// What `STR()` returns: an IRI's text, a literal's lexical form; none of a blank node or
+    /// The result of `STR()`: an IRI's text, a literal's lexical form; none of a blank node or
     /// triple term.
     pub fn lexical(&self) -> Option<Cow<'_, str>> {
         Some(match self {

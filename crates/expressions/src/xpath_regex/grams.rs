@@ -33,8 +33,8 @@ const COPIES_MAX: u32 = 4;
 /// Parts inside each other that are looked at.
 const DEPTH_MAX: usize = 100;
 
-/// What a text must have so that `REGEX` with this pattern and these flags can be true for it;
-/// `None` if the pattern is wrong or very long.
+/// The trigrams that a text must have to match a `REGEX` pattern with flags; `None` if the pattern
+/// is wrong or very long.
 pub fn regex_grams(pattern: &str, flags: &str) -> Option<GramQuery> {
     if pattern.len() > PATTERN_BYTES_MAX {
         return None;

@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
-/// What became of a bulk update.
+/// The outcome of a bulk update.
 #[derive(Debug)]
 pub enum BulkCommit {
     /// It was small enough for the log.
@@ -44,8 +44,8 @@ pub enum BulkCommit {
     },
 }
 
-/// Makes changes in a transaction that may insert more than memory holds, and commits them.
-/// `change` says how; `check` looks at a new base before it is visible.
+/// Runs changes in a transaction that may exceed memory, and commits them. `change` says how;
+/// `check` looks at a new base before it is visible.
 pub fn commit_in_bulk<E: From<LoadError>>(
     writer: &Writer,
     options: &CompactOptions,

@@ -31,7 +31,7 @@ const ATTEMPTS_BESIDE: usize = 2;
 /// The part of the base that changes are to make up where rows of it are hidden.
 const HIDDEN_BASE_PART: u64 = 64;
 
-/// How to compact.
+/// The options of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactOptions {
     /// Memory that the compaction may use, [`crate::MEMORY_BYTES_MIN`] or more; beyond it, it works
@@ -190,7 +190,7 @@ fn unchanged(view: &ReadView) -> LoadReport {
     }
 }
 
-/// When to compact in the background, and how.
+/// The conditions and options of background compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackgroundOptions {
     /// So many changes there must be at least.

@@ -34,7 +34,7 @@ const STATEMENT_PART: usize = 8;
 /// Memory is asked for in steps of so much.
 const STEP_BYTES: usize = 1 << 20;
 
-/// What reading a document may take.
+/// The limits of reading a document.
 pub struct DocumentBounds<'b> {
     /// Memory of its terms and quads, and the length of its text.
     pub memory_bytes: usize,
@@ -77,7 +77,7 @@ pub enum DocumentTerm<'d> {
     Unused,
 }
 
-/// Why a document could not be read.
+/// The reason why a document could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
     /// It needs more memory than it may have.
@@ -311,7 +311,7 @@ impl DocumentEvents for Events<'_, '_> {
 }
 
 impl Document {
-    /// What people should know: where JSON-LD left something out.
+    /// The warning about parts of JSON-LD that were left out.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
@@ -323,7 +323,7 @@ impl Document {
         self.terms.arena.allocated_bytes() + quads * size_of::<LocalQuad>() + keys
     }
 
-    /// How its language tags were written.
+    /// The spelling of its language tags.
     pub fn language_tags(&self) -> &LanguageTags {
         &self.language_tags
     }

@@ -50,10 +50,9 @@ pub fn load_with(
     load_helped(files, dir, sources, options, None, progress)
 }
 
-/// As [`load_with`], with the help of other processes: they parse, and sort if they shall. The
-/// database is, to the byte of its segment's files, what one process would have made of the same
-/// sources; it is published here, once. If workers fail, what they were to do is done by others or
-/// here.
+/// Loads like [`load_with`] with the help of workers, which parse and may sort. The database is, to
+/// the byte of its segment's files, what one process would have made of the same sources; it is
+/// published here, once. If workers fail, what they were to do is done by others or here.
 pub fn load_by_workers(
     files: &Arc<dyn FileSystem>,
     dir: &Path,
@@ -200,7 +199,7 @@ pub fn load_into(
     load_into_helped(writer, sources, options, None, progress)
 }
 
-/// As [`load_into`], with the help of other processes; see [`load_by_workers`].
+/// Loads like [`load_into`] with the help of workers; see [`load_by_workers`].
 pub fn load_into_by_workers(
     writer: &Writer,
     sources: &[Source],

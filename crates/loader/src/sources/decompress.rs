@@ -70,9 +70,9 @@ const BROTLI_BUFFER_BYTES: usize = 64 << 10;
 /// What is wrong where more follows.
 const BEHIND_BROTLI: &str = "something stands behind its end";
 
-/// How far back brotli data that begin with this byte may refer, which is what their decoder takes:
-/// 16 MiB at most. None if no brotli data (RFC 7932, 9.1) begin so: those with a large window, a
-/// later invention, do not.
+/// The window of brotli data that begin with this byte, which is what their decoder takes: 16 MiB
+/// at most. None if no brotli data (RFC 7932, 9.1) begin so: those with a large window, a later
+/// invention, do not.
 pub fn brotli_window_bytes(first: u8) -> Option<usize> {
     let bits = match (first & 1, first >> 1 & 7, first >> 4 & 7) {
         (0, _, _) => 16,

@@ -50,7 +50,7 @@ impl Looks {
     }
 }
 
-/// What a text that could not be read looks like.
+/// The likely format of a text that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LooksLike {
     /// Another format of RDF.

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a worker may use.
+/// The resources of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerPlace {
     /// Where sources are opened and files are staged.
@@ -46,7 +46,7 @@ pub struct WorkerPlace {
     pub threads: usize,
 }
 
-/// Does what a request of a load's coordinator asks for; it came by
+/// Serves a request of a load's coordinator, from
 /// [`LoadWorker::request`](super::LoadWorker::request). The answer goes to `out` as it comes; a
 /// failure is told there as well, so the error is for the log only. Ends early if `out` fails.
 pub fn answer_load_request(

@@ -36,7 +36,7 @@ pub trait LoadWorker: Send + Sync {
     }
 }
 
-/// How large the pieces of work are. Tests have small ones.
+/// The sizes of the pieces of work. Tests have small ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkPieces {
     /// Bytes of a file's part that a worker reads itself, at most: large N-Triples and N-Quads that
@@ -59,7 +59,7 @@ impl Default for WorkPieces {
     }
 }
 
-/// Those who help with one load.
+/// The workers of one load.
 pub struct LoadWorkers {
     pub(crate) members: Vec<Member>,
     pub(crate) pieces: WorkPieces,
@@ -79,7 +79,7 @@ impl LoadWorkers {
         }
     }
 
-    /// What passed so far, by member.
+    /// The traffic so far, by worker.
     pub fn counts(&self) -> Vec<WorkerCounts> {
         self.members.iter().map(Member::counts).collect()
     }
@@ -100,7 +100,7 @@ impl fmt::Debug for LoadWorkers {
     }
 }
 
-/// What passed between the coordinator and a member.
+/// The traffic between coordinator and one worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct WorkerCounts {
     /// The member's name.

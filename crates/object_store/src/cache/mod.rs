@@ -59,7 +59,7 @@ use self::room::Room;
 use self::source::MappedFile;
 use self::sums::Header;
 
-/// Where the cache is and how large it may become.
+/// The directory and size limit of the cache.
 #[derive(Debug, Clone)]
 pub struct CacheOptions {
     /// Its directory, created if missing. It is for one database: the names of objects say nothing
@@ -69,7 +69,7 @@ pub struct CacheOptions {
     pub bytes: u64,
 }
 
-/// What a cache has done so far.
+/// Counters of a cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheCounts {
     /// What its files take up.

@@ -81,7 +81,7 @@ impl ObjectFileSystem {
         Self::over_with(store, prefix, root, options, Timing::default())
     }
 
-    /// The same with other times and limits.
+    /// The file system over a store, with given times and limits.
     pub fn over_with(
         store: Arc<dyn ObjectStore>,
         prefix: ObjectPath,
@@ -101,13 +101,14 @@ impl ObjectFileSystem {
         Ok(Self { inner })
     }
 
-    /// What was asked of the store so far, and what the cache did.
+    /// Counters of the store's requests, and of the cache.
     pub fn counts(&self) -> ObjectCounts {
         let inner = &self.inner;
         inner.store.counting.now(inner.cache.counts())
     }
 
-    /// Says where this process takes changes of others when it writes: it stands in the lease.
+    /// Sets the address at which this process takes forwarded changes when it writes; it stands in
+    /// the lease.
     pub fn set_own_address(&self, address: String) {
         *self.inner.own_address.lock() = Some(address);
     }
@@ -118,7 +119,7 @@ impl ObjectFileSystem {
         self.inner.takes_over.store(takes_over, Ordering::Relaxed);
     }
 
-    /// Looks in the lease where the process takes changes that has it.
+    /// Reads the writer's address from the lease.
     pub fn look_for_writer(&self) -> Asked<()> {
         let store = &self.inner.store;
         let address = store.wait(|store| async move { lease::address_of_holder(&store).await })?;
@@ -126,8 +127,8 @@ impl ObjectFileSystem {
         Ok(())
     }
 
-    /// Where the process takes changes that had the lease when this one last tried to take it; none
-    /// where that one has not said so.
+    /// The address of the writer at this process's last attempt to take the lease; none where the
+    /// writer has not set one.
     pub fn writer_address(&self) -> Option<String> {
         self.inner.writer_address.lock().clone()
     }

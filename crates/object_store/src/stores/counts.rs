@@ -45,7 +45,7 @@ impl RequestKind {
     }
 }
 
-/// What was asked of an object store, and what the cache did.
+/// Counters of an object store's requests, and of the cache.
 #[derive(Debug, Clone)]
 pub struct ObjectCounts {
     /// Requests by [`RequestKind::ALL`], each try counted.

@@ -33,7 +33,7 @@ use super::group_stream::{Execution, GroupStream};
 use super::group_table::{GroupTable, over};
 use crate::node::{Inputs, alike_input, node_methods};
 
-/// The same aggregation as a [`GroupExec`], if that can do it; else as it is.
+/// Replaces an aggregation by a [`GroupExec`], if that can do it.
 pub fn grouped(aggregate: AggregateExec) -> Arc<dyn ExecutionPlan> {
     match keys_of(&aggregate) {
         Some(keys) => Arc::new(GroupExec {

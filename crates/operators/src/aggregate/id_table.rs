@@ -46,7 +46,7 @@ impl Default for IdTable {
 }
 
 impl IdTable {
-    /// Without ids.
+    /// An empty table.
     pub fn new() -> Self {
         Self {
             slots: vec![FREE; SLOTS_MIN],
@@ -173,7 +173,7 @@ impl IdTable {
         }
     }
 
-    /// How many numbers were given.
+    /// The count of numbers given.
     pub fn len(&self) -> usize {
         self.ids.len()
     }

@@ -56,8 +56,8 @@ use self::sum::{Sum, Total};
 use crate::context::QueryContext;
 use crate::error::{Error, Result};
 
-/// How the column of a state is called that begins with the eight bytes of a term id,
-/// little-endian; an empty state has none.
+/// The name of a state column whose values begin with the eight bytes of a term id, little-endian;
+/// an empty state has none.
 pub const ID_STATE: &str = "[state: id]";
 
 /// The aggregate functions of a `GROUP BY`: for each the name of the output column and what to

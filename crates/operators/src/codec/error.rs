@@ -3,7 +3,7 @@
 use orrery_storage::DatabaseIdentity;
 use thiserror::Error;
 
-/// Why a plan cannot travel.
+/// The reason why a plan cannot be encoded or decoded.
 #[derive(Debug, Error)]
 pub enum CodecError {
     /// A node, or an expression, of which there is no description.

@@ -72,7 +72,7 @@ const DEPTH_MAX: usize = 4_000;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Where a plan is sent.
+/// The destination of an encoded plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Destination {
     /// How many other processes run it, or parts of it; they are counted from 1.
@@ -196,7 +196,7 @@ impl EncodedPlan {
         self.head.commit()
     }
 
-    /// How many terms are the query's own.
+    /// The number of the query's own terms.
     pub fn own_terms(&self) -> u64 {
         self.head.own_terms()
     }
@@ -206,8 +206,8 @@ impl EncodedPlan {
         self.head.snapshot(database)
     }
 
-    /// Makes the plan over the state that it reads, as one of the processes that it was sent to. Of
-    /// the options those of the process count; `NOW()` and the base IRI are the query's.
+    /// Decodes the plan over the state that it reads, as one of the processes that it was sent to.
+    /// Of the options those of the process count; `NOW()` and the base IRI are the query's.
     pub fn build(
         &self,
         snapshot: Arc<Snapshot>,

@@ -27,7 +27,7 @@ use crate::solutions::plan_properties;
 /// that they become.
 pub const KEYS_MAX: usize = 1 << 16;
 
-/// Gives the rows of its input, and their values of one variable to whoever knows the place.
+/// The plan node that passes its input on, and publishes the values of one variable.
 #[derive(Debug)]
 pub struct KeysExec {
     input: Arc<dyn ExecutionPlan>,

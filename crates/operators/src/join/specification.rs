@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spargebra::algebra::Expression;
 
-/// What becomes of a left solution, by the right solutions that are compatible with it.
+/// The effect of compatible right solutions on a left one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JoinMode {
     /// One merged solution per compatible right one.
@@ -42,7 +42,7 @@ pub struct Uncounted {
     pub witness: Option<Arc<str>>,
 }
 
-/// What a [`SolutionJoinExec`](super::SolutionJoinExec) is to do.
+/// The specification of a [`SolutionJoinExec`](super::SolutionJoinExec).
 #[derive(Clone, Debug)]
 pub struct JoinSpecification {
     /// What becomes of the left solutions.

@@ -26,7 +26,7 @@ pub struct Parameter {
 /// The ids of a variable that can pass these conditions; nothing if they do not say.
 pub type PassingIds<'p> = dyn FnMut(&str, &[Expression]) -> Option<ObjectRanges> + 'p;
 
-/// What differs from one query to the next.
+/// The parameters of a cached plan for one query.
 #[derive(Debug)]
 pub struct Bindings {
     pub(super) parameters: Vec<Parameter>,

@@ -22,7 +22,7 @@ pub struct KeptPlan {
 }
 
 impl KeptPlan {
-    /// What is kept of a plan; nothing if one of its nodes cannot be kept.
+    /// The cacheable form of a plan; none if one of its nodes cannot be cached.
     pub fn of(
         plan: &Arc<dyn ExecutionPlan>,
         parameters: &[Parameter],

@@ -22,8 +22,7 @@ use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::plan_properties;
 
-/// Gives all rows of its first input, then those of the next; each input has one partition and the
-/// same columns.
+/// The plan node that concatenates its inputs, each of one partition and with the same columns.
 #[derive(Debug)]
 pub struct AppendExec {
     inputs: Vec<Arc<dyn ExecutionPlan>>,

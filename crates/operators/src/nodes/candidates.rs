@@ -25,7 +25,7 @@ use super::batch_by_batch::batch_by_batch;
 use crate::node::{Inputs, alike_input, node_methods};
 use crate::solutions::partitioned_plan_properties;
 
-/// With more rows asked for, the sort is not a small part of the work any more.
+/// The limit of asked rows beyond which the sort is no small part of the work.
 pub const ROWS_ASKED_MAX: usize = 10_000;
 
 /// Leaves out rows that cannot be among the first ones.
@@ -40,7 +40,7 @@ pub struct CandidatesExec {
 }
 
 impl CandidatesExec {
-    /// Of a sort by this column first, of which the first `rows_asked` rows are read. Each
+    /// The filter under a sort by this column first, of which `rows_asked` rows are read. Each
     /// partition of the input is looked at by itself.
     pub fn new(
         input: Arc<dyn ExecutionPlan>,
@@ -59,7 +59,7 @@ impl CandidatesExec {
         }
     }
 
-    /// What it reads.
+    /// The input.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }

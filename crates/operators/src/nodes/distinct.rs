@@ -45,7 +45,7 @@ impl DistinctExec {
 }
 
 impl DistinctExec {
-    /// What it reads.
+    /// The input.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }

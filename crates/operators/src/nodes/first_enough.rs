@@ -25,8 +25,7 @@ use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::plan_properties;
 
-/// Gives the rows of its first input that has so many, or of its last one; each input has one
-/// partition and the same columns.
+/// The plan node that returns its first input with enough rows, or its last one.
 #[derive(Debug)]
 pub struct FirstEnoughExec {
     inputs: Vec<Arc<dyn ExecutionPlan>>,

@@ -37,7 +37,7 @@ pub struct SharedExec {
 }
 
 impl SharedExec {
-    /// What is computed once.
+    /// The plan that is computed once.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }

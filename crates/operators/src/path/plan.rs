@@ -99,7 +99,7 @@ impl PathExec {
         Ok(Some(starts_max(&mut edges, &self.plan.forward)?))
     }
 
-    /// The same path, the nodes to walk from spread over partitions. Only where there are
+    /// The same path with its start nodes spread over partitions. Only where there are
     /// [`PathExec::spreadable_starts`].
     pub fn spread(&self, spread: Spread) -> Result<Arc<dyn ExecutionPlan>, Error> {
         if self.spreadable_starts()?.is_none() {

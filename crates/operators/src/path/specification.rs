@@ -6,7 +6,7 @@ use spargebra::algebra::PropertyPathExpression;
 
 use crate::pattern::{GraphScope, Slot};
 
-/// What a [`PathExec`](super::PathExec) is to do.
+/// The specification of a [`PathExec`](super::PathExec).
 #[derive(Clone, Debug)]
 pub struct PathSpecification {
     /// Where the path starts.

@@ -51,7 +51,7 @@ const SHARE_MAX: f64 = if cfg!(test) { 1.0 } else { 0.25 };
 /// The column of POSG that holds the objects.
 const OBJECT_COLUMN: usize = 1;
 
-/// What is asked for.
+/// The wanted rows of an order.
 #[derive(Clone, Debug)]
 pub struct FirstRows {
     /// The variable of the first sort key.
@@ -64,7 +64,8 @@ pub struct FirstRows {
     pub rows_in_all: f64,
 }
 
-/// Gives at least the first rows of an order; see the [module](self)'s documentation.
+/// The plan node that returns at least the first rows of an order; see the [module](self)'s
+/// documentation.
 #[derive(Debug)]
 pub struct OrderedExec {
     /// All rows.
@@ -95,8 +96,7 @@ struct OrderedObjects {
 }
 
 impl OrderedExec {
-    /// In place of `input`, where the first rows of the order can be found this way, and with less
-    /// work.
+    /// Replaces `input`, where the first rows of the order can be found this way with less work.
     pub fn try_new(
         input: &Arc<dyn ExecutionPlan>,
         wanted: FirstRows,

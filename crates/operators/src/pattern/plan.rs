@@ -47,7 +47,7 @@ pub struct PatternExec {
     pub(super) metrics: ExecutionPlanMetricsSet,
 }
 
-/// What one step of a [`PatternExec`] is and has done.
+/// The report of one step of a [`PatternExec`]: its plan and its figures.
 #[derive(Clone, Debug)]
 pub struct StepReport {
     /// The patterns, as in SPARQL, and the way to each; several if they are intersected.
@@ -62,7 +62,7 @@ pub struct StepReport {
     pub in_memory: usize,
 }
 
-/// How one pattern of a step is matched when all input variables are bound.
+/// The access path of one pattern of a step, when all input variables are bound.
 #[derive(Clone, Debug)]
 pub struct PatternReport {
     /// The pattern, as in SPARQL.
@@ -152,7 +152,7 @@ impl PatternExec {
         Ok(Some(ranges.iter().map(|range| range.len()).sum()))
     }
 
-    /// The same pattern, the rows of its first step spread over partitions. Only where there are
+    /// The same pattern with the first step's rows spread over partitions. Only where there are
     /// [`PatternExec::spreadable_rows`].
     pub fn spread(&self, spread: Spread) -> Result<Arc<dyn ExecutionPlan>, Error> {
         if self.spreadable_rows()?.is_none() {
@@ -170,10 +170,9 @@ impl PatternExec {
         }))
     }
 
-    /// The same pattern, which drops rows whose variable has none of the ids that another node
-    /// finds, if what reads it drops those rows anyway. Only of an inner match without limit that
-    /// gives the variable, and does not bind it by its last step: there is nothing to save behind
-    /// that one.
+    /// The same pattern, filtered by ids that another node finds, where the reader would drop those
+    /// rows anyway. Only of an inner match without limit that gives the variable, and does not bind
+    /// it by its last step: there is nothing to save behind that one.
     pub fn thinned_by(&self, found: FoundIds) -> Result<Option<Arc<dyn ExecutionPlan>>, Error> {
         let specification = &self.plan.specification;
         let is_bound_before = |(_, steps): (_, &[PatternStep])| {
@@ -196,7 +195,7 @@ impl PatternExec {
         self.changed(self.input.clone(), specification).map(Some)
     }
 
-    /// How the rows of the first step are spread over partitions, if they are.
+    /// The spread of the first step's rows over partitions, if there is one.
     pub fn spread_over(&self) -> Option<Spread> {
         self.spread
     }
@@ -206,13 +205,12 @@ impl PatternExec {
         self.plan.counters.iter().map(StepCounters::touches).sum()
     }
 
-    /// What the node is to do.
+    /// The specification of the node.
     pub fn specification(&self) -> &PatternSpecification {
         &self.plan.specification
     }
 
-    /// What the steps are and have done so far; none of a pattern that cannot be compiled, and so
-    /// not be run.
+    /// The reports of the steps so far; none of a pattern that cannot be compiled.
     pub fn reports(&self) -> Vec<StepReport> {
         let program = self.plan.bound_program();
         let steps = program.iter().flat_map(|program| &program.steps);

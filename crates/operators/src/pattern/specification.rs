@@ -31,7 +31,7 @@ impl Slot {
     }
 }
 
-/// Which graphs a pattern is matched in.
+/// The graphs that a pattern is matched in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GraphScope {
     /// The default graph only.
@@ -149,7 +149,7 @@ impl ObjectRanges {
     }
 }
 
-/// What becomes of an input row, by its matches.
+/// The effect of a pattern's matches on an input row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternMode {
     /// One output row per match.
@@ -196,7 +196,7 @@ impl PatternStep {
     }
 }
 
-/// What a [`PatternExec`](super::PatternExec) is to do.
+/// The specification of a [`PatternExec`](super::PatternExec).
 #[derive(Clone, Debug)]
 pub struct PatternSpecification {
     /// What becomes of the input rows.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use geo::Rect;
 use orrery_geo::{Relation, Shape, distance_m, surroundings};
 
-/// How two places must lie to each other.
+/// The spatial relation or distance of a join.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Nearness {
     /// The first has this relation to the second, and none that holds of places that are apart

@@ -69,7 +69,7 @@ const GROUPS_PER_BATCH: usize = 8_192;
 /// Patterns that are counted together: each has windows of its own.
 pub(crate) const PATTERNS_MAX: usize = 16;
 
-/// What a [`RunCountsExec`] gives.
+/// The specification of a [`RunCountsExec`].
 #[derive(Clone, Debug)]
 pub struct RunCountsSpecification {
     /// Patterns that have the key, and no other variable in common.
@@ -119,7 +119,7 @@ pub fn has_runs(context: &QueryContext, pattern: &QuadPattern, key: &Arc<str>) -
     runs_of(context, pattern, key).is_some()
 }
 
-/// Gives each value of a variable with the number of its solutions; see the module's documentation.
+/// The plan node that counts solutions per value of a variable; see the module's documentation.
 #[derive(Debug)]
 pub struct RunCountsExec {
     context: Arc<QueryContext>,

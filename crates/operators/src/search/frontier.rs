@@ -41,7 +41,7 @@ pub(super) fn task_with_frontier(task: &TaskContext, mut nodes: Vec<u64>) -> Arc
     ))
 }
 
-/// Gives the nodes of the frontier that its task brings; none without one.
+/// The plan node that returns the frontier's nodes, which its task brings.
 #[derive(Debug)]
 pub struct FrontierExec {
     schema: SchemaRef,

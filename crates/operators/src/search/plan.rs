@@ -26,7 +26,7 @@ use crate::touch_counter::TouchCounter;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// What a search reads. The plans of edges have the same columns: the two nodes, the further
+/// The inputs of a search. The plans of edges have the same columns: the two nodes, the further
 /// variables, the weight.
 #[derive(Clone, Debug)]
 pub struct SearchInputs {

@@ -36,7 +36,7 @@ impl fmt::Debug for RemoteAnswer {
     }
 }
 
-/// Why an endpoint gave no answer, or not all of it.
+/// The failure of an endpoint: no answer, or only part of one.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct RemoteFailure {
@@ -60,7 +60,7 @@ impl RemoteFailure {
     }
 }
 
-/// How other endpoints are asked.
+/// The settings of requests to endpoints.
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
     /// Who is asked.

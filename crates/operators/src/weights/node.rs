@@ -24,7 +24,7 @@ use crate::solutions::{bits, id_columns, plan_properties, solution_batch, soluti
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;
 
-/// What a [`WeightsExec`] is to do.
+/// The specification of a [`WeightsExec`].
 #[derive(Clone, Debug)]
 pub struct WeightsSpecification {
     /// What plans call the weights.

@@ -103,7 +103,7 @@ impl WeightTable {
         })
     }
 
-    /// The same with other weights for some pairs, or none. `None` if it became too large.
+    /// The table with changed weights, or none, for some pairs. `None` if it became too large.
     pub fn with(&self, changes: impl IntoIterator<Item = (Pair, Option<Weight>)>) -> Option<Self> {
         let mut own = Owned::of(&self.own);
         let mut next = self.clone();
@@ -127,7 +127,7 @@ impl WeightTable {
         Some(next)
     }
 
-    /// How many pairs there are.
+    /// The number of pairs.
     pub fn len(&self) -> usize {
         self.pairs
     }

@@ -27,7 +27,7 @@ const ROWS_PER_GROUP_MIN: u64 = 4;
 /// So many groups are always few.
 const FEW_GROUPS: usize = 64;
 
-/// Puts them in place.
+/// The optimizer rule of dense aggregation.
 #[derive(Debug)]
 pub struct DenseAggregation;
 
