@@ -241,7 +241,7 @@ fn a_definition_survives_a_restart() {
 }
 
 #[test]
-fn who_sees_less_gets_weights_of_what_is_seen() {
+fn edge_weights_are_computed_from_readable_quads_only() {
     let store = store();
     store
         .say("INSERT DATA { GRAPH e:secret { e:s1 e:by e:eve ; e:replyOf e:s2 . e:s2 e:by e:ann } } ;
@@ -284,7 +284,7 @@ fn who_sees_less_gets_weights_of_what_is_seen() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn wrong_definitions_of_edge_weights_get_messages() {
     let store = store();
     for (text, words) in [
         (

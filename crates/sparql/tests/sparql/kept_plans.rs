@@ -426,7 +426,7 @@ fn bounds_from_a_condition_above_the_pattern_are_not_kept() {
 }
 
 #[test]
-fn truth_values_of_the_planner_are_none_of_the_query() {
+fn a_boolean_constant_of_the_query_is_not_taken_for_one_of_the_planner() {
     let mut trig = String::from("@prefix : <http://e/> .\n");
     for thing in 0..40_u32 {
         trig += &format!(":t{thing} :active {} .\n", thing % 2 == 0);
@@ -444,7 +444,7 @@ fn truth_values_of_the_planner_are_none_of_the_query() {
 }
 
 #[test]
-fn a_bound_without_rows_is_not_taken_for_an_equal_one() {
+fn a_cached_plan_keeps_equal_bounds_of_different_patterns_apart() {
     let mut trig = rows_of_things();
     trig += ":t1 :rare 1 . :t2 :rare 2 .\n";
     let query = |number: u32, decimal: u32| {

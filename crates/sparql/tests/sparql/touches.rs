@@ -96,7 +96,7 @@ fn cost_follows_the_work_and_not_the_answer() {
 }
 
 #[test]
-fn analyzed_plans_say_it() {
+fn analyzed_plans_show_touches() {
     let fixture = Fixture::new(&data());
     let query = "SELECT * { ?s <http://e/number> 7 }";
     let plan = fixture.analyze(query).unwrap();

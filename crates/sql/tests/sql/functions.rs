@@ -148,7 +148,7 @@ fn constants_end_when_the_time_of_their_statement_is_up() {
 }
 
 #[test]
-fn what_is_much_work_together_and_not_for_a_row_is_answered() {
+fn work_limits_of_functions_hold_per_row_and_not_per_batch() {
     let house = House::new();
     let session = house.session();
     house.done(

@@ -168,7 +168,7 @@ fn bad_texts_get_postgresqls_code_and_the_place() {
 }
 
 #[test]
-fn what_fails_while_it_runs_has_a_code_too() {
+fn errors_at_run_time_have_postgresqls_code() {
     let house = house(256 << 20);
     for (text, code) in [
         ("select 1 / (id - 1) from person", "22012"),
@@ -182,7 +182,7 @@ fn what_fails_while_it_runs_has_a_code_too() {
 }
 
 #[test]
-fn what_is_no_query_cannot_be_planned_as_one() {
+fn statements_that_are_no_queries_cannot_be_planned() {
     let house = house(256 << 20);
     for text in [
         "create table t (a int)",

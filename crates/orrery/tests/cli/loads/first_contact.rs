@@ -403,7 +403,7 @@ fn an_empty_table_of_data_in_named_graphs_is_explained() {
 }
 
 #[test]
-fn a_day_is_a_time_to_look_back_to() {
+fn a_date_selects_the_state_at_the_end_of_that_day() {
     let home = Home::new();
     let database = home.loaded("a.nt", TRIPLE);
     let at = |at: &str| {

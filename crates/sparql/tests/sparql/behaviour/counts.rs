@@ -229,7 +229,7 @@ fn conditions_and_unions_beside_counted_parts_make_no_solutions() {
 }
 
 #[test]
-fn what_is_started_from_keys_is_not_taken_apart_by_them_again() {
+fn counts_over_key_filtered_patterns_are_right_with_forced_rewrites() {
     let fixture = Fixture::new(super::DATA);
     let mut options = forced();
     options.tuning.reduces_always = true;

@@ -199,7 +199,7 @@ fn counted_under(
 }
 
 #[test]
-fn what_exists_whatever_the_row_is_asked_once() {
+fn uncorrelated_exists_is_evaluated_once() {
     let (many, few) = (many(), subjects(12));
     for (condition, count) in [
         ("FILTER EXISTS { ?a :f ?g . ?b :r ?g }", 3_000),
@@ -223,7 +223,7 @@ fn what_exists_whatever_the_row_is_asked_once() {
 }
 
 #[test]
-fn partial_matches_that_multiply_are_made_values_first() {
+fn exists_with_multiplying_matches_is_computed_over_values() {
     let (many, few) = (many(), subjects(24));
     for (condition, count) in [
         (
@@ -250,7 +250,7 @@ fn partial_matches_that_multiply_are_made_values_first() {
 }
 
 #[test]
-fn few_rows_that_are_asked_for_are_not_matched_by_all_values() {
+fn exists_under_a_limit_is_not_computed_over_all_values() {
     // 19 subjects share a value, two thirds have another: 560,000 partial matches of all subjects,
     // 150,000 of the first 8,192 (what goes through a step at a time). Computing the values in
     // steps takes some 50,000 rows, and has to be a quarter or less.
