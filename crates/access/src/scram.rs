@@ -47,7 +47,7 @@ pub struct DecoySecret(Key);
 
 /// A text that is none.
 #[derive(Debug, thiserror::Error)]
-#[error("what is kept of a password for SCRAM is not what this program writes")]
+#[error("the stored SCRAM verifier of a password is damaged; set the password anew")]
 pub struct NotKept;
 
 impl ScramVerifier {

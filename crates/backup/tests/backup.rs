@@ -117,7 +117,7 @@ fn who_may_not_see_all_graphs_gets_no_backup() {
         let refused = run(taken).unwrap_err().to_string();
         assert_eq!(
             refused,
-            "only who may see all graphs may back up the database; this asker (anonymous) may not"
+            "anonymous may not back up the database: only who may read all graphs may"
         );
         let mut written = std::fs::read_dir(place.join("backups")).unwrap();
         assert!(written.next().is_none(), "nothing was written");

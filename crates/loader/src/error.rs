@@ -62,8 +62,7 @@ pub enum LoadError {
     Syntax(Box<SyntaxError>),
     /// A statement of Turtle, TriG, RDF/XML or JSON-LD does not fit into memory.
     #[error(
-        "{name}:{line}: a statement that begins about here is longer than {}, and has to stand in memory; give more memory \
-         (--memory), or convert the file to N-Triples or N-Quads, where a literal may have any length; nothing was loaded",
+        "{name}:{line}: a statement that begins about here is longer than {}, which memory must hold; raise --memory, or convert the file to N-Triples or N-Quads, where a literal may have any length; nothing was loaded",
         ByteCount(*bytes_max as u64)
     )]
     StatementTooLong {
@@ -104,13 +103,13 @@ pub enum LoadError {
     #[error("the load was interrupted by a failure in another of its threads")]
     Interrupted,
     /// Whoever asked for the work wants it no more; the database is as it was.
-    #[error("it was cancelled")]
+    #[error("the load was cancelled; nothing was loaded")]
     Cancelled,
     /// What came to a worker of a load is no request.
     #[error("the request of a load's coordinator cannot be read: {}; check that all nodes run the same version", reason(.0))]
     WorkerRequest(io::Error),
     /// The coordinator of a load does not take a worker's answer any more.
-    #[error("the answer to a load's coordinator was not taken: {}", reason(.0))]
+    #[error("the load's coordinator did not take this worker's answer: {}; check the network between the nodes", reason(.0))]
     WorkerAnswer(io::Error),
     /// The operating system gave no thread.
     #[error("cannot start a thread: {}; allow more threads, or ask for fewer", reason(.0))]

@@ -77,7 +77,7 @@ pub enum ObjectError {
         source: io::Error,
     },
     /// The tasks that speak with stores could not be started, or one ended without an answer.
-    #[error("a task of the program that speaks with object stores ended without an answer: {what}")]
+    #[error("a request to the object store ended without an answer: {what}; restart the program")]
     Task {
         /// What is known of it.
         what: String,

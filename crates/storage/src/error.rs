@@ -154,7 +154,7 @@ pub enum Error {
         key: Box<str>,
     },
     /// Rows to be written that are not in the order of their key.
-    #[error("{}: row {row} does not follow the one before", path.display())]
+    #[error("cannot write {}: row {row} does not follow the one before; this is a fault of the program, please report it", path.display())]
     RowOrder {
         /// The file.
         path: PathBuf,
@@ -168,7 +168,7 @@ pub enum Error {
         what: String,
     },
     /// Somebody who may not see all graphs wants what takes all of them.
-    #[error("only who may see all graphs may {work}; this asker ({asker}) may not")]
+    #[error("{asker} may not {work}: only who may read all graphs may")]
     HiddenGraphs {
         /// Who asks.
         asker: Asker,
@@ -212,7 +212,7 @@ pub enum Error {
     /// The turn to write is over: another process writes, or will. Of what was asked nothing is
     /// done.
     #[error(
-        "this process does not write {} any more: {reason}; nothing of the change was made, try again",
+        "this process has lost the writer role for {}: {reason}; nothing was changed, try again",
         path.display()
     )]
     TurnEnded {
@@ -224,7 +224,7 @@ pub enum Error {
     /// A change was on its way to the disk, or to other nodes, when writing stopped: it may be
     /// there when the database is opened anew, or when another process writes it.
     #[error(
-        "whether {change} was made is not known, for writing stopped because of {}: {what}; look whether what it changed is there before you change it again",
+        "it is unknown whether {change} was made: writing stopped because of {}: {what}; look for it in the data before you try again",
         path.display()
     )]
     OutcomeUnknown {
@@ -265,7 +265,7 @@ pub enum Error {
         what: String,
     },
     /// More texts came since the last compaction than an index in memory takes.
-    #[error("{} has too many new texts for its index; run `orrery compact`, then try again", path.display())]
+    #[error("{} has too many new literals for the full-text index; run `orrery compact`, then try again", path.display())]
     TextsBehind {
         /// The base's directory.
         path: PathBuf,
@@ -281,8 +281,10 @@ pub enum Error {
     },
     /// The changes of a transaction need more memory than they may have. Nothing was changed.
     #[error(
-        "the changes of this transaction need {needed_bytes} bytes of memory or more, which cannot be had within the budget of \
-         {limit_bytes} bytes; nothing was changed; split it, use `orrery load`, or raise the budget"
+        "the changes of this transaction need {} of memory or more, the limit is {}; nothing was changed; \
+         split the transaction, use `orrery load`, or raise --memory",
+        ByteCount(*needed_bytes),
+        ByteCount(*limit_bytes)
     )]
     TransactionMemory {
         /// What it had taken, with what it wanted next.
@@ -293,8 +295,8 @@ pub enum Error {
     /// An operation would have to read what an earlier one of its transaction inserted beyond the
     /// memory. Nothing was changed.
     #[error(
-        "an operation reads or clears what an earlier one of the same request inserted, which was more than memory holds; nothing \
-         was changed; make two requests of it, or raise the budget"
+        "an operation reads or clears what an earlier one of the same request inserted, which exceeds memory; nothing \
+         was changed; make two requests of it, or raise --memory"
     )]
     StagedUnreadable,
     /// Whoever asked for a new base does not want it as it has become, see
@@ -356,7 +358,7 @@ impl fmt::Display for PendingChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Commit(number) => write!(f, "commit {number}"),
-            Self::TextRules => f.write_str("the change of the index of texts"),
+            Self::TextRules => f.write_str("the change of the full-text index"),
         }
     }
 }
