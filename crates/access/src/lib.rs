@@ -4,8 +4,8 @@
 //! password, key  ->  User  ->  rules about the user, the user's groups, everybody  ->  what may be seen and changed
 //! ```
 //!
-//! A [`Catalog`] is what is known at one time. What it says is enforced elsewhere: in the scans, by
-//! the scopes that are made of it.
+//! A [`Catalog`] has all users, rules and limits at one commit. Rights are enforced elsewhere: in
+//! scans, by the read scopes that are made of them.
 
 mod api_key;
 mod catalog;

@@ -11,17 +11,17 @@
 //! ```
 //!
 //! The crate knows plans, and no language: a [`Language`] makes a plan of its description (for
-//! SPARQL the bytes of the plan itself, for SQL the text, planned over the same commit), says what
-//! its nodes are ([`Rules`]) and what of its rows means something in one process alone
-//! ([`Translation`]). A fingerprint of the stages is compared before anything runs.
+//! SPARQL the bytes of the plan itself, for SQL the text, planned over the same commit), has rules
+//! about its nodes ([`Rules`]), and translates process-local values in rows ([`Translation`]). A
+//! fingerprint of the stages is compared before anything runs.
 //!
 //! **What is promised.** The answer is right, or the query fails. A worker that is lost before the
 //! first rows came out makes the query run again without it, in the end by this process alone;
 //! after that the query fails, and says why. Rows are counted by who sends and by who reads them,
 //! and an answer without its end is an error.
 //!
-//! **Memory.** Each worker holds what its part needs, against its own limits. Rows that several
-//! workers read are kept by the one that has them until the query ends.
+//! **Memory.** Each worker holds the data of its part within its own limits. Rows that several
+//! workers read stay at their worker until the query ends.
 
 mod counts;
 mod cut;

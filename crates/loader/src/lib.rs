@@ -15,18 +15,18 @@
 //!   or by runs on disk, merged with the rows of the database, and written once, in order.
 //! * **Publish** (`load`): the manifest is replaced; from then on readers see the new segment.
 //!
-//! # A load that is killed, or fails
+//! # A killed or failed load
 //!
 //! Nothing is visible before the publish, and the publish is one rename. Killed during parse, it
 //! leaves `DIR/load-stage`; during terms or permutations also a `DIR/segment-…` that no manifest
 //! names; right after the publish perhaps the segment that was replaced. The next load removes
-//! all of these and starts from the beginning; the database is meanwhile what it was before (or
-//! empty, if the load was its first). The lock of a killed writer ends with its process.
-//! A load that fails clears up itself.
+//! all of these and starts from the beginning; the database meanwhile stays as it was (empty, if
+//! the load was its first). The lock of a killed writer ends with its process. A failed load
+//! removes its files itself.
 //!
 //! # A database with updates
 //!
-//! What was changed since the base was written goes along: rows with a tombstone are left out, and
+//! Changes since the base was written are merged in: rows with a tombstone are left out, and
 //! inserted quads are a further batch (`load::delta_batch`). [`load_into`] does this to a database
 //! that is open for writing, and [`compact`] does it without any sources. An update that inserts
 //! more than memory holds goes the same way ([`commit_in_bulk`]). Terms that no quad has any more
@@ -34,18 +34,18 @@
 //!
 //! # Loads by several processes
 //!
-//! Where other processes help ([`load_by_workers`]), they parse parts of the sources, and sort if
-//! they shall; what they give goes where the batches and rows of our own threads go. One process
-//! coordinates: it alone knows the database, and it publishes once (`workers`, decision 0064).
+//! In a distributed load ([`load_by_workers`]) workers in other processes parse parts of the
+//! sources, and may sort; their batches and rows go the way of those of local threads. One process
+//! coordinates: it alone knows the database, and publishes once (`workers`, decision 0064).
 //!
 //! # Memory
 //!
-//! [`LoadOptions::memory_bytes`] bounds what is held at a time: batches while parsing, then the
-//! sorts. Below [`MEMORY_BYTES_MIN`], or a thousandth of the input, fixed buffers weigh more than
-//! the bound. A literal of N-Triples or N-Quads may have any length: long ones never stand in
-//! memory (`ingest::long_line`, `ingest::large_literals`). In the other formats what the parser
-//! holds until a statement comes of it must: it may take a quarter of what batches may take, in
-//! JSON-LD an eighth, for two parsers read it (`parse::json_ld`), and a token of it 16 MiB.
+//! [`LoadOptions::memory_bytes`] bounds the memory: of batches while parsing, then of the sorts.
+//! Below [`MEMORY_BYTES_MIN`], or a thousandth of the input, fixed buffers weigh more than the
+//! bound. A literal of N-Triples or N-Quads may have any length: long ones never stand in memory
+//! (`ingest::long_line`, `ingest::large_literals`). In the other formats what the parser holds
+//! until a statement comes of it must: it may take a quarter of what batches may take, in JSON-LD
+//! an eighth, for two parsers read it (`parse::json_ld`), and a token of it 16 MiB.
 
 #[cfg(test)]
 mod damage_tests;

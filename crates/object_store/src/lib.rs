@@ -23,9 +23,9 @@
 //! clock/<id>               for a moment: what time it is
 //! ```
 //!
-//! One process writes at a time, any number read. A writer that was taken for dead and is not finds
-//! each of its puts refused that could be seen (see `turn`); what was acknowledged before is in
-//! what its successor reads. The store has to put conditionally: `If-None-Match: *` and `If-Match`.
+//! One process writes at a time, any number read. A writer that was wrongly taken for
+//! dead has all its visible puts refused (see `turn`); its successor reads everything that it
+//! acknowledged. The store must support conditional puts: `If-None-Match: *` and `If-Match`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

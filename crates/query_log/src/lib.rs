@@ -6,7 +6,7 @@
 //!                -> day and user   -> Bill   -> CSV, or JSON
 //! ```
 //!
-//! What an entry is, is written down here alone; the server writes it, the report reads it. A
+//! The format of an entry is defined here alone; the server writes it, the report reads it. A
 //! report takes one pass over the files and memory with a bound: names beyond the most frequent
 //! ones are forgotten, distinct things are counted up to a number, and the report says where that
 //! has happened.

@@ -9,9 +9,10 @@
 //!                                task         settings, pool and place for spills, as DataFusion's plans want them
 //! ```
 //!
-//! A query engine makes one [`Runtime`] and gives it to every query; a second engine over the same database takes it from
-//! the first, so that both keep within one budget. [`Patience`] and [`Pace`] are for one query each: until when it may be planned, and
-//! when its streams must give way to others; [`Spending`] is what one request has cost.
+//! A query engine makes one [`Runtime`] and gives it to every query; a second engine over the same
+//! database takes it from the first, so that both keep within one budget. [`Patience`] and [`Pace`]
+//! are for one query each: until when it may be planned, and when its streams must give way to
+//! others; [`Spending`] is what one request has cost.
 //!
 //! Nothing here knows SPARQL, patterns or plans but as trees of nodes with columns.
 

@@ -7,11 +7,11 @@
 //! ```
 //!
 //! All filters that hold for a row by itself are evaluated here and not above. Four things spare
-//! reading: the first columns of a key bound positions by searches in the file; zones rule out
+//! reading: the first columns of a key bound positions by searches in the file; zone maps rule out
 //! vectors; a condition on a column with a dictionary is evaluated once for each of its values; and
-//! columns that no condition names are read for rows that pass alone. What operators above find
-//! while they run (`hint`) is taken in between morsels; which keys a join has they tell as bits
-//! (`share`, `keys`, `key_bits`).
+//! columns without a condition are read for passing rows alone. Dynamic filters of operators above
+//! (`hint`) are applied between morsels; joins publish their keys as bits (`share`, `keys`,
+//! `key_bits`).
 //!
 //! Each partition takes the next morsel from the queue, and morsels ascend; so what a partition
 //! gives ascends by the key of the projection that is read, and a slow partition leaves the rest to

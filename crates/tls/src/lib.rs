@@ -5,9 +5,11 @@
 //!                  ^ looked at every second; what cannot be served leaves the old one in place
 //! ```
 //!
-//! and of those who ask: how a client checks a server's certificate, `verifier`, and whom it trusts, `trust`.
+//! and of those who ask: how a client checks a server's certificate, `verifier`, and whom it
+//! trusts, `trust`.
 //!
-//! TLS 1.2 and 1.3 by rustls with ring. A connection keeps what it began with; the next one gets what the files have by then.
+//! TLS 1.2 and 1.3 by rustls with ring. A connection keeps what it began with; the next one gets
+//! what the files have by then.
 
 mod error;
 mod files;
