@@ -1,6 +1,6 @@
 //! Hashes of passwords.
 //!
-//! What is kept is Argon2id's (RFC 9106) with OWASP's least parameters: 19 MiB, two passes. Neither
+//! The hash is Argon2id's (RFC 9106) with OWASP's minimal parameters: 19 MiB, two passes. Neither
 //! the password nor anything that a client would send can be told from it. To check one takes some
 //! 20 milliseconds of a core on purpose; so whoever checks many at a time, as HTTP's Basic does
 //! with each request, keeps what it has found ([`Known`](crate::Known)).

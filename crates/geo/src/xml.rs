@@ -1,9 +1,9 @@
 //! XML texts as element trees, for GML and KML.
 //!
-//! They are data, and nobody vouches for them: no document type, no entities but the five of XML in
-//! attributes, [`ELEMENTS_MAX`] elements, nested no deeper than [`DEPTH_MAX`], and
-//! [`ATTRIBUTES_MAX`] attributes each. A tree takes some 100 bytes an element beside what the text
-//! takes, while it is read.
+//! The texts are untrusted data: no document type, no entities but the five of XML in attributes,
+//! [`ELEMENTS_MAX`] elements, nested no deeper than [`DEPTH_MAX`], and [`ATTRIBUTES_MAX`]
+//! attributes each. A tree takes some 100 bytes an element beside what the text takes, while it is
+//! read.
 
 use quick_xml::NsReader;
 use quick_xml::events::{BytesStart, Event};

@@ -1,8 +1,8 @@
 //! An interface for solutions from elsewhere than quads, such as mapped tables.
 //!
-//! What they are made of is behind [`SolutionSource`]: it is told what to give when it is made, and
-//! begins when the node is asked for its first batch. Its ids come of the query's context, so that
-//! joins with stored quads compare ids as everywhere.
+//! A [`SolutionSource`] hides where they come from: it gets its task when it is made, and begins
+//! when the node is asked for its first batch. Its ids come of the query's context, so that joins
+//! with stored quads compare ids as everywhere.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Session facts for plans, settings and user, carried in the engine's configuration. It travels
-//! with the engine's configuration.
+//! Session facts for plans, settings and user, carried in the engine's configuration.
 
 use std::sync::Arc;
 

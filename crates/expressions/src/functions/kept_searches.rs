@@ -1,6 +1,6 @@
 //! A cache of recent text searches in a dictionary.
 //!
-//! What a search found out of the words of a vocabulary holds for as long as the dictionary does.
+//! The result of a search among the words of a vocabulary holds for as long as the dictionary does.
 //! So the next query that looks for the same begins where this one ended: with 25,000 labels, to
 //! learn what their words do was an eighth of a query's time. [`KEPT_MAX`] searches are kept, those
 //! that were asked for last; each takes a byte or two for each word of a few vocabularies (200 KiB

@@ -1,9 +1,9 @@
 //! Parsing of a line of N-Triples or N-Quads that exceeds a block.
 //!
-//! It passes once, piece by piece. Whatever is not the body of a long string is kept as it stands;
-//! the body of the string is unescaped, checked and written to a file, and an empty string is left
-//! in its place. So what remains is a line that the ordinary parser reads: it has one literal at
-//! most, and that is the text in the file.
+//! The line passes once, piece by piece. Whatever is not the body of a long string is kept as it
+//! stands; the body of the string is unescaped, checked and written to a file, and an empty string
+//! is left in its place. So what remains is a line that the ordinary parser reads: it has one
+//! literal at most, and that is the text in the file.
 //!
 //! ```text
 //! <s> <p> "......................"@en <g> .     the line

@@ -1,8 +1,8 @@
 //! Requests to the object store, with timeouts, counters and retries.
 //!
-//! What only reads, and what puts the same bytes again, is tried until it succeeds or
-//! [`Timing::attempts_max`] is reached. A conditional put is asked once ([`Store::put_if`]): what a
-//! missing answer means only its caller can find out, who knows what was put.
+//! Reads, and puts of the same bytes, are retried until they succeed or [`Timing::attempts_max`] is
+//! reached. A conditional put is asked once ([`Store::put_if`]): what a missing answer means only
+//! its caller can find out, who knows what was put.
 //!
 //! Names are relative to the database's prefix.
 

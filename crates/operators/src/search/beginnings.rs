@@ -1,8 +1,8 @@
 //! The priority queue of partial paths, by the shortest possible completion.
 //!
-//! Each is a link to the beginning before it and one more edge. What nothing goes on from any more
-//! is given back, so what is held is what waits, and what that has come over. There is room for
-//! [`BEGINNINGS_MAX`], and for what the query's memory allows below that.
+//! Each partial path is a link to the beginning before it and one more edge. What nothing goes on
+//! from any more is given back, so what is held is what waits, and what that has come over. There
+//! is room for [`BEGINNINGS_MAX`], and for what the query's memory allows below that.
 
 use std::collections::BTreeMap;
 

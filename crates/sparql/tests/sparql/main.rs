@@ -1,5 +1,5 @@
-//! Tests of queries and updates over small databases, in one program for the sake of linking. One
-//! program: each part would take as long to link as all of them.
+//! Tests of queries and updates over small databases, in one program for the sake of linking. Each
+//! part by itself would take as long to link as all of them.
 
 mod common;
 #[path = "common/endpoints.rs"]

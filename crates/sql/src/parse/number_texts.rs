@@ -1,7 +1,7 @@
 //! Number literals that the planner would misread or refuse.
 //!
-//! It makes `bigint` and `numeric` of numbers, as PostgreSQL does, but `numeric` has 38 digits
-//! here:
+//! The planner makes `bigint` and `numeric` of numbers, as PostgreSQL does, but `numeric` has 38
+//! digits here:
 //!
 //! | in the text | PostgreSQL | here |
 //! | --- | --- | --- |

@@ -1,7 +1,7 @@
 //! Casts that the planner would wrongly simplify.
 //!
-//! It knows the columns of groups and windows by their names, and a cast has the name of its
-//! operand: `sum(n)` and `sum(n::numeric)` are one name, and so are the keys of
+//! The planner knows the columns of groups and windows by their names, and a cast has the name of
+//! its operand: `sum(n)` and `sum(n::numeric)` are one name, and so are the keys of
 //! `GROUP BY at, at::date`. So is a key and a column that is called as its operand. Where a query
 //! has two such expressions, or a key that is a cast, its casts are put into calls that do nothing,
 //! which have names; casts to another type into more of them:

@@ -1,9 +1,9 @@
 //! Lists of `IN` that the optimizer must not merge.
 //!
-//! It makes one list of two about the same value: `a NOT IN (1, 2) OR a NOT IN (3, 4)` is true to
-//! it, as no value is in both; but it is unknown where `a` is NULL. Of lists with a NULL, or with
-//! columns, it takes what is written in one of them for what the other has not. Its lists are right
-//! where unknown counts as false, and these stay:
+//! The optimizer makes one list of two about the same value: `a NOT IN (1, 2) OR a NOT IN (3, 4)`
+//! is true to it, as no value is in both; but it is unknown where `a` is NULL. Of lists with a
+//! NULL, or with columns, it takes what is written in one of them for what the other has not. Its
+//! lists are right where unknown counts as false, and these stay:
 //!
 //! ```text
 //! a IN (1, NULL)                          ->  a IN (1) OR NULL

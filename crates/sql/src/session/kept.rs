@@ -1,5 +1,5 @@
 //! The named prepared statements of a session, from PREPARE and from PostgreSQL's protocol alike.
-//! There is one list of them, so that DEALLOCATE and DISCARD forget both.
+//! They share one list, so that DEALLOCATE and DISCARD forget both.
 //!
 //! What their trees and plans take is held by each statement ([`Prepared`]); their names and types
 //! here.

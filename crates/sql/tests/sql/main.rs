@@ -1,5 +1,5 @@
 //! Tests of sessions and statements over small databases, in one program for the sake of linking.
-//! One program: each would take as long to link as all of them.
+//! Each part by itself would take as long to link as all of them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot ask has failed.
 

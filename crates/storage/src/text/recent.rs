@@ -1,10 +1,10 @@
 //! The in-memory full-text index of literals that came after the base.
 //!
-//! They belong to the base as the delta dictionary does: an id that a commit brought means the same
-//! in all states over it. Which literals are here already is a set of ids; a state's changes are
-//! compared with those of the last state that was looked at, so a search after a commit costs what
-//! the commit changed. A new part is merged with those before it that are not much larger, so there
-//! are few.
+//! The indexed literals belong to the base as the delta dictionary does: an id that a commit
+//! brought means the same in all states over it. Which literals are here already is a set of ids; a
+//! state's changes are compared with those of the last state that was looked at, so a search after
+//! a commit costs what the commit changed. A new part is merged with those before it that are not
+//! much larger, so there are few.
 //!
 //! Memory: what they take is asked for as it grows ([`TextMemory`]), [`RECENT_BYTES_MAX`] at most.
 //! Whoever grants it may have them given up at any time; the next search makes them again, of the

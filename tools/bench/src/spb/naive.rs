@@ -1,7 +1,7 @@
 //! A naive evaluation of the aggregation queries, for validation.
 //!
-//! It looks at every work for each question, has no index but by subject and object, and follows
-//! the sentence at the top of each query's text, not its patterns.
+//! The evaluation looks at every work for each question, has no index but by subject and object,
+//! and follows the sentence at the top of each query's text, not its patterns.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! Random queries of derived indexes (texts, trigrams, places, paths), compared with and without
-//! them. They have no reference: what is told about them is compared between databases that differ
-//! in what the asker does not see.
+//! them. These queries have no reference: what is told about them is compared between databases
+//! that differ in what the asker does not see.
 
 use oxrdf::{Literal, NamedNode, Quad};
 

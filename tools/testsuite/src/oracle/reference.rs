@@ -1,6 +1,6 @@
 //! The reference answer of `spareval`, without its optimizer, `ORDER BY` and `LIMIT`.
 //!
-//! Its optimizer is off because the oracle shall be as near to the definitions as there is:
+//! The optimizer is off because the oracle shall be as near to the definitions as there is:
 //! bottom-up, operator by operator. What stays to be adapted:
 //!
 //! - `FROM` and `FROM NAMED`: it reads the graphs one after another and gives a triple of two of

@@ -1,5 +1,5 @@
-//! Messages about errors in JSON-LD. Its parser tells the place of what is no JSON; of what is no
-//! JSON-LD, it tells the keyword, and that is looked for in the text.
+//! Messages about errors in JSON-LD. The parser reports the place of wrong JSON, but only the
+//! keyword of wrong JSON-LD, which is then searched in the text.
 
 use super::wording::{Said, between};
 use crate::error::LoadOption;

@@ -1,7 +1,7 @@
 //! The spatial index of literals that came after the base.
 //!
-//! They are those of the delta dictionary, which all states over a base share, and which only
-//! grows: the first so many terms are those of a state. What was read once is kept; of a
+//! These literals are those of the delta dictionary, which all states over a base share, and which
+//! only grows: the first so many terms are those of a state. What was read once is kept; of a
 //! transaction nothing is, for its terms may be taken back and their numbers get to stand for
 //! others.
 

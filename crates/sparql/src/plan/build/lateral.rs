@@ -1,6 +1,6 @@
 //! Plans of `LATERAL` whose group depends on the outer row
-//! ([`depends_on_row`](crate::algebra::depends_on_row)). What does not is a join, made when the
-//! algebra was ([`depends_on_row`](crate::algebra::depends_on_row)).
+//! ([`depends_on_row`](crate::algebra::depends_on_row)). Other groups became joins when the algebra
+//! was made.
 //!
 //! ```text
 //! LATERAL { ?s :p ?o FILTER(?o > ?x) }       the group's parts joined to the rows on the left, its conditions on top: they see ?x

@@ -1,5 +1,5 @@
-//! Rewrites of PostgreSQL clients' catalog queries to forms that the planner knows. This is the one
-//! place where that is done.
+//! Rewrites of PostgreSQL clients' catalog queries to forms that the planner knows. Nothing else
+//! rewrites for clients.
 //!
 //! | written | planned as |
 //! | --- | --- |

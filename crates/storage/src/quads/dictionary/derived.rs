@@ -1,8 +1,8 @@
 //! A cache of values that readers derive from a dictionary's keys; it lives as long as the
 //! dictionary and never grows stale.
 //!
-//! One value of each type, made at the first need. How much memory it may take is the business of
-//! its type.
+//! There is one value of each type, made on first use. How much memory it may take is the business
+//! of its type.
 
 use std::any::Any;
 use std::fmt;

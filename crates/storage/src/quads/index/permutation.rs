@@ -1,6 +1,6 @@
 //! The sort orders of quads, and a container with one value for each of them.
 //!
-//! This is the only place that counts them: another order is one line of the list below. What a
+//! The sort orders are enumerated only here: another order is one line of the list below. What a
 //! base must have, and what a load writes, is said where that is decided (`BASE_PERMUTATIONS`, the
 //! loader's segments); the manifest names each as a component of its own (decision 0021).
 

@@ -1,5 +1,4 @@
-//! The Parquet files of tables and refresh sets, generated once per scale. They are made once for
-//! each scale and kept.
+//! The Parquet files of tables and refresh sets, generated once per scale.
 
 use std::fs;
 use std::io;
