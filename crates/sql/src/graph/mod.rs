@@ -7,9 +7,9 @@
 //! ```
 //!
 //! This crate does not know SPARQL: whoever puts both languages together gives a session a
-//! [`GraphSource`]. What a table is asked for travels to it as
-//! [`GraphQuery`]: the columns that are needed, conditions on them, a limit; the rows come back as columns of their types, from the same
-//! snapshot that the tables of the statement are read from, on the same memory.
+//! [`GraphSource`]. A request for a table's rows travels to it as a [`GraphQuery`]: needed columns,
+//! conditions on them, a limit. The rows come back as typed columns, from the same snapshot as the
+//! statement's tables, on the same memory.
 //!
 //! The type of a column is known before the first row: what the statement declares, else what the
 //! text of the query says by a cast or a count, else `text` (an IRI, the characters of a literal,
