@@ -1,4 +1,5 @@
-//! Backups to a directory and to an object store, and what happens when one of their files is damaged.
+//! Backups to a directory and to an object store, and what happens when one of their files is
+//! damaged.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::BTreeSet;
@@ -239,7 +240,8 @@ fn a_damaged_or_missing_object_is_named_and_nothing_is_restored() {
         }
         run(store.delete(&path)).unwrap();
         assert!(restore_to(&target, None, &directory).is_err());
-        // A list that names an object which went away does not stop the next backup from storing it.
+        // A list that names an object which went away does not stop the next backup from storing
+        // it.
         run(backup(&LocalFileSystem, &source, &target)).unwrap();
         run(store.put(&path, whole.into())).unwrap();
     }

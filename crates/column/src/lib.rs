@@ -1,4 +1,4 @@
-//! Vectors of 1,024 ids: how they are compressed, and how fast they come back.
+//! The codecs of vectors of 1,024 ids.
 //!
 //! A column is cut into vectors of at most [`VECTOR_ROWS`] numbers. [`encode`] looks at one vector,
 //! computes how many bytes each codec would need, and writes the smallest; [`decode`] brings the

@@ -1,4 +1,4 @@
-//! Tables of other databases, read where they are: PostgreSQL's.
+//! Foreign tables: PostgreSQL tables of other servers, read in place.
 //!
 //! ```text
 //!   definition (address, columns, key)    kept by SQL as the text of a statement

@@ -1,12 +1,13 @@
-//! What the requests of one account may hold of the memory together, within the memory of all.
+//! The memory share of one account, for all its requests together.
 //!
 //! ```text
 //! operator --try_grow--> share of the user's account --> share of the key's --> the pool of all
 //!              refused by any: it spills, or the request fails and says by whose bound
 //! ```
 //!
-//! A share is divided as the pool of all is: what cannot spill takes what there is, and those that can have equal parts of the rest. It is a bound and no promise: nothing is set aside
-//! for an account, so that one that asks for nothing takes nothing from others.
+//! A share is divided as the pool of all is: what cannot spill takes what there is, and those that
+//! can have equal parts of the rest. It is a bound and no promise: nothing is set aside for an
+//! account, so that one that asks for nothing takes nothing from others.
 
 use std::fmt;
 use std::sync::Arc;
@@ -61,7 +62,8 @@ impl AccountShare {
     }
 }
 
-/// The pool of a request that is held to the shares of accounts: what is reserved here is reserved in each of them, and in the pool of all.
+/// The pool of a request that is held to the shares of accounts: what is reserved here is reserved
+/// in each of them, and in the pool of all.
 #[derive(Debug)]
 pub struct WithinShares {
     shares: Vec<Arc<AccountShare>>,

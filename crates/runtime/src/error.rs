@@ -1,4 +1,4 @@
-//! Why a query cannot have what it asks the runtime for.
+//! The errors of the runtime: refused memory, time or touches.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
-//! Messages for people out of the errors of memory pools: which step of a query needs how much more.
+//! Messages for people out of the errors of memory pools: which step of a query needs how much
+//! more.
 //!
-//! DataFusion's pools answer with the names of its operators and a list of all other consumers. People
-//! who write queries know sorting and grouping, so messages name these, and what is missing.
+//! DataFusion's pools answer with the names of its operators and a list of all other consumers.
+//! People who write queries know sorting and grouping, so messages name these, and what is missing.
 
 use orrery_storage::ByteCount;
 
@@ -50,7 +51,8 @@ const LEFT: &str = " remain available";
 /// What stands before the cause, behind the list.
 const CAUSE: &str = "\nError: ";
 
-/// What was asked for by whom, of a message of a memory pool; any other message is kept up to its first line's end.
+/// What was asked for by whom, of a message of a memory pool; any other message is kept up to its
+/// first line's end.
 pub fn words(message: &str) -> String {
     let Some((_, refused)) = message.split_once(REFUSED) else {
         // A list of who else holds memory stands before what a pool of ours has said.

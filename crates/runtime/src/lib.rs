@@ -1,4 +1,5 @@
-//! What all running queries of a process share, whatever language they came in.
+//! The shared resources of all running queries, in both languages: memory, threads, adjacencies,
+//! spill files.
 //!
 //! ```text
 //!   RuntimeOptions -> Runtime    memory       pools, their bounds, who waits for room

@@ -1,4 +1,4 @@
-//! Both languages in one query: SPARQL's solutions, and the quads, as tables of SQL.
+//! SPARQL within SQL: solutions and quads as tables.
 //!
 //! ```text
 //!   SQL plan -> GraphExec (orrery-sql) -> EngineGraphs: GraphQuery -> narrowed query -> orrery-sparql's plan -> terms -> texts of the columns' types

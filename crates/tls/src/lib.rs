@@ -1,4 +1,4 @@
-//! TLS of all that listens: HTTP, the admin socket, PostgreSQL's clients, Flight SQL.
+//! TLS of all ports: HTTP, the admin socket, PostgreSQL, Flight SQL.
 //!
 //! ```text
 //! files (PEM) -> [files] -> Served: what handshakes are made with -> [tls] -> stream, and [peer]: what the client's certificate says of it

@@ -1,4 +1,4 @@
-//! A database in which tables and graphs are.
+//! Test helpers: a database with tables and graphs.
 
 #![allow(dead_code, unreachable_pub)]
 
