@@ -103,7 +103,7 @@ pub enum LoadError {
     #[error("the load was interrupted by a failure in another of its threads")]
     Interrupted,
     /// Whoever asked for the work wants it no more; the database is as it was.
-    #[error("the load was cancelled; nothing was loaded")]
+    #[error("the work was cancelled; the database is as it was before")]
     Cancelled,
     /// What came to a worker of a load is no request.
     #[error("the request of a load's coordinator cannot be read: {}; check that all nodes run the same version", reason(.0))]
