@@ -1,11 +1,12 @@
-//! Keys of programs: long random texts, each of one user, which go alone and end on a day.
+//! API keys of programs: long random texts, each of one user, revocable and with an expiry date.
 //!
 //! ```text
 //! orr_K7fJ2mQx9bTd_...43 letters...      mark, number of the key, secret
 //! ```
 //!
-//! The mark makes one that stands in a log or a repository easy to find. What is kept is the number and SHA-256 of the whole: a secret of 256 random bits needs no
-//! slow hash, and so no request waits for one.
+//! The mark makes one that stands in a log or a repository easy to find. What is kept is the number
+//! and SHA-256 of the whole: a secret of 256 random bits needs no slow hash, and so no request
+//! waits for one.
 
 use std::fmt;
 
@@ -21,7 +22,7 @@ const ID_LETTERS: usize = 12;
 const SECRET_LETTERS: usize = 43;
 const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// What is kept of a key.
+/// The stored part of an API key.
 #[derive(Clone, Eq, PartialEq, Serialize, Deserialize)]
 pub struct ApiKey {
     /// Its number, which stands in its text.

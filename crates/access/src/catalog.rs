@@ -1,6 +1,7 @@
-//! Users, groups, keys and rules at one time, and the changes that make another state of them.
+//! The catalog of users, groups, keys and rules at one commit, and changes to it.
 //!
-//! A state is never changed: who looks at one sees it whole, however long it takes. It is small (users and rules, not data), and kept in memory.
+//! A state is never changed: who looks at one sees it whole, however long it takes. It is small
+//! (users and rules, not data), and kept in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +55,7 @@ pub enum Change {
     DropLimits(Limited),
 }
 
-/// What is known of users at one time.
+/// The users, groups, keys, rules and limits at one time.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Catalog {
     users: BTreeMap<UserId, User>,
@@ -64,12 +65,13 @@ pub struct Catalog {
     limits: BTreeMap<Limited, Limits>,
     names: BTreeMap<Name, Named>,
     identities: BTreeMap<Identity, Named>,
-    /// Comes with the first password of which something is kept for SCRAM: from then on names without one show the same each time, too.
+    /// Comes with the first password of which something is kept for SCRAM: from then on names
+    /// without one show the same each time, too.
     decoys: Option<DecoySecret>,
     next: u64,
 }
 
-/// What a name shows to a client that would show that it knows the password (SCRAM).
+/// The SCRAM parameters that a name presents to a client.
 #[derive(Debug)]
 pub struct ShownToScram {
     /// What the client's proof is held against.
@@ -155,8 +157,9 @@ impl Catalog {
         found.ok_or_else(|| Error::UnknownGroup(name.clone()))
     }
 
-    /// What a name shows to a client of SCRAM. Names of nobody show the same each time, which is made with `decoys` as long as the database has no secret for that:
-    /// then no name has anything else to show.
+    /// The SCRAM parameters of a name. Names of nobody show the same each time, which is made with
+    /// `decoys` as long as the database has no secret for that: then no name has anything else to
+    /// show.
     pub fn scram(&self, name: &str, decoys: &DecoySecret) -> ShownToScram {
         let decoys = self.decoys.as_ref().unwrap_or(decoys);
         // Made also where it is not needed, so that the time does not tell.
@@ -196,12 +199,12 @@ impl Catalog {
         key.is_some_and(|key| key.ends.is_none_or(|ends| now < ends))
     }
 
-    /// Whose key a text is, at a time in seconds of the Unix epoch. None where the user is locked.
+    /// The user of a key, at a time in seconds of the Unix epoch. None where the user is locked.
     pub fn user_of_key(&self, text: &str, now: u64) -> Option<&User> {
         self.key_and_user(text, now).map(|(_, user)| user)
     }
 
-    /// The same, with the key.
+    /// The key and its user.
     pub fn key_and_user(&self, text: &str, now: u64) -> Option<(&ApiKey, &User)> {
         let key = self.keys.get(id_of(text)?)?;
         let user = self.users.get(&key.user)?;
@@ -224,7 +227,7 @@ impl Catalog {
         }
     }
 
-    /// The same, with a user in further groups: those that somebody else has vouched for.
+    /// The catalog with a user in further groups, named by an identity provider.
     #[must_use]
     pub fn with_user_in(&self, user: UserId, groups: &BTreeSet<GroupId>) -> Self {
         let mut with = self.clone();
@@ -235,7 +238,8 @@ impl Catalog {
         with
     }
 
-    /// The rules about who asks: a user, or nobody who is known. Of a user that is gone or locked there are none.
+    /// The rules about who asks: a user, or nobody who is known. Of a user that is gone or locked
+    /// there are none.
     pub fn rules_of(&self, user: Option<UserId>) -> impl Iterator<Item = &Rule> {
         let known = user.and_then(|id| self.users.get(&id));
         let known = known.filter(|user| !user.is_locked);
@@ -251,11 +255,11 @@ impl Catalog {
         })
     }
 
-    /// What is known after a change.
+    /// The catalog after a change.
     ///
     /// # Errors
-    /// When it names what is not there or takes a name that is taken, there would be no administrator any more, or there would be too much. Nothing
-    /// is changed then.
+    /// When it names what is not there or takes a name that is taken, there would be no
+    /// administrator any more, or there would be too much. Nothing is changed then.
     pub fn after(&self, change: Change) -> Result<Self> {
         let mut after = self.clone();
         match change {

@@ -1,4 +1,5 @@
-//! What administrators have done to users, groups, keys and rules, in words: by name, as the command line and the admin API have them.
+//! Commands of administrators on users, groups, keys and rules, as the command line and the admin
+//! socket send them.
 //!
 //! ```text
 //! command (JSON, or arguments) -> may they? -> catalog after it, and what is seen once: a password, a key
@@ -14,7 +15,7 @@ use crate::{
     Result, Right, Rule, Subject, Target, User, UserId, new_password,
 };
 
-/// One command.
+/// A command of an administrator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
@@ -150,7 +151,7 @@ pub enum NewPassword {
     None,
 }
 
-/// Whom a rule is about, by name.
+/// The subject of a rule, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whom {
@@ -164,7 +165,7 @@ pub enum Whom {
     Group(Name),
 }
 
-/// Whom limits are for, by name.
+/// The subject of limits, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedWhom {
@@ -175,7 +176,8 @@ pub enum LimitedWhom {
     Who(Whom),
 }
 
-/// What a command gives beside the catalog after it. Passwords and keys are seen here and never again.
+/// The output of a command beside the new catalog. Passwords and keys are seen here and never
+/// again.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
     /// The password that was made.
@@ -221,7 +223,8 @@ impl Command {
     /// The catalog after the command, at a time in seconds of the Unix epoch.
     ///
     /// # Errors
-    /// When it names what is not there, a name that is taken, or what cannot be one, or there would be no administrator any more.
+    /// When it names what is not there, a name that is taken, or what cannot be one, or there would
+    /// be no administrator any more.
     pub fn apply(&self, catalog: &Catalog, now: u64) -> Result<(Catalog, Given)> {
         let mut given = Given::default();
         let after = match self {
@@ -327,7 +330,8 @@ impl Command {
         Ok((after, given))
     }
 
-    /// Whether a user may have it done: an administrator all, others what is about rules of what they administer, and keys of their own.
+    /// Whether a user may have it done: an administrator all, others what is about rules of what
+    /// they administer, and keys of their own.
     pub fn is_allowed(&self, catalog: &Catalog, user: UserId) -> bool {
         if catalog.administers(Some(user)) {
             return true;
@@ -358,7 +362,7 @@ impl Command {
         }
     }
 
-    /// What it does, in a few words without secrets: for the log of commits and for whoever reads who did what.
+    /// A short summary without secrets, for the commit log and the audit log.
     pub fn summary(&self) -> String {
         let listed = |names: &[Name]| {
             let names: Vec<&str> = names.iter().map(Name::as_str).collect();

@@ -1,4 +1,4 @@
-//! Rows of the catalog's table, and what stands in them as JSON.
+//! The rows of the catalog's table, and their JSON.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What can be wrong with users and rules.
+//! The errors of access commands.
 
 use crate::identity::{Identity, IdentityError};
 use crate::names::{Name, NameError};
@@ -43,7 +43,7 @@ pub enum Error {
     #[error("there is no rule {0}")]
     UnknownRule(u64),
     /// There are no such limits.
-    #[error("there are no limits for just that; `limit list` shows which there are")]
+    #[error("there are no limits of that user, group or key; `orrery limit list` lists them")]
     UnknownLimits,
     /// A user or group of the name is there already.
     #[error("`{0}` is there already; users and groups share their names")]
@@ -52,7 +52,7 @@ pub enum Error {
     #[error("`{0}` is the last administrator; make another one first")]
     LastAdministrator(Name),
     /// The first user would be able to do nothing, and everybody else neither.
-    #[error("the first user of a database has to be an administrator")]
+    #[error("the first user of a database has to be an administrator; add --administrator")]
     NoAdministrator,
     /// Somebody has no right to have it done.
     #[error("{} may not {what}", name.as_ref().map_or("nobody".to_owned(), |name| format!("`{name}`")))]
@@ -71,13 +71,13 @@ pub enum Error {
         why: String,
     },
     /// The catalog cannot be read or written.
-    #[error("users cannot be read or written: {what}")]
+    #[error("the users of the database cannot be read or written: {what}")]
     Kept {
         /// Why.
         what: String,
     },
     /// More than there may be.
-    #[error("there are {max} {what} already, as many as there may be")]
+    #[error("there are {max} {what} already, which is the limit; remove some first")]
     TooMany {
         /// Of what.
         what: &'static str,

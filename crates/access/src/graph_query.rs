@@ -1,11 +1,13 @@
-//! Graphs that a query finds, such as `SELECT ?g { GRAPH ?g { ?event ex:attendee ?user } }`: for data that says itself who may read it.
+//! Rules by query: graphs that a query selects for a user, such as
+//! `SELECT ?g { GRAPH ?g { ?event ex:attendee ?user } }`.
 //!
 //! ```text
 //! text of an administrator -> checked when the rule comes -> `?user` written as who asks, once for each of their names -> run over the state that is read
 //! ```
 //!
-//! The query is run over all graphs, also those that who asks does not see. `?user` stands for each identity of the user, as an IRI, and for the name, as a
-//! string. Who is not known has neither: a query that says `?user` finds nothing for them.
+//! The query is run over all graphs, also those that who asks does not see. `?user` stands for each
+//! identity of the user, as an IRI, and for the name, as a string. Who is not known has neither: a
+//! query that says `?user` finds nothing for them.
 
 use orrery_syntax::{Lexer, Limits, ParserOptions, TokenKind, parse_query};
 use orrery_term::Term;
@@ -50,7 +52,8 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         .map_err(|why| format!("?user stands where no IRI may ({why})"))
 }
 
-/// The texts to run for a user, or for somebody who is not known: what they find together is what the rule is about.
+/// The texts to run for a user, or for somebody who is not known: what they find together is what
+/// the rule is about.
 pub(crate) fn texts_for(text: &str, user: Option<&User>) -> Vec<String> {
     if users_in(text).next().is_none() {
         return vec![text.to_owned()];
@@ -64,7 +67,8 @@ pub(crate) fn texts_for(text: &str, user: Option<&User>) -> Vec<String> {
     let identities = identities.map(|iri| format!("<{iri}>"));
     let name = Term::string(user.name.as_str()).to_string();
     let texts = identities.chain([name]).map(|it| with_user(text, &it));
-    // In places where no string may stand, such as that of a predicate, only identities are asked for.
+    // In places where no string may stand, such as that of a predicate, only identities are asked
+    // for.
     texts.filter(|text| read(text).is_ok()).collect()
 }
 

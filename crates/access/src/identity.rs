@@ -1,12 +1,12 @@
-//! What others call a user who vouch for it: the WebID of a certificate, or a provider of tokens and what it calls the user.
+//! External identities of users: the WebID of a certificate, or the issuer and claim of a token.
 //!
 //! ```text
 //! https://ann.example/card#me            a URI in the subject alternative name of a certificate
 //! https://login.example.org#248289761    issuer, #, claim
 //! ```
 //!
-//! A user has an identity because an administrator has said so. No name is one: whoever runs a provider names its users as they like, and would else
-//! be whoever they name.
+//! A user has an identity because an administrator has said so. No name is one: whoever runs a
+//! provider names its users as they like, and would else be whoever they name.
 
 use std::fmt;
 
@@ -36,7 +36,8 @@ impl Identity {
     /// Checks an identity.
     ///
     /// # Errors
-    /// When it is no absolute IRI (any printable character may stand behind its scheme, as providers call users what they like), or too long.
+    /// When it is no absolute IRI (any printable character may stand behind its scheme, as
+    /// providers call users what they like), or too long.
     pub fn new(text: &str) -> Result<Self, IdentityError> {
         let wrong = |why: &'static str| {
             Err(IdentityError {

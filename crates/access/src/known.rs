@@ -1,11 +1,15 @@
-//! Passwords that were right a moment ago, and names that were guessed at too often.
+//! A cache of verified passwords, and the delay of names with many wrong attempts.
 //!
-//! HTTP's Basic sends the password with each request, and Argon2 takes its time on purpose: what was found right is kept for some minutes as a keyed digest that is of no
-//! use outside of this process. Each wrong password of a name makes the next wait longer, whether there is such a user or not; and as long as
-//! others wait for the same name, no more are looked at: guessing in parallel gains nothing.
+//! HTTP's Basic sends the password with each request, and Argon2 takes its time on purpose: what
+//! was found right is kept for some minutes as a keyed digest that is of no use outside of this
+//! process. Each wrong password of a name makes the next wait longer, whether there is such a user
+//! or not; and as long as others wait for the same name, no more are looked at: guessing in
+//! parallel gains nothing.
 //!
-//! Failures are counted in a table of fixed size, at a place that a hash with a secret key finds for a name: no flood of other names makes a count be forgotten, and a wrong
-//! password costs the same however many there were. Names at the same place share its wait; which those are nobody knows who has not the key.
+//! Failures are counted in a table of fixed size, at a place that a hash with a secret key finds
+//! for a name: no flood of other names makes a count be forgotten, and a wrong password costs the
+//! same however many there were. Names at the same place share its wait; which those are nobody
+//! knows who has not the key.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,14 +30,15 @@ const FREE_FAILURES: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// The longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(900);
-/// Failures are forgotten when there were none for so long after the wait: who guesses and then keeps still for that gains less than who waits each time.
+/// Failures are forgotten when there were none for so long after the wait: who guesses and then
+/// keeps still for that gains less than who waits each time.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// Places where failures are counted: 3 MiB.
 const PLACES: usize = 1 << 17;
 
 type Fingerprint = [u8; 32];
 
-/// What is known of passwords that were given lately.
+/// The cache of recently verified passwords, and of wrong attempts.
 pub struct Known {
     /// Makes digests those of this process alone.
     secret: [u8; 32],
@@ -50,7 +55,7 @@ struct Failures {
     free_at: Instant,
 }
 
-/// What to do with a password that was given.
+/// The action for a password attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Attempt {
     /// It was right a moment ago.
@@ -79,7 +84,7 @@ impl fmt::Debug for Known {
 }
 
 impl Known {
-    /// What to do with a password for a name, which has `kept` if there is such a user.
+    /// The action for a password attempt on a name, with `kept` if there is such a user.
     pub fn attempt(
         &self,
         name: &str,
@@ -97,7 +102,7 @@ impl Known {
         }
     }
 
-    /// For how long no password for a name is looked at, because others were wrong.
+    /// The time until passwords of a name are checked again, after wrong ones.
     pub fn wait(&self, name: &str, now: Instant) -> Option<Duration> {
         let failures = self.wrong[self.place(name)]?;
         (failures.free_at > now).then(|| failures.free_at - now)
@@ -128,7 +133,8 @@ impl Known {
         }
     }
 
-    /// Notes that it was wrong, or that there is no such user. Returns for how long the name is not looked at.
+    /// Notes that it was wrong, or that there is no such user. Returns for how long the name is not
+    /// looked at.
     pub fn was_wrong(&mut self, name: &str, now: Instant) -> Duration {
         let before = self.wrong[self.place(name)];
         let before = before.filter(|it| now < it.free_at + FORGOTTEN_AFTER);
@@ -150,7 +156,8 @@ impl Known {
         self.places.hash_one(name) as usize & (PLACES - 1)
     }
 
-    /// A digest of all that says that the password is right: with another kept password it is another one.
+    /// A digest of all that says that the password is right: with another kept password it is
+    /// another one.
     fn fingerprint(&self, name: &str, password: &str, kept: &KeptPassword) -> Fingerprint {
         let mut digest = Sha256::new();
         digest.update(self.secret);

@@ -1,10 +1,11 @@
-//! Users, groups, keys, rules and limits: who asks, what they may see and change, and how much they may use.
+//! Access control: users, groups, keys, rules and limits, and the rights they give an asker.
 //!
 //! ```text
 //! password, key  ->  User  ->  rules about the user, the user's groups, everybody  ->  what may be seen and changed
 //! ```
 //!
-//! A [`Catalog`] is what is known at one time. What it says is enforced elsewhere: in the scans, by the scopes that are made of it.
+//! A [`Catalog`] has all users, rules and limits at one commit. Rights are enforced elsewhere: in
+//! scans, by the read scopes that are made of them.
 
 mod api_key;
 mod catalog;

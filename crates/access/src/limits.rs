@@ -1,6 +1,8 @@
-//! How much somebody may use: of a query, of queries at the same time, of memory, of touches over time.
+//! The limits of a user, group or key: concurrency, time, rows, bytes, memory and touches over
+//! time.
 //!
-//! What is not limited is as the server's own options have it, for everybody alike. Limits are kept beside the rules, and read with them.
+//! What is not limited is as the server's own options have it, for everybody alike. Limits are kept
+//! beside the rules, and read with them.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +12,7 @@ use crate::rule::Subject;
 /// The longest time over which a budget is refilled: a year.
 const PERIOD_SECONDS_MAX: u64 = 366 * 86_400;
 
-/// Whom limits are for. Each of those it stands for has an account of its own.
+/// The subject of limits. Each of those it stands for has an account of its own.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limited {
@@ -20,7 +22,7 @@ pub enum Limited {
     Key(String),
 }
 
-/// What bounds what somebody uses; nothing where a field is none.
+/// Limits; a field without a value sets none.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -63,7 +65,8 @@ impl Limits {
     /// Refuses what would let nobody in, or says nothing.
     ///
     /// # Errors
-    /// When nothing is limited, something is limited to nothing, or a budget takes longer than a year.
+    /// When nothing is limited, something is limited to nothing, or a budget takes longer than a
+    /// year.
     pub fn check(&self) -> Result<()> {
         let wrong = |place: &str, why: &str| {
             Err(Error::Rule {
@@ -108,7 +111,8 @@ impl Limits {
         }
     }
 
-    /// Of each the larger one, where both say something: who is in two groups has the better of both.
+    /// Of each the larger one, where both say something: who is in two groups has the better of
+    /// both.
     #[must_use]
     pub(crate) fn larger(self, other: Self) -> Self {
         fn larger<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {

@@ -1,4 +1,4 @@
-//! Which limits hold for who asks.
+//! The limits that hold for one asker, out of all that are set.
 //!
 //! ```text
 //! user's own, else the larger of the groups', else those of every user -> account of the user
@@ -18,8 +18,9 @@ impl Catalog {
         limits.map(|_| key)
     }
 
-    /// The accounts that a request is charged to, with their limits: of the user (or of nobody known, whose account the caller divides by
-    /// address) and of the key by which the user came in. Those that limit nothing are left out.
+    /// The accounts that a request is charged to, with their limits: of the user (or of nobody
+    /// known, whose account the caller divides by address) and of the key by which the user came
+    /// in. Those that limit nothing are left out.
     pub fn limits_of(&self, user: Option<UserId>, key: Option<&str>) -> Vec<(Limited, Limits)> {
         let of = |subject| {
             let limits = self.limits_for(&Limited::Who(subject));

@@ -1,11 +1,11 @@
-//! What is known of users, groups, keys, rules and limits, by name and without secrets: for administrators to read.
+//! Listings of users, groups, keys, rules and limits for administrators, without secrets.
 
 use serde::{Deserialize, Serialize};
 
 use crate::command::{LimitedWhom, Whom};
 use crate::{Catalog, Identity, Limits, Name, Right, Target};
 
-/// All that is known, each part in the order of its numbers.
+/// A listing of the catalog, each part by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     /// The users.
@@ -89,7 +89,7 @@ pub struct ListedLimits {
 }
 
 impl Listing {
-    /// Of a catalog.
+    /// The listing of a catalog.
     pub fn of(catalog: &Catalog) -> Self {
         let name_of_group = |id| catalog.group(id).map(|group| group.name.clone());
         let users = catalog.users().map(|user| ListedUser {

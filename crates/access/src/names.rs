@@ -21,7 +21,8 @@ pub struct NameError {
 
 /// The name of a user or a group, as it may stand in a header, an address and a log.
 ///
-/// Letters and digits of any script, and `.`, `_`, `-`, `@` and `+`; capital letters are others than small ones.
+/// Letters and digits of any script, and `.`, `_`, `-`, `@` and `+`; capital letters are others
+/// than small ones.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
@@ -30,7 +31,8 @@ impl Name {
     /// Checks a name.
     ///
     /// # Errors
-    /// When it is empty or too long, has a character that names have not, or is one of the words that rules know.
+    /// When it is empty or too long, has a character that names have not, or is one of the words
+    /// that rules know.
     pub fn new(text: &str) -> Result<Self, NameError> {
         let wrong = |why: String| {
             Err(NameError {

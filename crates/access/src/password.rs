@@ -1,11 +1,13 @@
-//! Passwords, as what is kept of them.
+//! Hashes of passwords.
 //!
-//! What is kept is Argon2id's (RFC 9106) with OWASP's least parameters: 19 MiB, two passes. Neither the password nor anything that a client would send can be
-//! told from it. To check one takes some 20 milliseconds of a core on purpose; so whoever checks many at a time, as HTTP's Basic does
+//! The hash is Argon2id's (RFC 9106) with OWASP's minimal parameters: 19 MiB, two passes. Neither
+//! the password nor anything that a client would send can be told from it. To check one takes some
+//! 20 milliseconds of a core on purpose; so whoever checks many at a time, as HTTP's Basic does
 //! with each request, keeps what it has found ([`Known`](crate::Known)).
 //!
-//! Beside it stands what clients of PostgreSQL are known by, who do not send their password ([`ScramVerifier`]). Passwords that were set before there was such a thing have none,
-//! and are read all the same.
+//! Beside it stands what clients of PostgreSQL are known by, who do not send their password
+//! ([`ScramVerifier`]). Passwords that were set before there was such a thing have none, and are
+//! read all the same.
 
 use std::fmt;
 
@@ -25,7 +27,7 @@ const LETTERS: &[u8] = b"abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ234567
 /// Letters of a password that is made: 5.8 bits each.
 const MADE_LETTERS: usize = 20;
 
-/// What is kept of a password.
+/// The stored hash of a password.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct KeptPassword {
@@ -71,7 +73,7 @@ impl From<KeptPassword> for Written {
 }
 
 impl KeptPassword {
-    /// What is kept of a password, with a new salt.
+    /// Hashes a password with a new salt.
     ///
     /// # Errors
     /// When it is shorter than [`PASSWORD_BYTES_MIN`], or longer than [`PASSWORD_BYTES_MAX`].
@@ -87,7 +89,8 @@ impl KeptPassword {
         })
     }
 
-    /// What is kept of a password that nobody knows: to be checked where there is none, so that the time does not tell.
+    /// The hash of an unknown password, checked where there is no user, so that timing reveals
+    /// nothing.
     ///
     /// # Errors
     /// When there is not enough memory.
@@ -106,12 +109,12 @@ impl KeptPassword {
         })
     }
 
-    /// What is kept to check a password that is sent.
+    /// The hash for passwords that are sent in clear.
     pub fn text(&self) -> &str {
         &self.hash
     }
 
-    /// What is kept to check one that is not.
+    /// The verifier for SCRAM.
     pub fn scram(&self) -> Option<&ScramVerifier> {
         self.scram.as_ref()
     }

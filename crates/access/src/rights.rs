@@ -1,4 +1,4 @@
-//! What of the graphs and tables somebody has a right to, as all rules about them say together.
+//! The rights of an asker on graphs and tables, summed over all rules.
 //!
 //! ```text
 //! rules about the user, the groups, everybody -> with this right or more -> graphs by name, by how their names begin; schemas, tables
@@ -25,12 +25,14 @@ pub struct GraphQuery {
     pub right: Right,
     /// The query as the rule has it.
     pub text: String,
-    /// The queries to run, over all graphs. What they select together is what the rule is about; IRIs alone count.
+    /// The queries to run, over all graphs. What they select together is what the rule is about;
+    /// IRIs alone count.
     pub texts: Vec<String>,
 }
 
 impl Catalog {
-    /// The graphs that somebody has a right to, but for those that queries find; `None` if it is all graphs, also those to come, as an administrator has.
+    /// The graphs that somebody has a right to, but for those that queries find; `None` if it is
+    /// all graphs, also those to come, as an administrator has.
     pub fn graphs_of(&self, user: Option<UserId>, right: Right) -> Option<GraphNames> {
         if self.administers(user) {
             return None;
@@ -52,7 +54,8 @@ impl Catalog {
         Some(graphs)
     }
 
-    /// The rules about somebody that name graphs by queries, but for those that add nothing, as to an administrator.
+    /// The rules about somebody that name graphs by queries, but for those that add nothing, as to
+    /// an administrator.
     pub fn graph_queries(&self, user: Option<UserId>) -> Vec<GraphQuery> {
         let needed = match (
             self.graphs_of(user, Right::Read),
@@ -129,7 +132,7 @@ impl TableRights {
         self.all || self.names.contains(schema, name)
     }
 
-    /// Which they are; `None` if it is all of them.
+    /// The names; `None` if it is all tables.
     pub fn into_names(self) -> Option<TableNames> {
         (!self.all).then_some(self.names)
     }

@@ -1,6 +1,7 @@
-//! Rules: who may do what with which graphs and tables.
+//! Rules: rights of users and groups on graphs and tables.
 //!
-//! A rule allows; nothing forbids, so that no order of rules matters, and to look a rule up is to know what it does. What no rule allows is not there.
+//! A rule allows; nothing forbids, so that no order of rules matters, and to look a rule up is to
+//! know what it does. What no rule allows is not there.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use crate::users::{GroupId, UserId};
 /// Bytes of an IRI, a prefix of one, or a name of a table.
 const TARGET_BYTES_MAX: usize = 8 * 1024;
 
-/// Whom a rule is about.
+/// The subject of a rule.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -27,7 +28,7 @@ pub enum Subject {
     Group(GroupId),
 }
 
-/// What a rule is about.
+/// The target of a rule.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -54,7 +55,7 @@ pub enum Target {
     },
 }
 
-/// What may be done. Each has those before it with it.
+/// A right. Each has those before it with it.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {

@@ -1,4 +1,4 @@
-//! What is kept of a password for SCRAM-SHA-256 (RFC 5802, RFC 7677), by which clients of PostgreSQL show that they know it without sending it.
+//! SCRAM-SHA-256 verifiers (RFC 5802, RFC 7677), for logins at PostgreSQL's port.
 //!
 //! ```text
 //! salted password = PBKDF2(password, salt, iterations)      computed by the client, and here once, when the password is set
@@ -7,11 +7,12 @@
 //! server key      = HMAC(salted password, "Server Key")     kept: by it the server shows that it knows the password, too
 //! ```
 //!
-//! Neither the password nor the client key can be computed from what is kept: who steals it has to guess. It stands in PostgreSQL's form,
-//! `SCRAM-SHA-256$100000:salt$stored key:server key`.
+//! Neither the password nor the client key can be computed from what is kept: who steals it has to
+//! guess. It stands in PostgreSQL's form, `SCRAM-SHA-256$100000:salt$stored key:server key`.
 //!
-//! Names without a user go through the same exchange: what they show is made of the name and a secret of the database ([`DecoySecret`]), so that it is the same each time
-//! and after each start of a server, and no password is right for it.
+//! Names without a user go through the same exchange: what they show is made of the name and a
+//! secret of the database ([`DecoySecret`]), so that it is the same each time and after each start
+//! of a server, and no password is right for it.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -39,14 +40,14 @@ pub struct ScramVerifier {
     server_key: Key,
 }
 
-/// What the decoys of a database are made with.
+/// The secret from which decoy verifiers are derived.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DecoySecret(Key);
 
 /// A text that is none.
 #[derive(Debug, thiserror::Error)]
-#[error("what is kept of a password for SCRAM is not what this program writes")]
+#[error("the stored SCRAM verifier of a password is damaged; set the password anew")]
 pub struct NotKept;
 
 impl ScramVerifier {
@@ -107,12 +108,12 @@ impl ScramVerifier {
         self.iterations.get()
     }
 
-    /// By which a proof is checked.
+    /// The stored key, by which a proof is checked.
     pub fn stored_key(&self) -> &[u8; 32] {
         &self.stored_key
     }
 
-    /// By which the server shows that it knows the password.
+    /// The server key, by which the server proves that it knows the password.
     pub fn server_key(&self) -> &[u8; 32] {
         &self.server_key
     }

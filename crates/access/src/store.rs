@@ -1,4 +1,4 @@
-//! The catalog in the database: rows of a table that the database keeps for itself.
+//! The catalog's storage: rows of a system table in the database.
 //!
 //! ```text
 //! access(kind text, id text, value text), primary key (kind, id)
@@ -7,8 +7,9 @@
 //!          next: one row, the next number
 //! ```
 //!
-//! So it is in the same log, checkpoints and backups as the data, and a commit that changes a user is one like others. A database without users has no such table. Old
-//! states are read with the catalog of now: who was taken a right from has it no more, whatever they ask for.
+//! So it is in the same log, checkpoints and backups as the data, and a commit that changes a user
+//! is one like others. A database without users has no such table. Old states are read with the
+//! catalog of now: who was taken a right from has it no more, whatever they ask for.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ const FIRST_ADMINISTRATOR: &str = "administrator";
 /// Rows that are read at once.
 const ROWS_AT_ONCE: usize = 4096;
 
-/// What tables of a database say of its users.
+/// Reads the catalog from the tables of a database.
 ///
 /// # Errors
 /// When they cannot be read, or are not what this program writes: then nobody is let in.
@@ -99,7 +100,8 @@ pub fn write(transaction: &mut Transaction, after: &Catalog) -> Result<()> {
     rows.map(drop).map_err(of_storage)
 }
 
-/// Changes the catalog of a database, in a transaction of its own. `who` is told by the log. Returns what the change gives, and the number of the last commit.
+/// Changes the catalog of a database, in a transaction of its own. `who` is told by the log.
+/// Returns what the change gives, and the number of the last commit.
 ///
 /// # Errors
 /// When the change fails, or it cannot be written; nothing is changed then.
@@ -120,7 +122,8 @@ pub fn change<T>(
     Ok((given, commit.map_err(of_storage)?))
 }
 
-/// Has a database without users get an administrator, whose name and password are given: the password is kept nowhere. `None` where there are users.
+/// Creates an administrator in a database without users, and returns name and password; the
+/// password is stored nowhere. `None` where there are users.
 ///
 /// # Errors
 /// When it cannot be written.

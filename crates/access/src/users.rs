@@ -1,4 +1,4 @@
-//! Users and groups, each with a number that is never used again.
+//! Users and groups, with numbers that are never reused.
 
 use std::collections::BTreeSet;
 

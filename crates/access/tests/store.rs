@@ -1,4 +1,4 @@
-//! The catalog in a real database: through commits, checkpoints, compactions and openings, and seen by nobody who does not ask for it.
+//! Tests of the catalog in a database: commits, checkpoints, compactions, reopening and visibility.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
 use std::collections::BTreeSet;

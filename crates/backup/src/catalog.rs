@@ -1,6 +1,7 @@
-//! The list of a backup: what was copied, and where it stands.
+//! The catalog of a backup: copied files and their objects.
 //!
-//! JSON for people to read, then a line with the checksum of all bytes before it, as in the manifest of a database.
+//! JSON for people to read, then a line with the checksum of all bytes before it, as in the
+//! manifest of a database.
 
 use crate::source::SourceDatabase;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Taking a backup.
+//! The taking of a backup.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -33,8 +33,9 @@ pub struct BackupReport {
     pub bytes_copied: u64,
 }
 
-/// Copies the present state of a database into a target. The database may be open and written meanwhile: the backup is
-/// of the state at the beginning. Only who may see all graphs may have one: files are copied as they are.
+/// Copies the present state of a database into a target. The database may be open and written
+/// meanwhile: the backup is of the state at the beginning. Only who may see all graphs may have
+/// one: files are copied as they are.
 pub async fn backup(
     file_system: &dyn FileSystem,
     directory: &Path,
@@ -55,7 +56,8 @@ pub async fn backup(
         .collect();
     let mut files = Vec::with_capacity(held.files.len());
     let mut bytes_copied = 0;
-    // Each is let go of when it is copied: one that comes from an object store takes up the cache for as long as it is held.
+    // Each is let go of when it is copied: one that comes from an object store takes up the cache
+    // for as long as it is held.
     for file in held.files {
         let object = object_of(&file);
         let bytes = file.content.len() as u64;
@@ -94,7 +96,8 @@ pub async fn backup(
                 bytes_copied,
             });
         }
-        // Whoever was faster may be another database, which thought as we did that the target is nobody's.
+        // Whoever was faster may be another database, which thought as we did that the target is
+        // nobody's.
         let faster = BackupList::read(target, Some(list.number)).await?;
         refuse_others(target, &[faster], list.database.as_ref())?;
         list.number += 1;
@@ -105,8 +108,8 @@ pub async fn backup(
     })
 }
 
-/// A target belongs to the database whose identity its lists name. Those from before there were identities are taken for its
-/// own: nobody knows better.
+/// A target belongs to the database whose identity its lists name. Those from before there were
+/// identities are taken for its own: nobody knows better.
 fn refuse_others(
     target: &Target,
     lists: &[BackupList],

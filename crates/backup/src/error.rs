@@ -1,4 +1,4 @@
-//! What can go wrong with a backup, by what can be done about it.
+//! The errors of backups, by what can be done about them.
 
 use orrery_storage::without_numbers;
 

@@ -1,7 +1,8 @@
-//! Removing old backups, and the objects that no other backup has.
+//! The removal of old backups, and of objects that no other backup uses.
 //!
-//! The lists go first: whatever interrupts this, a list that is still there has all its objects. What was left behind is found by the
-//! next, which looks at all objects. One that is in no list may be of a backup that is being taken, so it stays for a day.
+//! The lists go first: whatever interrupts this, a list that is still there has all its objects.
+//! What was left behind is found by the next, which looks at all objects. One that is in no list
+//! may be of a backup that is being taken, so it stays for a day.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
@@ -25,8 +26,8 @@ pub struct PruneReport {
     pub bytes: u64,
 }
 
-/// Removes all backups but the last `keep`. At least one is kept. Another backup into the target must not run at the same time: it may
-/// count on objects that are removed here.
+/// Removes all backups but the last `keep`. At least one is kept. Another backup into the target
+/// must not run at the same time: it may count on objects that are removed here.
 pub async fn prune(target: &Target, keep: usize) -> Result<PruneReport> {
     if keep == 0 {
         return Err(Error::Target {

@@ -1,4 +1,4 @@
-//! Restoring a backup.
+//! The restore of a backup.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub struct RestoreReport {
 
 /// Writes a backup, the last one if no number is given, into a directory that is missing or empty.
 ///
-/// Every length and checksum is compared; after any failure the directory is not a database, and the restore can be
-/// tried again.
+/// Every length and checksum is compared; after any failure the directory is not a database, and
+/// the restore can be tried again.
 pub async fn restore(
     target: &Target,
     number: Option<u64>,

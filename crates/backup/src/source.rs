@@ -1,4 +1,4 @@
-//! Whose backups a target holds.
+//! The identity of the database whose backups a target has.
 
 use orrery_storage::DatabaseIdentity;
 use serde::{Deserialize, Serialize};

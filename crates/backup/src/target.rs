@@ -1,4 +1,4 @@
-//! Where backups go: a directory or an object store, behind one face.
+//! The target of backups: a directory or an object store.
 
 use std::fs::File;
 use std::io;
@@ -44,8 +44,8 @@ pub(crate) struct StoredObject {
 }
 
 impl Target {
-    /// A directory, which is made if it is missing, or a URL such as `s3://bucket/prefix`. Settings are pairs such as
-    /// `AWS_REGION`, `AWS_ENDPOINT`: the environment's variables.
+    /// A directory, which is made if it is missing, or a URL such as `s3://bucket/prefix`. Settings
+    /// are pairs such as `AWS_REGION`, `AWS_ENDPOINT`: the environment's variables.
     pub fn parse(
         target: &str,
         settings: impl IntoIterator<Item = (String, String)>,
@@ -243,7 +243,8 @@ impl Target {
         ))
     }
 
-    /// In a directory: puts the file and the names that lead to it on the disk. A store has done so by itself.
+    /// In a directory: puts the file and the names that lead to it on the disk. A store has done so
+    /// by itself.
     fn sync_object(&self, object: &str) -> Result<()> {
         let Some(directory) = &self.directory else {
             return Ok(());

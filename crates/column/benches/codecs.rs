@@ -1,4 +1,4 @@
-//! Speed of each codec on the shape of data it is made for: `cargo bench -p orrery-column`.
+//! Benchmark of each codec on data of its shape: `cargo bench -p orrery-column`.
 
 use std::hint::black_box;
 

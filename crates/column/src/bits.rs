@@ -1,9 +1,10 @@
 //! Bit-packing: numbers of equal width, one after the other, lowest bit first.
 //!
-//! Value `i` of width `w` stands in bits `i*w .. i*w+w` of the byte string; the last byte is filled up with zeros. So
-//! eight values take `w` bytes, any value is one unaligned eight-byte load away, and the eight shifts of
-//! a group are constants once `w` is. Each width is its own instance of [`unpack_width`]: 3.1 to 6.4 G values/s
-//! on one core, against 0.9 to 1.4 G/s with the width in a variable (plain x86-64, without AVX).
+//! Value `i` of width `w` stands in bits `i*w .. i*w+w` of the byte string; the last byte is filled
+//! up with zeros. So eight values take `w` bytes, any value is one unaligned eight-byte load away,
+//! and the eight shifts of a group are constants once `w` is. Each width is its own instance of
+//! [`unpack_width`]: 3.1 to 6.4 G values/s on one core, against 0.9 to 1.4 G/s with the width in a
+//! variable (plain x86-64, without AVX).
 //!
 //! Widths 58 to 63 do not fit one eight-byte load at every bit offset and are stored as 64.
 
@@ -102,8 +103,8 @@ pub(crate) fn get(bytes: &[u8], width: u32, position: usize) -> Option<u64> {
     Some((word >> (bit % 8)) & mask(width))
 }
 
-/// Unpacks the first `count` values, each plus `base` (wrapping). Values whose bytes are missing come
-/// out as `base`; the entries of `out` up to the next multiple of eight are overwritten.
+/// Unpacks the first `count` values, each plus `base` (wrapping). Values whose bytes are missing
+/// come out as `base`; the entries of `out` up to the next multiple of eight are overwritten.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! Reading a vector back, whole or one value of it.
+//! Decoding of a vector, whole or by single values.
 
 use crate::piece::{Piece, take_array};
 use crate::plan::{DICTIONARY_ENTRIES_MAX, GROUPS_MAX};
@@ -193,7 +193,8 @@ fn decode_runs(
     rows: usize,
     out: &mut VectorBuffer,
 ) -> Result<(), DecodeError> {
-    /// Most vectors with runs have no more than so many, and clearing room for a thousand costs more than their decoding.
+    /// Most vectors with runs have no more than so many, and clearing room for a thousand costs
+    /// more than their decoding.
     const FEW_RUNS: usize = 128;
     match lengths.count() <= FEW_RUNS {
         true => decode_up_to::<FEW_RUNS>(values, lengths, rows, out),
@@ -261,7 +262,8 @@ fn decode_groups(body: &[u8], rows: usize, out: &mut VectorBuffer) -> Result<(),
     Ok(())
 }
 
-/// The number of rows in each group, each at least one as far as there are groups, and the bytes behind.
+/// The number of rows in each group, each at least one as far as there are groups, and the bytes
+/// behind.
 pub(crate) fn read_groups(body: &[u8]) -> Result<([usize; GROUPS_MAX], &[u8]), DecodeError> {
     let mut bytes = body;
     let [last_group] = *take_array::<1>(&mut bytes)?;

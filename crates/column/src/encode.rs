@@ -1,4 +1,4 @@
-//! Writing a vector by its plan.
+//! Encoding of a vector by its plan.
 
 use crate::piece::PiecePlan;
 use crate::plan::{DictionaryPlan, GroupsPlan, ListPlan, Plan, RunsPlan, deltas};

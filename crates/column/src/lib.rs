@@ -1,8 +1,8 @@
-//! Vectors of 1,024 ids: how they are compressed, and how fast they come back.
+//! The codecs of vectors of 1,024 ids.
 //!
 //! A column is cut into vectors of at most [`VECTOR_ROWS`] numbers. [`encode`] looks at one vector,
-//! computes how many bytes each codec would need, and writes the smallest; [`decode`] brings the numbers back.
-//! Vectors know nothing of each other, so any of them can be read alone.
+//! computes how many bytes each codec would need, and writes the smallest; [`decode`] brings the
+//! numbers back. Vectors know nothing of each other, so any of them can be read alone.
 //!
 //! ```text
 //! vector     codec u8 | rows - 1 u16 | body
@@ -19,13 +19,14 @@
 //! piece      see `piece.rs`: frame of reference, shift, bit-packing, exceptions
 //! ```
 //!
-//! What each is for: `Constant` the predicate in PSOG, the graph everywhere; `Delta` the sorted column; `Runs` a sorted
-//! column with repetitions; `Dictionary` the predicate in SPOG; `Groups` objects of mixed kinds (literals, IRIs, numbers:
-//! each kind gets its own base and width); `Frame` everything else.
+//! What each is for: `Constant` the predicate in PSOG, the graph everywhere; `Delta` the sorted
+//! column; `Runs` a sorted column with repetitions; `Dictionary` the predicate in SPOG; `Groups`
+//! objects of mixed kinds (literals, IRIs, numbers: each kind gets its own base and width); `Frame`
+//! everything else.
 //!
-//! Invariants: `decode(encode(v)) == v` for every vector; decoding any bytes at all ends in values or in an
-//! error, never in a panic. Not done here: checksums (the block file has them) and any meaning of the numbers, save that
-//! the top four bits tell the kind by which `Groups` divides.
+//! Invariants: `decode(encode(v)) == v` for every vector; decoding any bytes at all ends in values
+//! or in an error, never in a panic. Not done here: checksums (the block file has them) and any
+//! meaning of the numbers, save that the top four bits tell the kind by which `Groups` divides.
 
 mod bits;
 mod decode;

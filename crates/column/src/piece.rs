@@ -5,9 +5,9 @@
 //! | low bits, packed at `width` | exceptions: rows packed at 10 bits | their high bits, packed at `high width`
 //! ```
 //!
-//! A number is `base + ((low | high << width) << shift)`, wrapping; `high` is zero but for the exceptions. The shift
-//! takes out trailing zero bits that all distances have in common (numbers of one datatype, dates without fractions). The
-//! number of values is known from the context.
+//! A number is `base + ((low | high << width) << shift)`, wrapping; `high` is zero but for the
+//! exceptions. The shift takes out trailing zero bits that all distances have in common (numbers of
+//! one datatype, dates without fractions). The number of values is known from the context.
 
 use std::cmp::Ordering;
 
@@ -20,7 +20,8 @@ const HEADER_BYTES: usize = 12;
 /// Bits of a row number within a vector.
 const ROW_BITS: u32 = VECTOR_ROWS.trailing_zeros();
 const EXCEPTIONS_MAX: usize = u8::MAX as usize;
-/// Values that are unpacked together where not all are wanted: a multiple of eight, so that they begin at a whole byte.
+/// Values that are unpacked together where not all are wanted: a multiple of eight, so that they
+/// begin at a whole byte.
 pub(crate) const STRETCH_ROWS: usize = 64;
 
 /// How many bytes a piece takes, and the parameters that make it so.
@@ -35,7 +36,8 @@ pub(crate) struct PiecePlan {
 }
 
 impl PiecePlan {
-    /// The best parameters for values at or above `base` whose distances to it share `shift` zero bits.
+    /// The best parameters for values at or above `base` whose distances to it share `shift` zero
+    /// bits.
     pub(crate) fn new(values: impl ExactSizeIterator<Item = u64>, base: u64, shift: u32) -> Self {
         let count = values.len();
         let shift = shift.min(63);
@@ -170,7 +172,8 @@ impl<'a> Piece<'a> {
         self.count
     }
 
-    /// Writes the values to the start of `out`; entries up to the next multiple of eight are overwritten.
+    /// Writes the values to the start of `out`; entries up to the next multiple of eight are
+    /// overwritten.
     pub(crate) fn decode(&self, out: &mut [u64]) {
         if self.shift == 0 {
             unpack(self.low, self.width, self.base, self.count, out);
@@ -295,8 +298,8 @@ pub(crate) enum Stretch<'s> {
 }
 
 impl Stretches<'_> {
-    /// The values from the next row on: where they take no bits, all up to the next exception, or that alone; else
-    /// [`STRETCH_ROWS`].
+    /// The values from the next row on: where they take no bits, all up to the next exception, or
+    /// that alone; else [`STRETCH_ROWS`].
     pub(crate) fn next_stretch(&mut self) -> Option<Stretch<'_>> {
         let piece = self.piece;
         let rest = piece.count.checked_sub(self.row).filter(|&rest| rest > 0)?;

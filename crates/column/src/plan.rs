@@ -1,12 +1,13 @@
-//! From one vector of values to the codec that stores it in the fewest bytes.
+//! The choice of the codec that stores a vector in the fewest bytes.
 //!
-//! Nothing is encoded on trial: one pass gathers a [`Sketch`], and each codec that the sketch makes promising
-//! is sized from a histogram of bit lengths.
+//! Nothing is encoded on trial: one pass gathers a [`Sketch`], and each codec that the sketch makes
+//! promising is sized from a histogram of bit lengths.
 
 use crate::bits::bit_length;
 use crate::piece::PiecePlan;
 
-/// Rows may fall this often in a column that is still stored as differences: where two sorted parts meet.
+/// Rows may fall this often in a column that is still stored as differences: where two sorted parts
+/// meet.
 const DESCENTS_MAX: usize = 16;
 /// Runs must be at least this long on average to be looked at.
 const RUN_ROWS_MIN: usize = 2;
@@ -240,7 +241,8 @@ impl DictionaryPlan {
     }
 }
 
-/// The distinct values in order of appearance, and per row which it is; `None` when they are more than `limit`.
+/// The distinct values in order of appearance, and per row which it is; `None` when they are more
+/// than `limit`.
 fn number_distinct(values: &[u64], limit: usize) -> Option<(Vec<u64>, Vec<u8>)> {
     const SLOTS: usize = 4 * DICTIONARY_ENTRIES_MAX;
     const EMPTY: u16 = u16::MAX;

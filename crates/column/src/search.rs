@@ -1,10 +1,10 @@
-//! Searching an encoded vector, and reading a few of its rows, without decoding it whole.
+//! Searches and reads of single rows in an encoded vector, without decoding it.
 //!
-//! A look-up of one key needs a place in the sorted column and a few rows of the others. Frames, dictionaries and
-//! constants are read at any row. Differences are added up 64 at a time (in one go where all but the exceptions are
-//! equal), runs are searched as runs, and in groups only the group numbers before the row are counted. That
-//! takes a few hundred instructions where decoding takes some 8,000, so it pays for the first look-ups in a vector; who has many
-//! of them decodes.
+//! A look-up of one key needs a place in the sorted column and a few rows of the others. Frames,
+//! dictionaries and constants are read at any row. Differences are added up 64 at a time (in one go
+//! where all but the exceptions are equal), runs are searched as runs, and in groups only the group
+//! numbers before the row are counted. That takes a few hundred instructions where decoding takes
+//! some 8,000, so it pays for the first look-ups in a vector; who has many of them decodes.
 
 use std::ops::Range;
 
@@ -13,9 +13,10 @@ use crate::piece::{Piece, Stretch};
 use crate::plan::GROUPS_MAX;
 
 impl EncodedVector<'_> {
-    /// The rows of `range`, which lies within the vector, that have the key, where the values ascend within it; an empty
-    /// range where it would stand. `None` for a codec that cannot be searched ([`Codec::Groups`](crate::Codec::Groups)).
-    /// If the values do not ascend, any rows of the range.
+    /// The rows of `range`, which lies within the vector, that have the key, where the values
+    /// ascend within it; an empty range where it would stand. `None` for a codec that cannot be
+    /// searched ([`Codec::Groups`](crate::Codec::Groups)). If the values do not ascend, any rows of
+    /// the range.
     pub fn search(&self, range: Range<usize>, key: u64) -> Option<Range<usize>> {
         if range.is_empty() {
             return Some(range);
@@ -67,8 +68,8 @@ impl EncodedVector<'_> {
         end + partition_point(rest, |row| is_equal(end + row))
     }
 
-    /// Appends the values of a few rows within the vector, each read by itself; whether the bytes allowed it. Nothing is appended
-    /// if not.
+    /// Appends the values of a few rows within the vector, each read by itself; whether the bytes
+    /// allowed it. Nothing is appended if not.
     pub fn read_few(&self, range: Range<usize>, out: &mut Vec<u64>) -> bool {
         let length = out.len();
         let is_read = match self.body() {
@@ -109,8 +110,8 @@ impl EncodedVector<'_> {
 }
 
 impl Delta<'_> {
-    /// The first row of the range whose value is not below the key, and its value; the row behind the last, and none, if all
-    /// are below.
+    /// The first row of the range whose value is not below the key, and its value; the row behind
+    /// the last, and none, if all are below.
     fn lower_bound(&self, range: &Range<usize>, key: u64) -> (usize, Option<u64>) {
         let within = |row, value| match row < range.end {
             true => (row, Some(value)),
@@ -126,7 +127,8 @@ impl Delta<'_> {
         while row + 1 < range.end
             && let Some(stretch) = stretches.next_stretch()
         {
-            // Behind the range the values may descend, so a stretch that goes beyond it is not passed over.
+            // Behind the range the values may descend, so a stretch that goes beyond it is not
+            // passed over.
             let after = value.wrapping_add(stretch.sum());
             if after < key && row + stretch.len() < range.end {
                 value = after;
@@ -236,7 +238,8 @@ fn run_of_row(lengths: &Piece<'_>, row: usize) -> (usize, usize) {
     (run, usize::MAX)
 }
 
-/// Counts how many rows of each group stand before the range, then reads its rows from their groups.
+/// Counts how many rows of each group stand before the range, then reads its rows from their
+/// groups.
 fn read_few_of_groups(body: &[u8], rows: usize, range: Range<usize>, out: &mut Vec<u64>) -> bool {
     let Ok((counts, mut bytes)) = read_groups(body) else {
         return false;

@@ -25,7 +25,8 @@ fn round_trip(values: &[u64]) -> Codec {
     codec
 }
 
-/// The first few longest ranges in which the values ascend, as those of a sorted column's keys do, and parts of them.
+/// The first few longest ranges in which the values ascend, as those of a sorted column's keys do,
+/// and parts of them.
 fn ascending_ranges(values: &[u64]) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut start = 0;

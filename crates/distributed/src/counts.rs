@@ -1,4 +1,4 @@
-//! What a process has divided and done for others.
+//! Counters of distributed work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +31,7 @@ impl Counts {
     }
 }
 
-/// The same, to look at.
+/// A copy of the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Queries that were asked here, and run by several processes.

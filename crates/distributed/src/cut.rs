@@ -1,4 +1,4 @@
-//! A plan cut into stages.
+//! The cut of a plan into stages.
 //!
 //! ```text
 //! SortPreservingMergeExec              the root: in the process that was asked
@@ -12,21 +12,27 @@
 //!             └ a scan, a share for each partition
 //! ```
 //!
-//! The plan is one that is made for several partitions. Leaves whose partitions are shares of the rows are divided among the workers, and so is
-//! what stands above them and works on each partition by itself. Cuts are where DataFusion has its own exchanges: where partitions come
-//! together (`CoalescePartitionsExec`, `SortPreservingMergeExec`) and where rows are divided anew (`RepartitionExec`). A part of the
-//! plan that is not divided and stands beside a divided one (the build side of a join) is run by each worker if it is small, else by
-//! one of them for all.
+//! The plan is one that is made for several partitions. Leaves whose partitions are shares of the
+//! rows are divided among the workers, and so is what stands above them and works on each partition
+//! by itself. Cuts are where DataFusion has its own exchanges: where partitions come together
+//! (`CoalescePartitionsExec`, `SortPreservingMergeExec`) and where rows are divided anew
+//! (`RepartitionExec`). A part of the plan that is not divided and stands beside a divided one (the
+//! build side of a join) is run by each worker if it is small, else by one of them for all.
 //!
-//! **What must not be divided.** A join that gives rows of its build side that no row of the probe side matched has to know all of the probe side: both sides are
-//! divided by the hash of their keys, or, where that is not allowed, its probe side comes together. Nodes that are not known are run in one place, with
-//! all partitions of what they read. How rows are spread below an exchange or a choice of partitions is said to be unknown: a leaf that claims what does not
-//! hold would lose rows without a word (`a_false_claim_of_a_leaf_gives_wrong_groups` in the tests).
+//! **What must not be divided.** A join that gives rows of its build side that no row of the probe
+//! side matched has to know all of the probe side: both sides are divided by the hash of their
+//! keys, or, where that is not allowed, its probe side comes together. Nodes that are not known are
+//! run in one place, with all partitions of what they read. How rows are spread below an exchange
+//! or a choice of partitions is said to be unknown: a leaf that claims what does not hold would
+//! lose rows without a word (`a_false_claim_of_a_leaf_gives_wrong_groups` in the tests).
 //!
-//! **What must not be relied on.** A join that is divided by its keys here has its rows in other partitions, and in another order, than the plan says. Where a node
-//! above relies on either (groups of what the partitions have apart, a merge of what comes sorted), the plan is cut once more without dividing joins.
+//! **What must not be relied on.** A join that is divided by its keys here has its rows in other
+//! partitions, and in another order, than the plan says. Where a node above relies on either
+//! (groups of what the partitions have apart, a merge of what comes sorted), the plan is cut once
+//! more without dividing joins.
 //!
-//! The cut follows from the plan and the names of the workers alone: each process that has the same plan makes the same one.
+//! The cut follows from the plan and the names of the workers alone: each process that has the same
+//! plan makes the same one.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -132,7 +138,8 @@ struct Piece {
     work: f64,
     /// What the plan says of its rows, and is not so any more.
     lost: Lost,
-    /// The partitions that the plan was made with. Nodes that belong to who reads it count on as many.
+    /// The partitions that the plan was made with. Nodes that belong to who reads it count on as
+    /// many.
     planned: usize,
 }
 
@@ -248,7 +255,8 @@ impl Cutting<'_> {
         self.divided(plan, pieces)
     }
 
-    /// A node that divides rows by hash, into as many partitions as all others here: joins rely on that of their sides.
+    /// A node that divides rows by hash, into as many partitions as all others here: joins rely on
+    /// that of their sides.
     fn hashed_alike(&self, plan: &Plan) -> Result<Plan> {
         let repartition = plan.downcast_ref::<RepartitionExec>();
         let wanted = self.among.hashed();
@@ -391,7 +399,8 @@ impl Cutting<'_> {
         self.behind_with(piece, division, wanted)
     }
 
-    /// The same with an exchange of so many partitions, if the rows are not divided; those that the piece does not have are without rows.
+    /// The same with an exchange of so many partitions, if the rows are not divided; those that the
+    /// piece does not have are without rows.
     fn behind_with(
         &mut self,
         piece: Piece,
@@ -447,7 +456,8 @@ impl Cutting<'_> {
         }
     }
 
-    /// What each worker has wholly, beside what is divided: run by each if it is small, else by one for all.
+    /// What each worker has wholly, beside what is divided: run by each if it is small, else by one
+    /// for all.
     fn beside(&mut self, piece: Piece) -> Result<Piece> {
         if self.is_gathered(&piece.plan) || (!piece.reads_stages && piece.work <= REPEATED_ROWS_MAX)
         {
@@ -456,7 +466,8 @@ impl Cutting<'_> {
         self.by_one(piece)
     }
 
-    /// Whether a plan does nothing but bring the partitions of a stage together, for whoever reads it. Where it takes the first rows alone, each worker could have others.
+    /// Whether a plan does nothing but bring the partitions of a stage together, for whoever reads
+    /// it. Where it takes the first rows alone, each worker could have others.
     fn is_gathered(&self, plan: &Plan) -> bool {
         let mut plan = plan;
         while !plan.is::<ExchangeExec>() {
@@ -485,7 +496,8 @@ impl Cutting<'_> {
         self.below_readers(piece)
     }
 
-    /// A hash join whose build side is collected. Its probe side is divided, its build side goes to each worker; or both are divided by their keys.
+    /// A hash join whose build side is collected. Its probe side is divided, its build side goes to
+    /// each worker; or both are divided by their keys.
     fn hash_join(&mut self, plan: &Plan, join: &HashJoinExec, pieces: Vec<Piece>) -> Result<Piece> {
         let is_probe_divided = pieces.get(1).is_some_and(|probe| probe.is_divided);
         if !is_probe_divided {
@@ -499,7 +511,9 @@ impl Cutting<'_> {
         let (build, probe) = (self.rows(join.left()), self.rows(join.right()));
         let first = pieces.first();
         let is_whole = first.is_some_and(|piece| self.is_read_whole(join, &piece.plan));
-        // Built by each worker: `build * others` more rows in tables. Both divided: of each all but the own part goes elsewhere; where scans are told the keys, of the probe side what has a match.
+        // Built by each worker: `build * others` more rows in tables. Both divided: of each all but
+        // the own part goes elsewhere; where scans are told the keys, of the probe side what has a
+        // match.
         let moved = match is_whole {
             true => probe.min(self.rows(plan)),
             false => probe,
@@ -514,7 +528,8 @@ impl Cutting<'_> {
         }
     }
 
-    /// A hash join both sides of which are divided by the hash of their keys; of the build side, which is whole with each worker before, if that is to be.
+    /// A hash join both sides of which are divided by the hash of their keys; of the build side,
+    /// which is whole with each worker before, if that is to be.
     fn by_keys(
         &mut self,
         join: &HashJoinExec,
@@ -531,7 +546,8 @@ impl Cutting<'_> {
         let left = match is_whole {
             true => self.divided_here(build, division)?,
             false => {
-                // The rows of the build side before they came together, if they did. The stage that was made for that has no readers then.
+                // The rows of the build side before they came together, if they did. The stage that
+                // was made for that has no readers then.
                 let gathered = ungathered(&build.plan).and_then(|stage| self.stages.get(stage));
                 let build = match gathered {
                     Some(stage) => Piece {
@@ -552,8 +568,9 @@ impl Cutting<'_> {
         Ok(made)
     }
 
-    /// Whether each worker is to have all of the build side, although both sides are divided: it tells scans of the probe side which keys there are, and these save
-    /// more than it costs to send it.
+    /// Whether each worker is to have all of the build side, although both sides are divided: it
+    /// tells scans of the probe side which keys there are, and these save more than it costs to
+    /// send it.
     fn is_read_whole(&self, join: &HashJoinExec, build: &Plan) -> bool {
         let others = self.among.members.len().saturating_sub(1) as f64;
         let top = match build.downcast_ref::<CoalescePartitionsExec>() {
@@ -626,8 +643,8 @@ fn lost_above(plan: &Plan, pieces: &[Piece]) -> Lost {
     }
 }
 
-/// A join of sides that are divided alike, whose build side tells scans of the probe side nothing: it would tell them of one worker's part, and
-/// what they read goes to all.
+/// A join of sides that are divided alike, whose build side tells scans of the probe side nothing:
+/// it would tell them of one worker's part, and what they read goes to all.
 fn without_hints(join: &HashJoinExec, sides: Vec<Piece>) -> Result<Piece> {
     let made = join
         .builder()
@@ -657,7 +674,8 @@ fn ungathered(plan: &Plan) -> Option<usize> {
     }
 }
 
-/// Whether a join gives rows of its left side that no row of the right side matched, or each of them once.
+/// Whether a join gives rows of its left side that no row of the right side matched, or each of
+/// them once.
 pub fn gives_unmatched_left(join_type: JoinType) -> bool {
     match join_type {
         JoinType::Left

@@ -1,4 +1,4 @@
-//! Rows that each worker has wholly, divided so that each takes the partitions that are its own.
+//! The node that selects a worker's own partitions of rows that every worker has.
 //!
 //! ```text
 //! DividedHereExec: partitions 2, 5 ── others are dropped

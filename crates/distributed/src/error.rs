@@ -1,10 +1,10 @@
-//! Errors of work that is shared out, and which of them leave hope.
+//! The errors of distributed work, and which of them allow a retry.
 
 use datafusion_common::DataFusionError;
 
 use crate::network::NetworkError;
 
-/// What goes wrong between workers.
+/// The errors of distributed work.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// A worker was lost, or could not begin: the query may run without it.
@@ -21,7 +21,8 @@ pub enum Error {
     Damaged(String),
 }
 
-/// How a worker's text begins that tells of another worker's loss, and of whatever else another attempt may mend.
+/// How a worker's text begins that tells of another worker's loss, and of whatever else another
+/// attempt may mend.
 const MARKS: [&str; 3] = ["[lost] ", "[other plan] ", "[memory] "];
 
 impl Error {

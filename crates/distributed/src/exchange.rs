@@ -1,4 +1,4 @@
-//! The leaf of a stage that reads what another stage gives.
+//! The exchange: the leaf of a stage that reads another stage's output.
 //!
 //! ```text
 //! as they are      partition p of the exchange  <- partition p of the stage, from the worker that has it; without rows if the stage has fewer
@@ -31,7 +31,8 @@ pub(crate) struct ExchangeExec {
 }
 
 impl ExchangeExec {
-    /// The partitions of a stage as they are, in the order in which they come there; if that has fewer than `partitions`, some without rows.
+    /// The partitions of a stage as they are, in the order in which they come there; if that has
+    /// fewer than `partitions`, some without rows.
     pub(crate) fn of(
         stage: usize,
         plan: &Arc<dyn ExecutionPlan>,

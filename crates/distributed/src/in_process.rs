@@ -1,4 +1,4 @@
-//! Members of one process, for tests: calls reach them without a network, and can be made to fail.
+//! In-process workers for tests, with calls that can be made to fail.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ struct Member {
 }
 
 impl InProcess {
-    /// So many members, and what each of them is; queries with fewer rows stay where they are asked.
+    /// Creates so many in-process members; smaller queries run where they are asked.
     pub fn members(count: usize, least_rows: f64) -> (Arc<Self>, Vec<Arc<Workers>>) {
         let names = (1..=count).map(|number| (format!("worker {number}"), OnceLock::new()));
         let all = Arc::new(Self {
@@ -57,7 +57,7 @@ impl InProcess {
         self.left.lock().insert(member.to_owned(), messages);
     }
 
-    /// How many calls there were.
+    /// The number of calls.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
     }

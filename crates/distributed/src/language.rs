@@ -1,4 +1,4 @@
-//! What the crate has to know of a language: how its plans are made again, what their nodes are, what their rows mean.
+//! The interface to a query language: decoding of plans, properties of nodes and rows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use futures::future::BoxFuture;
 
 type OfPlan<T> = fn(&Arc<dyn ExecutionPlan>) -> T;
 
-/// What a language says of the nodes of its plans.
+/// A language's rules about its plan nodes.
 #[derive(Clone, Copy)]
 pub struct Rules {
     /// Whether a node is to be taken with all that stands below it.
     pub is_leaf: OfPlan<bool>,
     /// Whether a leaf's partitions are shares of its rows that do not depend on other partitions.
     pub is_dealt: OfPlan<bool>,
-    /// Whether a node works on each partition of its inputs by itself, and gives the same whichever others there are. Exchanges, unions and hash joins that
-    /// collect their build side are known without it.
+    /// Whether a node works on each partition of its inputs by itself, and gives the same whichever
+    /// others there are. Exchanges, unions and hash joins that collect their build side are known
+    /// without it.
     pub is_by_partition: OfPlan<bool>,
     /// Whether a node belongs to who reads its rows, and has to stand where they are read.
     pub is_with_reader: OfPlan<bool>,
@@ -40,7 +41,7 @@ impl fmt::Debug for Rules {
     }
 }
 
-/// What rows mean in one process alone, brought to another one.
+/// The translation of rows with process-local values for another process.
 pub trait Translation: Send + Sync {
     /// For the rows of one partition that go out, in order.
     fn outgoing(&self) -> Box<dyn Outgoing>;
@@ -49,13 +50,13 @@ pub trait Translation: Send + Sync {
     fn incoming(&self) -> Box<dyn Incoming>;
 }
 
-/// Says what a reader has to know.
+/// The sender's side of the translation.
 pub trait Outgoing: Send {
     /// What goes before a batch.
     fn note(&mut self, batch: &RecordBatch) -> Result<Bytes>;
 }
 
-/// Takes what a sender says.
+/// The reader's side of the translation.
 pub trait Incoming: Send {
     /// Takes what went before the next batches.
     fn learn(&mut self, note: &Bytes) -> Result<()>;
@@ -86,23 +87,26 @@ pub struct WorkerPlan {
 /// What is dropped when a query is closed: by it the language ends what goes on without a pause.
 pub type Ends = Box<dyn std::any::Any + Send + Sync>;
 
-/// How a process runs its part of a plan.
+/// The execution of a process's part of a plan.
 pub struct OwnPart {
     /// What it runs with.
     pub task: Arc<TaskContext>,
-    /// What parts of the plan have cost so far, in touches, beside what the nodes of the plan itself count: these are known where it was asked.
+    /// What parts of the plan have cost so far, in touches, beside what the nodes of the plan
+    /// itself count: these are known where it was asked.
     pub touches: OfParts,
     /// What ends with the query here.
     pub ends: Option<Ends>,
 }
 
-/// How the process that was asked runs its part of the plan that it has, as part of the execution of a task.
+/// How the process that was asked runs its part of the plan that it has, as part of the execution
+/// of a task.
 pub type OwnParts = Box<dyn Fn(&TaskContext) -> OwnPart + Send + Sync>;
 
-/// Makes plans of their descriptions.
+/// A query language, which decodes its plans.
 pub trait Language: Send + Sync {
-    /// The plan that is described, for one of the processes that run it, counted from 1. It has to be the same one as where the description was made, or
-    /// there has to be an error ([`Error::OtherPlan`](crate::Error::OtherPlan), where another process may do better).
+    /// The plan that is described, for one of the processes that run it, counted from 1. It has to
+    /// be the same one as where the description was made, or there has to be an error
+    /// ([`Error::OtherPlan`](crate::Error::OtherPlan), where another process may do better).
     fn plan(&self, description: Bytes, process: u32) -> BoxFuture<'static, Result<WorkerPlan>>;
 
     /// Where plans run.

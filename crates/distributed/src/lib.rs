@@ -1,4 +1,4 @@
-//! Plans over several processes: cut into stages, whose partitions are divided among workers.
+//! Distributed plans: stages, whose partitions are spread over workers in several processes.
 //!
 //! ```text
 //!  the process that was asked                      each worker (this one, too)
@@ -10,16 +10,18 @@
 //!    Close ---------------------------------------->        what it cost
 //! ```
 //!
-//! The crate knows plans, and no language: a [`Language`] makes a plan of its description (for SPARQL the bytes of the plan itself, for SQL the text, planned
-//! over the same commit), says what its nodes are ([`Rules`]) and what of its rows means something in one process alone ([`Translation`]).
-//! A fingerprint of the stages is compared before anything runs.
+//! The crate knows plans, and no language: a [`Language`] makes a plan of its description (for
+//! SPARQL the bytes of the plan itself, for SQL the text, planned over the same commit), has rules
+//! about its nodes ([`Rules`]), and translates process-local values in rows ([`Translation`]). A
+//! fingerprint of the stages is compared before anything runs.
 //!
-//! **What is promised.** The answer is right, or the query fails. A worker that is lost before the first rows came out makes the query run again
-//! without it, in the end by this process alone; after that the query fails, and says why. Rows are counted by who sends and by who
-//! reads them, and an answer without its end is an error.
+//! **What is promised.** The answer is right, or the query fails. A worker that is lost before the
+//! first rows came out makes the query run again without it, in the end by this process alone;
+//! after that the query fails, and says why. Rows are counted by who sends and by who reads them,
+//! and an answer without its end is an error.
 //!
-//! **Memory.** Each worker holds what its part needs, against its own limits. Rows that several workers read are kept by the one that has them until
-//! the query ends.
+//! **Memory.** Each worker holds the data of its part within its own limits. Rows that several
+//! workers read stay at their worker until the query ends.
 
 mod counts;
 mod cut;
@@ -54,5 +56,6 @@ pub use owners::partitions_for;
 pub use run::{Query, WorkersExec};
 pub use worker::Workers;
 
-/// Rows that a query handles, from which on it pays to divide it: tens of milliseconds of one thread.
+/// Rows that a query handles, from which on it pays to divide it: tens of milliseconds of one
+/// thread.
 pub const LEAST_ROWS: f64 = 2_000_000.0;

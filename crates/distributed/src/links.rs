@@ -1,4 +1,4 @@
-//! How the exchanges of one query reach the workers that have what they read.
+//! The links of one query's exchanges to the workers that hold their input.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What workers send each other.
+//! The messages between workers.
 //!
 //! ```text
 //! request   4 bytes: how long the JSON is   JSON (Request)   the description of a plan, where one is opened
@@ -7,7 +7,8 @@
 //! end       8 bytes: how many rows there were   'E'
 //! ```
 //!
-//! Rows stand first, so that their columns are aligned as the message is, and need not be copied to be read. An answer of rows that does not end with its end is none: whoever reads it fails.
+//! Rows stand first, so that their columns are aligned as the message is, and need not be copied to
+//! be read. An answer of rows that does not end with its end is none: whoever reads it fails.
 
 use std::sync::Arc;
 
@@ -26,14 +27,16 @@ use crate::language::{Incoming, Outgoing, Translation};
 /// What one process asks another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// Make a plan and keep it while the answer is read. One message comes when it is there, no more after that.
+    /// Make a plan and keep it while the answer is read. One message comes when it is there, no
+    /// more after that.
     Open {
         query: String,
         /// Who understands the description.
         language: String,
         /// All that work on it; their order counts.
         members: Vec<String>,
-        /// Partitions that each of them runs at once. An older version does not say it, and has another fingerprint.
+        /// Partitions that each of them runs at once. An older version does not say it, and has
+        /// another fingerprint.
         #[serde(default)]
         streams: usize,
         /// What the stages must look like.
@@ -98,7 +101,8 @@ fn suffixed(bytes: &mut Bytes) -> Result<Bytes> {
 }
 
 const ROWS: u8 = b'R';
-/// Arrow's decoder takes a batch for whole when the bytes of its columns have come; where there are none, it waits.
+/// Arrow's decoder takes a batch for whole when the bytes of its columns have come; where there are
+/// none, it waits.
 const ONLY_COUNTED: u8 = b'N';
 const END: u8 = b'E';
 

@@ -1,4 +1,4 @@
-//! What the crate needs of a network, and how its failures are told apart.
+//! The network interface, and the kinds of its failures.
 
 use std::fmt;
 
@@ -11,13 +11,15 @@ pub type Answer = BoxStream<'static, Result<Bytes, NetworkError>>;
 
 /// The processes that work together, as one of them reaches them.
 pub trait Network: fmt::Debug + Send + Sync {
-    /// The names of all members that are there now, this one among them, in any order. A name stays a member's own.
+    /// The names of all members that are there now, this one among them, in any order. A name stays
+    /// a member's own.
     fn members(&self) -> Vec<String>;
 
     /// The name of this process.
     fn here(&self) -> String;
 
-    /// Sends a request to a member, which may be this process. Dropping the answer tells the other side to end.
+    /// Sends a request to a member, which may be this process. Dropping the answer tells the other
+    /// side to end.
     fn call(
         &self,
         member: &str,
@@ -25,10 +27,11 @@ pub trait Network: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'static, Result<Answer, NetworkError>>;
 }
 
-/// Why there is no answer, or no more of it.
+/// The reason why there is no answer, or no more of it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// The other side could not be reached, broke off, or said nothing for too long: another one may do it.
+    /// The other side could not be reached, broke off, or said nothing for too long: another one
+    /// may do it.
     #[error("the worker {member} is lost: {reason}")]
     Lost {
         /// Who.

@@ -1,7 +1,8 @@
-//! The methods of a plan node that are the same in each.
+//! The methods that all plan nodes of this crate share.
 
-/// All methods of `ExecutionPlan` but `execute` for a node with a field `properties`: a `leaf`; or one over the plan in a field, which has a method
-/// `with_input` that makes it anew over another one.
+/// All methods of `ExecutionPlan` but `execute` for a node with a field `properties`: a `leaf`; or
+/// one over the plan in a field, which has a method `with_input` that makes it anew over another
+/// one.
 macro_rules! node_methods {
     ($name:literal, leaf) => {
         $crate::node::node_methods!(@face $name);

@@ -1,4 +1,4 @@
-//! The rows that a worker gives: run once, read as often as there are readers.
+//! The output of a worker's stage: computed once, read by several readers.
 
 use std::sync::Arc;
 
@@ -42,7 +42,8 @@ impl Drop for Running {
     }
 }
 
-/// What is made of a batch: the message, and for readers in this process the note and the batch itself. An end, or an error, has no rows.
+/// What is made of a batch: the message, and for readers in this process the note and the batch
+/// itself. An end, or an error, has no rows.
 #[derive(Clone)]
 struct Made {
     message: Message,
@@ -72,8 +73,8 @@ pub(crate) fn for_one(
     ahead_of_reader(&threads, messages.boxed())
 }
 
-/// The same for a reader in this process: rows that are not written down in between. What they mean to the reader may be something else, as in another process: it may
-/// have a plan of its own.
+/// The same for a reader in this process: rows that are not written down in between. What they mean
+/// to the reader may be something else, as in another process: it may have a plan of its own.
 pub(crate) fn for_one_here(
     source: Source,
     mut incoming: Box<dyn Incoming>,
@@ -192,7 +193,8 @@ impl Kept {
 }
 
 impl KeptMessages {
-    /// Keeps a message and its rows, which are about as large; an error in its place if there is no room, with which its readers end.
+    /// Keeps a message and its rows, which are about as large; an error in its place if there is no
+    /// room, with which its readers end.
     fn keep(&self, made: Made) {
         let bytes = made.message.as_ref().map_or(0, Bytes::len);
         let made = match self.reservation.try_grow(2 * bytes) {

@@ -1,13 +1,17 @@
-//! Which worker takes which partition.
+//! The assignment of partitions to workers.
 //!
-//! By rendezvous: each partition of a stage ranks the workers by a hash of the stage's leaf, its own number and the worker's name, and goes to the first
-//! one that has not enough yet. So the same rows go to the same worker in one query after another, whose caches have them then; a worker that comes or
-//! goes moves about its own share; and none has more than one partition above the even number.
+//! By rendezvous: each partition of a stage ranks the workers by a hash of the stage's leaf, its
+//! own number and the worker's name, and goes to the first one that has not enough yet. So the same
+//! rows go to the same worker in one query after another, whose caches have them then; a worker
+//! that comes or goes moves about its own share; and none has more than one partition above the
+//! even number.
 
 use std::hash::BuildHasher;
 
-/// Partitions that the work of a stage is divided into for so many workers, of so many threads each: a power of two, so that few workers more or less do not change which rows
-/// a partition has, and enough of them that each thread has one, and what is left over is a fifth of a worker's part at most.
+/// Partitions that the work of a stage is divided into for so many workers, of so many threads
+/// each: a power of two, so that few workers more or less do not change which rows a partition has,
+/// and enough of them that each thread has one, and what is left over is a fifth of a worker's part
+/// at most.
 pub fn partitions_for(workers: usize, threads: usize) -> usize {
     (threads.max(4) * workers).next_power_of_two()
 }
@@ -21,7 +25,8 @@ pub(crate) struct Group {
     pub(crate) partitions: Vec<usize>,
 }
 
-/// The partitions of each worker in so many groups, or one for each if they are fewer. Both groups and what is in them ascend: rows that are in order within partitions, and from one to the next,
+/// The partitions of each worker in so many groups, or one for each if they are fewer. Both groups
+/// and what is in them ascend: rows that are in order within partitions, and from one to the next,
 /// are so in groups.
 pub(crate) fn grouped(owners: &[usize], streams: usize) -> Vec<Group> {
     let members = owners.iter().max().map_or(0, |last| last + 1);

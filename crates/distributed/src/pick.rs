@@ -1,8 +1,11 @@
-//! The part of a stage that one worker runs: some of its partitions, as if there were no others.
+//! One worker's part of a stage: some partitions, as if there were no others.
 //!
-//! Nodes of DataFusion's count the partitions that stand below them (a hash join waits until all of its probe side's have begun). So a worker's plan
-//! has no more partitions than the worker runs: the choice is made at the leaves, and what stands above is made anew over it. Where it has more of them than threads, some are read
-//! one after another, so that what stands above them is there once for each thread. Leaves give rows that are in order in ascending partitions, as far as they give them in any.
+//! Nodes of DataFusion's count the partitions that stand below them (a hash join waits until all of
+//! its probe side's have begun). So a worker's plan has no more partitions than the worker runs:
+//! the choice is made at the leaves, and what stands above is made anew over it. Where it has more
+//! of them than threads, some are read one after another, so that what stands above them is there
+//! once for each thread. Leaves give rows that are in order in ascending partitions, as far as they
+//! give them in any.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +28,8 @@ use crate::node::node_methods;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Which children of a node of a divided stage are divided as it is; the others are there wholly with each worker.
+/// Which children of a node of a divided stage are divided as it is; the others are there wholly
+/// with each worker.
 pub(crate) fn divided_children(node: &Plan) -> Vec<bool> {
     if node.is::<UnionExec>() {
         return vec![true; node.children().len()];
@@ -48,7 +52,8 @@ pub(crate) fn over(plan: &Plan, children: Vec<Plan>) -> Result<Plan> {
 /// Partitions of a plan that are run one after another as one.
 pub(crate) type Picks = Vec<usize>;
 
-/// A plan with some of its partitions alone, in this order; of a plan with a union, one for each. What several nodes read stays one node.
+/// A plan with some of its partitions alone, in this order; of a plan with a union, one for each.
+/// What several nodes read stays one node.
 pub(crate) fn picked(plan: &Plan, picks: &[Picks], rules: &Rules) -> Result<Plan> {
     Picking {
         rules,

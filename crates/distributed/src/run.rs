@@ -1,4 +1,4 @@
-//! A query's plan, run by all workers: what the process that was asked does.
+//! The coordinator: runs a query's plan on all workers.
 //!
 //! ```text
 //! members -> cut -> Open at each -> the root runs here ── first rows ──> the answer
@@ -60,7 +60,8 @@ pub struct Query {
     pub members: Vec<String>,
     /// Partitions that each of them runs at once: its threads.
     pub streams: usize,
-    /// How this process runs its part of the plan that it has; if nothing is said, it makes the plan of the description, as the others do.
+    /// How this process runs its part of the plan that it has; if nothing is said, it makes the
+    /// plan of the description, as the others do.
     pub own: Option<OwnParts>,
     /// The description of the plan.
     pub description: Bytes,
@@ -116,7 +117,8 @@ pub struct WorkersExec {
 }
 
 impl WorkersExec {
-    /// Over the whole plan of a query, if there is somebody to divide it among, and something to divide.
+    /// Over the whole plan of a query, if there is somebody to divide it among, and something to
+    /// divide.
     pub fn over(plan: &Arc<dyn ExecutionPlan>, query: Query) -> Result<Option<Self>> {
         let members = query.members();
         if members.len() < 2 {
@@ -180,7 +182,8 @@ impl ExecutionPlan for WorkersExec {
 
 type Rows = BoxStream<'static, Result<RecordBatch>>;
 
-/// Begins with the workers that there are, without those that are lost on the way, in the end here alone. When this returns, the answer is there, or its first rows are.
+/// Begins with the workers that there are, without those that are lost on the way, in the end here
+/// alone. When this returns, the answer is there, or its first rows are.
 async fn begun(
     plan: Arc<dyn ExecutionPlan>,
     mut ready: Option<Ready>,
@@ -211,7 +214,8 @@ async fn begun(
                 return Ok(rows);
             }
             Err(error) => match Error::of(&error) {
-                // The member is well: it may have another version, or the plan says when it was made.
+                // The member is well: it may have another version, or the plan says when it was
+                // made.
                 Some(Error::OtherPlan { .. }) => {
                     tracing::debug!("a query runs here alone: {}", error.find_root());
                     break;

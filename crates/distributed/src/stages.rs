@@ -1,4 +1,4 @@
-//! The stages that a plan is cut into: what each worker runs of them, and who reads what they give.
+//! The stages of a plan: the work of each worker, and the readers of its output.
 //!
 //! ```text
 //! partitions of the plan    0  1  2  3  4  5  6  7     as the plan was made: rows that are in a partition stay in it when workers come and go
@@ -27,7 +27,8 @@ pub(crate) struct Stage {
     pub(crate) plan: Plan,
     /// How its rows are divided for who reads them; as they are, if they are not.
     pub(crate) division: Option<Partitioning>,
-    /// What each partition of the stage is, before its rows are divided: partitions of the plan, and who has them. One member has all if the stage is not divided.
+    /// What each partition of the stage is, before its rows are divided: partitions of the plan,
+    /// and who has them. One member has all if the stage is not divided.
     pub(crate) groups: Vec<Group>,
     /// Whether partitions belong to several.
     pub(crate) is_divided: bool,

@@ -1,4 +1,4 @@
-//! Plans over three workers in one process: what they answer, what goes between them, and what happens when one is lost.
+//! Tests of plans over three in-process workers: answers, traffic, and lost workers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -336,7 +336,8 @@ impl Trial {
         rows_of(self.divided()).await
     }
 
-    /// The same as by one process, however many threads there are, and whether or not the one that was asked makes its plan twice.
+    /// The same as by one process, however many threads there are, and whether or not the one that
+    /// was asked makes its plan twice.
     async fn checked(make: fn() -> Plan, may_divide_by_hash: bool) -> usize {
         let mut rows = 0;
         for streams in [1, 2, 5, 16] {
@@ -499,7 +500,8 @@ async fn two_large_sides_go_over_the_network_once() {
     let trial = Trial::of(make, true);
     let rows = trial.check().await;
     assert_eq!(rows, 200_000);
-    // Rows of 16 bytes; the groups, which are as many, go twice: divided by their hash, and to who asked.
+    // Rows of 16 bytes; the groups, which are as many, go twice: divided by their hash, and to who
+    // asked.
     let (sides, groups) = (420_000 * 16, 200_000 * 16 * 2);
     let bytes = trial.network.bytes();
     assert!(bytes < (sides + groups) * 11 / 10, "{bytes}");
@@ -534,13 +536,15 @@ async fn the_first_rows_of_a_build_side_are_chosen_once_for_all() {
     }
 }
 
-/// Where groups are made of what partitions have apart already, a join below may not divide the rows by its own keys.
+/// Where groups are made of what partitions have apart already, a join below may not divide the
+/// rows by its own keys.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_partitions_have_apart_stays_apart_where_that_is_relied_on() {
     fn make() -> Plan {
         let left = Arc::new(Numbers::of("a", 900, 900, PARTITIONS));
         let right = Numbers::claiming("b", 40_000, 50, PARTITIONS, Claim::Apart);
-        // Rows of the left side without a match come, too, so its probe side cannot be divided alone.
+        // Rows of the left side without a match come, too, so its probe side cannot be divided
+        // alone.
         let joined = join_on(left, Arc::new(right), [0, 1], JoinType::Left);
         counted(joined, "b_k", AggregateMode::SinglePartitioned)
     }
@@ -740,8 +744,9 @@ async fn a_query_that_is_given_up_is_closed_everywhere() {
     panic!("it is still open");
 }
 
-/// Why leaves say nothing of how their rows are spread unless it is so: a plan that believes a false claim loses groups without a word. Here the
-/// claim makes an aggregation of each partition look whole.
+/// Why leaves say nothing of how their rows are spread unless it is so: a plan that believes a
+/// false claim loses groups without a word. Here the claim makes an aggregation of each partition
+/// look whole.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_false_claim_of_a_leaf_gives_wrong_groups() {
     fn make(claim: Claim) -> Plan {

@@ -1,4 +1,4 @@
-//! A process as a worker: the queries that others have opened here.
+//! The worker: queries that other processes have opened here.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -72,12 +72,12 @@ impl Workers {
         })
     }
 
-    /// From how many rows on a query is divided.
+    /// The number of rows from which a query is distributed.
     pub fn least_rows(&self) -> f64 {
         self.least_rows
     }
 
-    /// Makes plans of descriptions in a language.
+    /// Adds a language, whose plan descriptions it then decodes.
     pub fn learn(&self, name: &str, language: Arc<dyn Language>) {
         self.languages.lock().insert(name.to_owned(), language);
     }
@@ -87,7 +87,7 @@ impl Workers {
         &self.network
     }
 
-    /// Who may be asked now, in an order that is the same for all.
+    /// The reachable members now, in the same order at each.
     pub fn members(&self) -> Vec<String> {
         let mut members = self.network.members();
         let mut lost = self.lost.lock();
@@ -97,8 +97,9 @@ impl Workers {
         members
     }
 
-    /// How many partitions a large plan is made for, where each member has so many threads; less than two if there is nobody to divide it among. As many members as there were
-    /// within the last second: it is asked for each query that is planned.
+    /// How many partitions a large plan is made for, where each member has so many threads; less
+    /// than two if there is nobody to divide it among. As many members as there were within the
+    /// last second: it is asked for each query that is planned.
     pub fn partitions(&self, threads: usize) -> usize {
         let mut known = self.known.lock();
         let members = match *known {
@@ -124,7 +125,7 @@ impl Workers {
         &self.counts
     }
 
-    /// What was divided so far.
+    /// The counters so far.
     pub fn figures(&self) -> Figures {
         self.counts.figures(self.open.lock().len() as u64)
     }
@@ -221,7 +222,8 @@ impl Workers {
         Ok(self.open_stages(query, members, stages, meaning, (part, threads)))
     }
 
-    /// The same of a query of this process, which has its stages already. Nothing if it does not run parts of queries in this language.
+    /// The same of a query of this process, which has its stages already. Nothing if it does not
+    /// run parts of queries in this language.
     pub(crate) fn opened_here(
         self: &Arc<Self>,
         (query, language): (&str, &str),

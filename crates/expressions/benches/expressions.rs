@@ -1,4 +1,4 @@
-//! Expressions over a batch of 8,192 rows: filters, computed values, sort keys.
+//! Benchmark of expressions over a batch of 8,192 rows: filters, computed values, sort keys.
 //!
 //! `cargo bench -p orrery-expressions --bench expressions`; the rates are rows a second.
 

@@ -1,17 +1,19 @@
-//! What all expressions of one query share.
+//! The context that all expressions of one query share.
 //!
-//! An [`ExpressionContext`] holds the terms of the snapshot that the query reads, the terms it computes that no
-//! dictionary knows, and what SPARQL fixes per query: the time of `NOW()`, the base IRI, the
-//! labels given to `BNODE()`. It is shared by `Arc` between all operators, on all threads.
+//! An [`ExpressionContext`] holds the terms of the snapshot that the query reads, the terms it
+//! computes that no dictionary knows, and what SPARQL fixes per query: the time of `NOW()`, the
+//! base IRI, the labels given to `BNODE()`. It is shared by `Arc` between all operators, on all
+//! threads.
 //!
-//! **Ids stay exact.** [`ExpressionContext::intern`] gives every term exactly one id for the whole query:
-//! the inline one if the term fits, else the dictionary's, else one of the query's own table
-//! ([`TermKind::QueryLocal`]). So joins, `DISTINCT` and `GROUP BY` compare ids and nothing else, also
-//! on computed terms.
+//! **Ids stay exact.** [`ExpressionContext::intern`] gives every term exactly one id for the whole
+//! query: the inline one if the term fits, else the dictionary's, else one of the query's own table
+//! ([`TermKind::QueryLocal`]). So joins, `DISTINCT` and `GROUP BY` compare ids and nothing else,
+//! also on computed terms.
 //!
-//! **Bounds.** The query's own table is counted against the query's memory pool
-//! (see [`ExpressionOptions`]), and so are the values of a batch while they are there (`limits`); when that is exhausted the query ends with the
-//! engine's `ResourcesExhausted` error. Ids of the table mean nothing outside the query.
+//! **Bounds.** The query's own table is counted against the query's memory pool (see
+//! [`ExpressionOptions`]), and so are the values of a batch while they are there (`limits`); when
+//! that is exhausted the query ends with the engine's `ResourcesExhausted` error. Ids of the table
+//! mean nothing outside the query.
 
 mod blank_nodes;
 mod local_terms;
@@ -39,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::limits::{Counted, Held, Limits};
 use crate::xpath_regex::RegexCache;
 
-/// What the expressions of a query start with.
+/// The initial settings of an expression context.
 #[derive(Clone, Debug)]
 pub struct ExpressionOptions {
     /// Relative IRIs given to `IRI()` are resolved against it.
@@ -108,11 +110,12 @@ pub(crate) enum StringKeys {
 /// What most keys take beside the texts of their terms.
 const KEY_BYTES: usize = 64;
 
-/// What all expressions of one query share; see the module's documentation.
+/// The context that all expressions of one query share; see the module's documentation.
 pub struct ExpressionContext {
     snapshot: Arc<Snapshot>,
     base_iri: Option<Iri<String>>,
-    /// Asked of the clock when the query asks for it first: to make a date of it takes as long as a look-up.
+    /// Asked of the clock when the query asks for it first: to make a date of it takes as long as a
+    /// look-up.
     now: OnceLock<DateTime>,
     counts_rows: AtomicBool,
     blank_nodes: BlankNodeCounter,
@@ -181,7 +184,7 @@ impl ExpressionContext {
         self.snapshot.dictionary()
     }
 
-    /// What relative IRIs are resolved against.
+    /// The base of relative IRIs.
     pub fn base_iri(&self) -> Option<&Iri<String>> {
         self.base_iri.as_ref()
     }
@@ -196,8 +199,8 @@ impl ExpressionContext {
         &self.regexes
     }
 
-    /// The query runs from now on for this long at most, and as long as somebody holds on to what is given: functions look at
-    /// both within a batch.
+    /// The query runs from now on for this long at most, and as long as somebody holds on to what
+    /// is given: functions look at both within a batch.
     pub fn begin_run(&self, limit: Option<Duration>) -> Arc<()> {
         self.limits.ends.begin(limit)
     }
@@ -212,14 +215,14 @@ impl ExpressionContext {
         Counted::of_all(&self.limits)
     }
 
-    /// Says that an expression of the query tells rows apart by counting them (`BNODE(label)`) or is another one
-    /// each time: then all expressions must see the rows in the same order.
+    /// Says that an expression of the query tells rows apart by counting them (`BNODE(label)`) or
+    /// is another one each time: then all expressions must see the rows in the same order.
     pub fn note_volatile(&self) {
         self.counts_rows.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the order in which rows come may change what the query's expressions give, as far as noted: those compiled so far, and
-    /// those of which the planner said so before.
+    /// Whether the order in which rows come may change what the query's expressions give, as far as
+    /// noted: those compiled so far, and those of which the planner said so before.
     pub fn depends_on_row_order(&self) -> bool {
         self.counts_rows.load(Ordering::Relaxed)
     }
@@ -229,7 +232,8 @@ impl ExpressionContext {
         self.blank_nodes.next()
     }
 
-    /// Deals the numbers of blank nodes to so many others, before the query runs; nothing if there are too few for that.
+    /// Deals the numbers of blank nodes to so many others, before the query runs; nothing if there
+    /// are too few for that.
     pub(crate) fn deal_blank_nodes(&self, others: u32) -> Option<BlankNodeNumbers> {
         self.blank_nodes.deal(others)
     }
@@ -240,12 +244,12 @@ impl ExpressionContext {
         (0..).map_while(|number| terms.key(number)).for_each(&mut f);
     }
 
-    /// How many terms are the query's own so far.
+    /// The number of the query's own terms so far.
     pub fn own_term_count(&self) -> u64 {
         self.local_terms.read().len() as u64
     }
 
-    /// All language tags that the query noted, however they are written.
+    /// All language tags that the query noted, in any spelling.
     pub fn noted_language_tags(&self) -> Arc<LanguageTags> {
         self.own_tags.all()
     }
@@ -362,8 +366,8 @@ impl ExpressionContext {
         Ok(())
     }
 
-    /// Takes how language tags are written that the query or an answer of another endpoint brings: terms have them in lower case. Of
-    /// several ways the first stays.
+    /// Notes the spelling of language tags that the query or an endpoint's answer brings: terms
+    /// have them in lower case. Of several ways the first stays.
     pub fn note_language_tags(&self, tags: &LanguageTags) {
         if !tags.is_empty() {
             self.own_tags.add(self.snapshot.language_tags(), tags);
@@ -376,7 +380,7 @@ impl ExpressionContext {
         self.own_tags.add_tag(known, lower, tag);
     }
 
-    /// How language tags are written in what the query gives: as the database does, where it knows them.
+    /// The spelling of language tags in results: the database's, where it knows the tag.
     pub fn language_tags(&self) -> WrittenTags<'_> {
         WrittenTags {
             known: self.snapshot.language_tags(),
@@ -384,8 +388,8 @@ impl ExpressionContext {
         }
     }
 
-    /// How those are written that the query brings and the database does not know, if one of them has capitals. As long as none is
-    /// added it is the same table.
+    /// The spelling of tags that the query brings and the database lacks, if one has capitals. As
+    /// long as none is added it is the same table.
     pub fn own_language_tags(&self) -> Option<Arc<LanguageTags>> {
         self.own_tags.with_capitals()
     }

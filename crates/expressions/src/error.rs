@@ -1,4 +1,4 @@
-//! What can go wrong while expressions are compiled or evaluated.
+//! The errors of compiling and evaluating expressions.
 //!
 //! Errors of SPARQL itself (`1 + "a"`, an unbound variable in an arithmetic expression) are not
 //! among them: they are values, a null in a column. What stands here ends the query.
@@ -8,7 +8,7 @@ use std::time::Duration;
 use datafusion_common::DataFusionError;
 use thiserror::Error;
 
-/// Why an expression cannot be compiled, or why its query ends early.
+/// The reason why an expression cannot be compiled, or its query ends early.
 #[derive(Debug, Error)]
 pub enum Error {
     /// Reading the database failed.
@@ -18,7 +18,7 @@ pub enum Error {
     #[error(transparent)]
     Engine(#[from] DataFusionError),
     /// The query calls a function by an IRI that names none.
-    #[error("the function <{iri}> is not known; the casts of XML Schema datatypes are")]
+    #[error("{}", no_such_function(iri))]
     UnknownFunction {
         /// The IRI in the query.
         iri: String,
@@ -33,8 +33,8 @@ pub enum Error {
         /// How many there are.
         actual: usize,
     },
-    /// Rows of a batch together need more memory than they may have; fewer at a time do not. Who evaluates a batch takes fewer
-    /// then, so that nobody else sees it.
+    /// Rows of a batch together need more memory than they may have; fewer at a time do not. Who
+    /// evaluates a batch takes fewer then, so that nobody else sees it.
     #[error("too many rows at once for the memory that there is")]
     TooMuchAtOnce,
     /// The query ran longer than it may.
@@ -87,4 +87,25 @@ impl From<Error> for DataFusionError {
             other => Self::External(Box::new(other)),
         }
     }
+}
+
+/// What to say of a function that does not exist, and which there are instead.
+fn no_such_function(iri: &str) -> String {
+    let prefixes = [
+        (orrery_geo::NAMESPACE, "geof"),
+        (orrery_geo::JENA, "spatialF"),
+    ];
+    for (namespace, prefix) in prefixes {
+        if let Some(name) = iri.strip_prefix(namespace) {
+            return format!("there is no {prefix}:{name}; see docs/geo.md");
+        }
+    }
+    if let Some(name) = iri.strip_prefix(orrery_term::vocabulary::xsd::NAMESPACE) {
+        return format!(
+            "there is no cast xsd:{name}; casts are xsd:integer, xsd:decimal, xsd:double, xsd:string and the like"
+        );
+    }
+    format!(
+        "there is no function <{iri}>; beside SPARQL's own there are casts such as xsd:integer, and geof: (docs/geo.md)"
+    )
 }

@@ -6,18 +6,19 @@
 //!                                    codec          all of that as descriptions, for plans that travel
 //! ```
 //!
-//! A column of term ids is one nullable `UInt64` array, null for unbound. Ids are exact (equal ids are the same
-//! term, see [`ExpressionContext`]), so most is decided on ids, and terms are only read where their values or texts matter.
+//! A column of term ids is one nullable `UInt64` array, null for unbound. Ids are exact (equal ids
+//! are the same term, see [`ExpressionContext`]), so most is decided on ids, and terms are only
+//! read where their values or texts matter.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`values`] | terms as values, exact arithmetic, comparisons, sort keys |
 //! | `xpath_regex` | the regular expressions of XPath on the `regex` crate |
-//! | `limits` | the memory and time of a batch |
-//! | [`context`] | what the expressions of one query share |
+//! | `limits` | the memory and time limits of a batch |
+//! | [`context`] | the context that the expressions of one query share |
 //! | [`columns`] | operators over columns of ids |
 //! | `functions` | SPARQL's functions |
-//! | [`codec`] | expressions and the context as descriptions, and back |
+//! | [`codec`] | the expression codec, for plans that travel |
 //! | [`expression`] | compiled expressions as DataFusion's `PhysicalExpr`: filters, computed values, sort keys |
 
 pub mod codec;

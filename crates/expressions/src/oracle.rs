@@ -1,5 +1,5 @@
-//! `spareval` as the oracle, and batches of terms: for the tests of expressions here and of aggregates in `operators`, which has this
-//! file as a module of its tests too.
+//! The oracle of tests: `spareval`, and batches of terms; also a module of the tests of
+//! `operators`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the tests of expressions share: small databases, and ways to run an expression.
+//! Test helpers: small databases, and ways to run an expression.
 
 use std::sync::Arc;
 

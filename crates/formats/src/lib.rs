@@ -197,18 +197,18 @@ impl GraphFormat {
         }
     }
 
-    /// The format of this name or file extension; `json` and `xml` mean JSON-LD
-    /// and RDF/XML here, so that one `--format json` fits every kind of query.
+    /// The format of this name or file extension, the same names as `orrery load --format` takes; `json` and `xml`
+    /// mean JSON-LD and RDF/XML here, so that one `--format json` fits every kind of query.
     pub fn from_name(name: &str) -> Option<Self> {
-        let name = name.to_ascii_lowercase();
-        match name.as_str() {
-            "json" => return Some(Self::JsonLd),
-            "xml" => return Some(Self::RdfXml),
-            _ => {}
-        }
-        Self::ALL
-            .into_iter()
-            .find(|format| name == format.name() || name == format.file_extension())
+        Some(match name.to_ascii_lowercase().as_str() {
+            "ttl" | "turtle" => Self::Turtle,
+            "nt" | "ntriples" | "n-triples" => Self::NTriples,
+            "nq" | "nquads" | "n-quads" => Self::NQuads,
+            "trig" => Self::TriG,
+            "rdf" | "rdfxml" | "rdf/xml" | "xml" | "owl" => Self::RdfXml,
+            "jsonld" | "json-ld" | "json" => Self::JsonLd,
+            _ => return None,
+        })
     }
 
     /// Media types under which a client may ask for this format, its own first.
@@ -251,12 +251,14 @@ pub fn solution_format_names() -> String {
 
 /// The names of formats that hold named graphs, for messages.
 pub fn dataset_format_names() -> String {
-    GraphFormat::WITH_GRAPHS.map(GraphFormat::name).join(", ")
+    GraphFormat::WITH_GRAPHS
+        .map(GraphFormat::file_extension)
+        .join(", ")
 }
 
-/// All names of formats for graphs, for messages.
+/// All names of formats for graphs, for messages: `ttl, nt, rdf, jsonld, nq, trig`.
 pub fn graph_format_names() -> String {
-    GraphFormat::ALL.map(GraphFormat::name).join(", ")
+    GraphFormat::ALL.map(GraphFormat::file_extension).join(", ")
 }
 
 #[cfg(test)]

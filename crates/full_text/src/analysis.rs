@@ -1,12 +1,13 @@
-//! How texts become words.
+//! The tokenizer: from texts to words.
 //!
 //! ```text
 //! text -> runs of letters and digits -> none over 255 bytes -> small letters -> stem, by the language -> letters without accents
 //! ```
 //!
-//! The language is that of the literal's tag: `en`, `en-GB`. A text without one, or in a language without a stemmer, is *plain*: its words are not stemmed. The
-//! accents go last, for stemmers know them. A query is cut in the same way, once for each analyzer that has documents. Languages that are
-//! written without spaces are not cut into words.
+//! The language is that of the literal's tag: `en`, `en-GB`. A text without one, or in a language
+//! without a stemmer, is *plain*: its words are not stemmed. The accents go last, for stemmers know
+//! them. A query is cut in the same way, once for each analyzer that has documents. Languages that
+//! are written without spaces are not cut into words.
 
 use std::sync::LazyLock;
 
@@ -20,7 +21,8 @@ use crate::grams::{GRAMS, GramTokenizer};
 /// Words with more bytes are passed over.
 const WORD_BYTES_MAX: usize = 255;
 
-/// The languages with a stemmer, by the first part of their tags. Their order is that of the fields of an index, which are stored: new ones go to the end.
+/// The languages with a stemmer, by the first part of their tags. Their order is that of the fields
+/// of an index, which are stored: new ones go to the end.
 const LANGUAGES: [(&str, Language); 18] = [
     ("ar", Language::Arabic),
     ("da", Language::Danish),
@@ -45,7 +47,7 @@ const LANGUAGES: [(&str, Language); 18] = [
 /// Number of analyzers.
 pub const ANALYZERS: usize = LANGUAGES.len() + 1;
 
-/// How a text is cut into words.
+/// The tokenizer of a language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Analyzer(u8);
 

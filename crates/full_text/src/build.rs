@@ -1,8 +1,10 @@
-//! Making a part.
+//! The builder of an index part.
 //!
-//! Documents are gathered in memory until their owner finds it enough ([`PartBuilder::memory_bytes`]); what comes out is a handful of files
-//! in memory, about as large as the texts, or twice that where they are stemmed. tantivy takes memory in pages of a megabyte, some for each kind of table,
-//! before there is anything to keep: whoever compares what a part takes with a small share asks for [`PartBuilder::grown_bytes`] as well.
+//! Documents are gathered in memory until their owner finds it enough
+//! ([`PartBuilder::memory_bytes`]); what comes out is a handful of files in memory, about as large
+//! as the texts, or twice that where they are stemmed. tantivy takes memory in pages of a megabyte,
+//! some for each kind of table, before there is anything to keep: whoever compares what a part
+//! takes with a small share asks for [`PartBuilder::grown_bytes`] as well.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,7 +82,8 @@ impl PartBuilder {
         })
     }
 
-    /// Adds a document: its number, which is greater than the one before, its text, and its language tag in lower case.
+    /// Adds a document: its number, which is greater than the one before, its text, and its
+    /// language tag in lower case.
     ///
     /// # Errors
     /// When the part is full, or the numbers do not ascend.
@@ -113,7 +116,7 @@ impl PartBuilder {
         self.writer.mem_usage()
     }
 
-    /// How much of that came after the first document.
+    /// The part of the memory that came after the first document.
     pub fn grown_bytes(&self) -> usize {
         self.memory_bytes().saturating_sub(self.begun_bytes)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of full-text indexes.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The files of a part, as tantivy reads them: by name, from wherever their owner keeps them.
+//! The files of an index part as tantivy reads them, by name from their owner's storage.
 
 use std::collections::BTreeMap;
 use std::io;

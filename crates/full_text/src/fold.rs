@@ -1,11 +1,13 @@
-//! Folding: texts that differ in case only become the same text.
+//! Case folding of texts.
 //!
-//! Each character by itself becomes a few others: its small letter, of that the capital one, of that the small one again; the combining dot above is left out.
-//! So `ß`, `ẞ` and `SS` are `ss`, the Kelvin sign is `k`, `İ`, `ı` and `I` are `i`. That is coarser than Unicode's simple case folding, which
-//! regular expressions with the flag `i` use, and a text in small letters (`LCASE`) or capitals (`UCASE`) is folded to the same as the text itself; a
-//! test looks at every character.
+//! Each character by itself becomes a few others: its small letter, of that the capital one, of
+//! that the small one again; the combining dot above is left out. So `ß`, `ẞ` and `SS` are `ss`,
+//! the Kelvin sign is `k`, `İ`, `ı` and `I` are `i`. That is coarser than Unicode's simple case
+//! folding, which regular expressions with the flag `i` use, and a text in small letters (`LCASE`)
+//! or capitals (`UCASE`) is folded to the same as the text itself; a test looks at every character.
 
-/// What Unicode's simple case folding has the same, but has no common capital letter of one character.
+/// What Unicode's simple case folding has the same, but has no common capital letter of one
+/// character.
 const ALIKE: [(char, char); 3] = [
     ('\u{1fd3}', '\u{390}'),
     ('\u{1fe3}', '\u{3b0}'),
@@ -14,7 +16,8 @@ const ALIKE: [(char, char); 3] = [
 /// The small letter of `İ` is an `i` with it.
 const DOT_ABOVE: char = '\u{307}';
 
-/// A text without case. The folded form of two texts, one behind the other, is theirs, one behind the other.
+/// A text without case. The folded form of two texts, one behind the other, is theirs, one behind
+/// the other.
 pub fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for character in text.chars() {

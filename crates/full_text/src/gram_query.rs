@@ -1,4 +1,4 @@
-//! Which grams a text must have: AND and OR of them.
+//! Trigram queries: AND and OR of the trigrams that a text must have.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::grams::GRAM_CHARACTERS;
 /// Grams of a query. More say little more.
 const GRAMS_MAX: usize = 128;
 
-/// Which grams a text must have. Whatever is left out of it finds more, never less.
+/// The trigrams that a text must have. Whatever is left out of it finds more, never less.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GramQuery {
     /// This one: three folded characters.

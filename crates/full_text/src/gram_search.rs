@@ -1,8 +1,10 @@
-//! Looking grams up.
+//! The evaluation of trigram queries.
 //!
-//! What a query reads is known before it is read: of an AND the postings of the rarest gram, or of the OR that has the fewest; all others only say which
-//! of these documents stay, and are skipped through. So a needle of twenty characters costs what its rarest gram costs. Others are asked as long as they say much: a gram that most documents have is not, and after one
-//! that let nearly all through, no further one is, for they are more common still.
+//! What a query reads is known before it is read: of an AND the postings of the rarest gram, or of
+//! the OR that has the fewest; all others only say which of these documents stay, and are skipped
+//! through. So a needle of twenty characters costs what its rarest gram costs. Others are asked as
+//! long as they say much: a gram that most documents have is not, and after one that let nearly all
+//! through, no further one is, for they are more common still.
 
 use tantivy::postings::{SegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
@@ -15,24 +17,28 @@ use crate::schema::NUMBER;
 
 /// So few documents are looked at by who asks sooner than other grams are looked up.
 const FEW_DOCUMENTS: usize = 16;
-/// A gram that more than the fourth part of all documents has leaves few out for what looking each up costs.
+/// A gram that more than the fourth part of all documents has leaves few out for what looking each
+/// up costs.
 const COMMON_PARTS: u64 = 4;
 /// Where more than all but the eighth part stay, a gram said little.
 const POOR_PARTS: usize = 8;
 /// Postings between two looks at whether to go on.
 const BETWEEN_LOOKS: usize = 64 * 1024;
 
-/// How much of a query is looked at.
+/// The limits of a trigram search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GramBounds {
-    /// As much as pays, by what all documents have; nothing where more than so many postings would have to be read. What is found may lack some of the grams.
+    /// As much as pays, by what all documents have; nothing where more than so many postings would
+    /// have to be read. What is found may lack some of the grams.
     Postings(u64),
-    /// All of it, however much that is: whether a document is found is told by its own grams alone, so that nothing follows from others.
+    /// All of it, however much that is: whether a document is found is told by its own grams alone,
+    /// so that nothing follows from others.
     Exact,
 }
 
-/// Gives the number of every document that has the grams to `found`, and says so; or does nothing and says `false`, where the bounds do not allow what would have to be read. From time
-/// to time `go_on` is asked.
+/// Gives the number of every document that has the grams to `found`, and says so; or does nothing
+/// and says `false`, where the bounds do not allow what would have to be read. From time to time
+/// `go_on` is asked.
 ///
 /// # Errors
 /// When a part is damaged or has no grams, or `go_on` says no.

@@ -1,13 +1,15 @@
-//! Trigrams: every three characters that follow each other in a text, so that substrings and regular expressions are found.
+//! Trigrams of a text, which index substrings and regular expressions.
 //!
 //! ```text
 //! text   --[fold]--> folded  -->  every three characters of it, as terms of one field
 //! needle --[fold]--> folded  -->  the same of the needle: AND and OR of trigrams [gram_query]  --[gram_search]--> numbers of documents
 //! ```
 //!
-//! A document that a query finds need not match: whoever asks looks at it again. What has to hold is that each document which matches is found. For that
-//! folding is done character by character: the folded needle is a part of the folded text wherever the needle is a part of the text, in either
-//! case and in small or capital letters. Needles with fewer than three characters say nothing.
+//! A document that a query finds need not match: whoever asks looks at it again. What has to hold
+//! is that each document which matches is found. For that folding is done character by character:
+//! the folded needle is a part of the folded text wherever the needle is a part of the text, in
+//! either case and in small or capital letters. Needles with fewer than three characters say
+//! nothing.
 //!
 //! Here: how tantivy is told the grams of a text.
 

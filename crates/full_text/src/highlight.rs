@@ -1,13 +1,14 @@
-//! What of a text a query has found: a piece of it, with the words marked.
+//! Highlights: an excerpt of a text with its matches marked.
 //!
-//! The text is cut by the analyzer of its language, as it was for the index; words that one of the query's words, phrases, beginnings or near words
-//! match are marked. The piece begins a little before the first of them. It is HTML: marks are `<b>` and `</b>`, and what else
-//! means something there is escaped.
+//! The text is cut by the analyzer of its language, as it was for the index; words that one of the
+//! query's words, phrases, beginnings or near words match are marked. The piece begins a little
+//! before the first of them. It is HTML: marks are `<b>` and `</b>`, and what else means something
+//! there is escaped.
 
 use crate::analysis::{Analyzer, Word};
 use crate::query::{Node, Query};
 
-/// How highlights look.
+/// The options of highlights.
 #[derive(Debug, Clone, Copy)]
 pub struct HighlightOptions {
     /// Letters of the piece, without marks.
@@ -28,7 +29,7 @@ pub struct Highlighter<'q> {
 }
 
 impl<'q> Highlighter<'q> {
-    /// For a query.
+    /// The highlighter of a query.
     pub fn new(query: &'q Query, options: HighlightOptions) -> Self {
         Self { query, options }
     }
@@ -156,7 +157,8 @@ fn mark_phrase(words: &[Word], phrase: &[Word], is_marked: &mut [bool]) {
     }
 }
 
-/// Whether a word is at most some letters away from another one: added, left out, other ones, or neighbours that changed places.
+/// Whether a word is at most some letters away from another one: added, left out, other ones, or
+/// neighbours that changed places.
 pub(crate) fn is_near(wanted: &[char], word: &str, distance: usize) -> bool {
     let word: Vec<char> = word.chars().collect();
     if word.len().abs_diff(wanted.len()) > distance {

@@ -1,4 +1,4 @@
-//! Full text: how literals are cut into words, indices of them, searches with scores, highlights.
+//! Full-text indexes of literals: tokenizer, searches with scores, highlights.
 //!
 //! ```text
 //! (number, text, language)  ->  [build] PartBuilder  ->  Part: files in memory, to be stored by whoever keeps them
@@ -8,14 +8,18 @@
 //!                                        '->  Hits: number and score, the best first
 //! ```
 //!
-//! A *document* is a text with a number that its owner knows it by; the numbers of a part ascend. An index is any number of *parts*, none of which ever
-//! changes; a search asks all of them with the same statistics, so that it makes no difference to a score in which part a document
-//! lies. Postings, positions, automata and compression are `tantivy`'s; what is ours are the analysis by languages, the queries, and the statistics.
+//! A *document* is a text with a number that its owner knows it by; the numbers of a part ascend.
+//! An index is any number of *parts*, none of which ever changes; a search asks all of them with
+//! the same statistics, so that it makes no difference to a score in which part a document lies.
+//! Postings, positions, automata and compression are `tantivy`'s; what is ours are the analysis by
+//! languages, the queries, and the statistics.
 //!
-//! An index may have the trigrams of its texts too (`grams`): so substrings and regular expressions are answered.
+//! An index may have the trigrams of its texts too (`grams`): so substrings and regular expressions
+//! are answered.
 //!
-//! Cost: building takes the memory that is given; a search one pass over the postings of its words. Not done here: files, snapshots, quads,
-//! and who may see what: `storage` and what stands above it know of these.
+//! Cost: building takes the memory that is given; a search one pass over the postings of its words.
+//! Not done here: files, snapshots, quads, and who may see what: `storage` and what stands above it
+//! know of these.
 
 mod analysis;
 mod build;

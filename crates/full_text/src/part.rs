@@ -1,4 +1,4 @@
-//! A part, open for searches.
+//! An open index part.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::error::TextError;
 use crate::files::{PartDirectory, PartFile};
 use crate::schema::Fields;
 
-/// How many documents a part has, by the names of analyzers.
+/// The number of documents of a part, by analyzer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentCounts(pub(crate) BTreeMap<String, u64>);
 
@@ -22,12 +22,12 @@ impl DocumentCounts {
         self.0.values().sum()
     }
 
-    /// By the names of analyzers.
+    /// The counts by analyzer.
     pub fn by_analyzer(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, count)| (name.as_str(), *count))
     }
 
-    /// Those of another part too.
+    /// Adds the counts of another part.
     pub fn add(&mut self, other: &Self) {
         for (name, count) in &other.0 {
             *self.0.entry(name.clone()).or_default() += count;

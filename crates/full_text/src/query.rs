@@ -1,4 +1,4 @@
-//! Queries: what people write, and what it means.
+//! The query language: parsing and meaning.
 //!
 //! ```text
 //! query    = either { "OR" either }
@@ -7,10 +7,12 @@
 //! simple   = "(" query ")" | '"' words '"' | word | word* | word~ | word~1 | word~2
 //! ```
 //!
-//! `AND`, `OR` and `NOT` are those in capitals; `NOT` takes away from what stands beside it. A word that the analyzer cuts into several
-//! (`e-mail`) is a phrase. What has no letter and no digit is passed over. `word*` is any word that begins so, `word~1` one that is at most one letter away (one that is added, left out,
-//! another one, or changed places with the next), `word~` two; these count the same for all documents that have them, and are compared with words
-//! as they are written, in small letters and without accents, never with stems.
+//! `AND`, `OR` and `NOT` are those in capitals; `NOT` takes away from what stands beside it. A word
+//! that the analyzer cuts into several (`e-mail`) is a phrase. What has no letter and no digit is
+//! passed over. `word*` is any word that begins so, `word~1` one that is at most one letter away
+//! (one that is added, left out, another one, or changed places with the next), `word~` two; these
+//! count the same for all documents that have them, and are compared with words as they are
+//! written, in small letters and without accents, never with stems.
 
 use crate::analysis::Analyzer;
 use crate::error::QueryError;
@@ -48,8 +50,8 @@ pub(crate) enum Node {
 }
 
 impl Query {
-    /// Searches only documents whose words are cut as those of a language, in lower case, or of none: of a language with a stemmer just its own, else all
-    /// without a stemmer.
+    /// Searches only documents whose words are cut as those of a language, in lower case, or of
+    /// none: of a language with a stemmer just its own, else all without a stemmer.
     #[must_use]
     pub fn in_language(mut self, tag: Option<&str>) -> Self {
         self.only = Some(Analyzer::of_language(tag));
@@ -90,14 +92,15 @@ impl Query {
         }
     }
 
-    /// All of these words, as they are; none where there is no word.
+    /// A query of all of these words, as they are; none without words.
     pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let words = words.into_iter().filter(|word| has_words(word));
         let all: Vec<Node> = words.map(|word| Node::Words(word.to_owned())).collect();
         all_of(all, Vec::new()).map(|root| Self { root, only: None })
     }
 
-    /// Calls `each` with every part that documents are found by; not with those that take some away.
+    /// Calls `each` with every part that documents are found by; not with those that take some
+    /// away.
     pub(crate) fn for_each_found<'a>(&'a self, each: &mut impl FnMut(&'a Node)) {
         fn walk<'a>(node: &'a Node, each: &mut impl FnMut(&'a Node)) {
             match node {

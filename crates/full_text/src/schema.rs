@@ -8,7 +8,8 @@
 //! grams           every three characters of the folded text, without positions, where the index is to have them
 //! ```
 //!
-//! A document has words in one of `plain`, `en`, `de` ..., so a search by one of them finds each document once.
+//! A document has words in one of `plain`, `en`, `de` ..., so a search by one of them finds each
+//! document once.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,9 @@
-//! Searches: which documents match, and how well.
+//! Searches: matching documents and their scores.
 //!
-//! The query is compiled once for each analyzer that has documents, and run over each part. Scores are BM25's (k1 1.2, b 0.75; the length of a text is kept in
-//! one byte, as in Lucene) with the figures that the caller gives: those of some parts, or none. All matches are looked at, for
-//! the owner may have to leave some out; what is kept of each are twelve bytes.
+//! The query is compiled once for each analyzer that has documents, and run over each part. Scores
+//! are BM25's (k1 1.2, b 0.75; the length of a text is kept in one byte, as in Lucene) with the
+//! figures that the caller gives: those of some parts, or none. All matches are looked at, for the
+//! owner may have to leave some out; what is kept of each are twelve bytes.
 
 use tantivy::query::{
     Bm25StatisticsProvider, BooleanQuery, EnableScoring, FuzzyTermQuery, Occur, PhraseQuery,
@@ -31,17 +32,18 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// What scores are computed with.
+/// The statistics from which scores are computed.
 #[derive(Debug, Clone, Copy)]
 pub enum Figures<'p> {
     /// How often words are, and how long texts are, in all documents of these parts.
     Of(&'p [OpenPart]),
-    /// None: each word counts the same, and texts are as long as texts usually are. So scores tell nothing of other documents.
+    /// None: each word counts the same, and texts are as long as texts usually are. So scores tell
+    /// nothing of other documents.
     Constant,
 }
 
-/// Gives every document of the parts that matches to `found`, in no order, each once if no number is in two parts. From time to
-/// time `go_on` is asked.
+/// Passes every matching document of the parts to `found`, in no order, each once if no number is
+/// in two parts. From time to time `go_on` is asked.
 ///
 /// # Errors
 /// When a part is damaged, or `go_on` says no.

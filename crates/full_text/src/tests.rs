@@ -1,4 +1,4 @@
-//! Searches against a naive model, which looks at every document.
+//! Tests of searches against a naive model.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,8 @@ impl Model {
         documents.filter(move |document| document.analyzer == analyzer)
     }
 
-    /// The score of a document, none where it does not match; `None` outside where the query says nothing for the analyzer.
+    /// The score of a document, none where it does not match; `None` outside where the query says
+    /// nothing for the analyzer.
     fn score(&self, node: &Node, document: &Seen, has_figures: bool) -> Option<Option<f64>> {
         match node {
             Node::Words(text) => {
@@ -293,7 +294,8 @@ fn gram_query() -> impl Strategy<Value = GramQuery> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// No document that has the grams is missed, none comes twice; where few are left, others may come.
+    /// No document that has the grams is missed, none comes twice; where few are left, others may
+    /// come.
     #[test]
     fn grams_find_what_the_model_finds(
         texts in prop::collection::vec("[abAßS]{0,7}", 1..200),
@@ -317,7 +319,8 @@ proptest! {
         let mut none = Vec::new();
         prop_assert!(expected.is_empty() || !search(GramBounds::Postings(0), &mut none));
         prop_assert!(none.is_empty() || expected.is_empty());
-        // Exactly, nothing but what a document has itself says whether it comes: beside few others as beside many.
+        // Exactly, nothing but what a document has itself says whether it comes: beside few others
+        // as beside many.
         let mut exact = Vec::new();
         prop_assert!(search(GramBounds::Exact, &mut exact));
         for (number, document) in documents.iter().enumerate() {

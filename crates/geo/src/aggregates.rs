@@ -51,7 +51,8 @@ impl PlacesAggregate {
         found.map_or("", |(name, _)| name)
     }
 
-    /// One shape that stands for all of these in what comes later: fewer points with the same result. Not of those whose result every shape counts in.
+    /// A simpler geometry with the same result in later steps. Not of those whose result every
+    /// shape counts in.
     pub fn shortened(self, shapes: &[Shape]) -> Option<Shape> {
         match self {
             Self::BoundingBox => shapes::envelope(&together(shapes)?),
@@ -61,7 +62,8 @@ impl PlacesAggregate {
         }
     }
 
-    /// What it makes of shapes, in the system and the notation of the first; none of none, of empty ones where it needs a point, and of those that do not go together.
+    /// What it makes of shapes, in the system and the notation of the first; none of none, of empty
+    /// ones where it needs a point, and of those that do not go together.
     pub fn of(self, shapes: &[Shape]) -> Option<Shape> {
         let made = match self {
             Self::Union => union(shapes)?,

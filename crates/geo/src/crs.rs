@@ -1,4 +1,4 @@
-//! Reference systems: what the coordinates of a geometry mean.
+//! Coordinate reference systems.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ const MERCATOR_RADIUS_M: f64 = 6_378_137.0;
 
 /// A reference system.
 ///
-/// Geometries of the first three are held as degrees of longitude and latitude, so that they can be compared with each other.
+/// Geometries of the first three are held as degrees of longitude and latitude, so that they can be
+/// compared with each other.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Crs {
     /// Degrees, longitude first.
@@ -70,7 +71,8 @@ impl Crs {
         }
     }
 
-    /// Coordinates as they are held, as they are written. Web Mercator has no poles: what lies there is infinitely far away.
+    /// Coordinates as they are held, as they are written. Web Mercator has no poles: what lies
+    /// there is infinitely far away.
     pub(crate) fn written(&self, held: &Geometry) -> Geometry {
         match self {
             Self::Crs84 | Self::Plane(_) => held.clone(),

@@ -1,4 +1,5 @@
-//! GeoSPARQL's functions by their names (GeoSPARQL 1.1, 8.3 to 8.7), over shapes, numbers and texts. Terms are for those who call them.
+//! GeoSPARQL's functions by name (GeoSPARQL 1.1, 8.3 to 8.7), over geometries, numbers and texts.
+//! Terms are for those who call them.
 
 use crate::crs::Crs;
 use crate::literal::literal_of;
@@ -8,16 +9,17 @@ use crate::shape::Shape;
 use crate::units::{area_in_square_metres, length_in_metres};
 use crate::{gml, literal, measures, shapes};
 
-/// Where the names of the functions begin.
+/// The namespace of GeoSPARQL's functions.
 pub const NAMESPACE: &str = "http://www.opengis.net/def/function/geosparql/";
-/// Where the names of Jena's functions begin, of which those are here that its users need for what has no literals of geometries.
+/// The namespace of Jena's spatial functions, of which those without a GeoSPARQL counterpart are
+/// here.
 pub const JENA: &str = "http://jena.apache.org/function/spatial#";
 /// The names of kinds of geometries begin so.
 const SIMPLE_FEATURES: &str = "http://www.opengis.net/ont/sf#";
 /// The unit of what has none, in which planes are measured about whose units nothing is known.
 const UNITY: &str = "http://www.opengis.net/def/uom/OGC/1.0/unity";
 
-/// What a function takes.
+/// The kind of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameter {
     /// A literal of a geometry.
@@ -32,7 +34,7 @@ pub enum Parameter {
     Name,
 }
 
-/// What a function is given.
+/// An argument of a function.
 #[derive(Debug, Clone, Copy)]
 pub enum Argument<'a> {
     /// For [`Parameter::Shape`].
@@ -43,7 +45,7 @@ pub enum Argument<'a> {
     Text(&'a str),
 }
 
-/// What a function gives.
+/// The result of a function.
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// `xsd:boolean`.
@@ -77,7 +79,7 @@ enum Implementation {
 }
 
 impl Function {
-    /// What it gives; none is SPARQL's error: arguments that are not of their kinds or do not go together, what is asked of an empty shape, an unknown unit.
+    /// The result; none is SPARQL's error: wrong arguments, empty geometries, unknown units.
     pub fn call(&self, arguments: &[Argument<'_>]) -> Option<Answer> {
         match (&self.run, arguments) {
             (Implementation::Run(run), arguments) => run(arguments),
@@ -324,7 +326,8 @@ fn shapes_of<'a>(given: &[Argument<'a>]) -> Option<[&'a Shape; 2]> {
     }
 }
 
-/// A shape as it is answered: in the notation of what it was made of. None where numbers have become too large on the way.
+/// A shape as it is answered: in the notation of what it was made of. None where numbers have
+/// become too large on the way.
 fn made(shape: Shape) -> Option<Answer> {
     if !shape.is_finite() {
         return None;
@@ -608,7 +611,8 @@ mod tests {
         (number(), number()).prop_map(|(x, y)| format!("{x:e} {y:e}"))
     }
 
-    /// Any geometry, also those that are not valid: rings that cross themselves, lie on themselves, have no area.
+    /// Any geometry, also those that are not valid: rings that cross themselves, lie on themselves,
+    /// have no area.
     fn anything() -> impl Strategy<Value = String> {
         let line = |least: usize| {
             prop::collection::vec(coordinate(), least..7).prop_map(|it| it.join(","))

@@ -1,4 +1,4 @@
-//! Geometries of GML 3.2: those of its Simple Features profile (OGC 10-100r3, levels 0 to 2), and older names for the same.
+//! GML 3.2 geometries: the Simple Features profile (OGC 10-100r3, levels 0 to 2), and older names.
 //!
 //! | element | what it becomes |
 //! | --- | --- |
@@ -9,8 +9,10 @@
 //! | `MultiPoint`, `MultiCurve`, `MultiSurface`, `MultiGeometry`; `MultiLineString`, `MultiPolygon` of older versions | that |
 //! | `Envelope`, `Box` of older versions | a rectangle |
 //!
-//! Arcs, solids and references (`xlink:href`) are no geometry here. Where the system is named, all names have to be the same one; without a name it is CRS84, as for other literals. `EPSG:4326` is written with
-//! the longitude first, as those who write this short form do, and `urn:ogc:def:crs:EPSG::4326` or its IRI with the latitude first, as it is defined.
+//! Arcs, solids and references (`xlink:href`) are no geometry here. Where the system is named, all
+//! names have to be the same one; without a name it is CRS84, as for other literals. `EPSG:4326` is
+//! written with the longitude first, as those who write this short form do, and
+//! `urn:ogc:def:crs:EPSG::4326` or its IRI with the latitude first, as it is defined.
 
 use std::fmt::Write;
 
@@ -43,7 +45,8 @@ fn is_known(namespace: &str) -> bool {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether a name is that of a profile, or a version, in which geometries are written here: GML 3.2, whose Simple Features profile has three levels.
+/// Whether a name is that of a profile, or a version, in which geometries are written here: GML
+/// 3.2, whose Simple Features profile has three levels.
 pub(crate) fn is_profile(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.strip_suffix('/').unwrap_or(&name);
@@ -79,7 +82,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// Takes note of the system that an element names, and says how many numbers a position has in it.
+    /// Takes note of the system that an element names, and says how many numbers a position has in
+    /// it.
     fn system(&mut self, element: &Element, axes: Option<usize>) -> Option<Option<usize>> {
         if let Some(name) = element.attribute("srsName") {
             let crs = match name {

@@ -1,6 +1,8 @@
-//! Geometries of KML 2.2 (OGC 07-147r2): `Point`, `LineString`, `LinearRing`, `Polygon` and `MultiGeometry`, always of CRS84.
+//! KML 2.2 geometries (OGC 07-147r2): `Point`, `LineString`, `LinearRing`, `Polygon` and
+//! `MultiGeometry`, always of CRS84.
 //!
-//! A `MultiGeometry` of one kind of geometry is the set of these, as Well-Known Text has such; how high something is drawn (`altitudeMode`) plays no part. Models and tracks are no geometry here.
+//! A `MultiGeometry` of one kind of geometry is the set of these, as Well-Known Text has such; how
+//! high something is drawn (`altitudeMode`) plays no part. Models and tracks are no geometry here.
 
 use std::fmt::Write;
 

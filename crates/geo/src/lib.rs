@@ -1,4 +1,4 @@
-//! Places: geometries of GeoSPARQL 1.1, how they lie to each other, how far and how large they are.
+//! GeoSPARQL 1.1: geometries, their relations, distances and measures.
 //!
 //! ```text
 //! "POINT(2.3 48.9)"^^geo:wktLiteral --parse--> Shape --\
@@ -11,20 +11,23 @@
 //! | --- | --- |
 //! | `crs` | reference systems: which coordinates are degrees, and in which order they are written |
 //! | `shape` | a geometry with its reference system |
-//! | `notation`, `literal` | shapes from and to the texts of literals |
-//! | `gml`, `kml`, `xml` | those of these notations, and the reader of what they are made of |
+//! | `notation`, `literal` | conversion between geometries and literals |
+//! | `gml`, `kml`, `xml` | GML and KML geometries, and the XML reader |
 //! | `units` | metres, miles, degrees |
-//! | `relations` | how two shapes lie to each other: simple features, Egenhofer, RCC8, DE-9IM |
+//! | `relations` | spatial relations: simple features, Egenhofer, RCC8, DE-9IM |
 //! | `measures` | distances, lengths and areas on the earth |
-//! | `shapes` | shapes made of others: hulls, buffers, intersections |
-//! | `functions` | all of that by GeoSPARQL's names |
-//! | `aggregates` | one shape made of many |
+//! | `shapes` | functions from geometries to geometries: hulls, buffers, intersections |
+//! | `functions` | GeoSPARQL's functions by name |
+//! | `aggregates` | aggregates of geometries |
 //!
-//! The geometry itself is the `geo` crate's, in two dimensions: a height is kept as far as it is asked for (`geof:maxZ`), and plays no part in relations and measures, as in simple
-//! features. Nothing here knows terms, plans or files.
+//! The geometry itself is the `geo` crate's, in two dimensions: a height is kept as far as it is
+//! asked for (`geof:maxZ`), and plays no part in relations and measures, as in simple features.
+//! Nothing here knows terms, plans or files.
 //!
-//! On the earth, distances and lengths are along great circles of a sphere with the mean radius of 6,371,008.8 m, areas those of the ellipsoid of WGS 84; relations, hulls and
-//! intersections take degrees as if they were a plane, as GeoSPARQL has it. What crosses the antimeridian has to be split there (RFC 7946, 3.1.9).
+//! On the earth, distances and lengths are along great circles of a sphere with the mean radius of
+//! 6,371,008.8 m, areas those of the ellipsoid of WGS 84; relations, hulls and intersections take
+//! degrees as if they were a plane, as GeoSPARQL has it. What crosses the antimeridian has to be
+//! split there (RFC 7946, 3.1.9).
 
 mod aggregates;
 mod crs;

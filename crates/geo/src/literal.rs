@@ -1,8 +1,11 @@
-//! Shapes from and to the texts of literals.
+//! Conversion between geometries and literals.
 //!
-//! `geo:wktLiteral` (GeoSPARQL 1.1, 8.5.1): an IRI in angle brackets that names the reference system, or none for degrees with the longitude first, and then Well-Known Text, in capitals or
-//! not. `geo:geoJSONLiteral` (8.5.4): a geometry of RFC 7946, whose system is always that. `geo:gmlLiteral` and `geo:kmlLiteral` are in modules of their own. An empty text is an empty
-//! geometry. What cannot be read is no shape, and the function that was given it has SPARQL's error.
+//! `geo:wktLiteral` (GeoSPARQL 1.1, 8.5.1): an IRI in angle brackets that names the reference
+//! system, or none for degrees with the longitude first, and then Well-Known Text, in capitals or
+//! not. `geo:geoJSONLiteral` (8.5.4): a geometry of RFC 7946, whose system is always that.
+//! `geo:gmlLiteral` and `geo:kmlLiteral` are in modules of their own. An empty text is an empty
+//! geometry. What cannot be read is no shape, and the function that was given it has SPARQL's
+//! error.
 
 use geo::{CoordsIter, Geometry, GeometryCollection, LineString, MultiPoint, Polygon};
 use geojson::GeoJson;
@@ -17,7 +20,9 @@ use crate::{gml, kml};
 /// Collections within collections are read by recursion.
 const DEPTH_MAX: usize = 32;
 
-/// The shape of a text; none if it is not of that notation, has a coordinate that is no number or beyond 10^12, a line of one point, a ring of less than four, or collections nested deeper than 32.
+/// The shape of a text; none if it is not of that notation, has a coordinate that is no number or
+/// beyond 10^12, a line of one point, a ring of less than four, or collections nested deeper
+/// than 32.
 pub fn from_text(text: &str, notation: Notation) -> Option<Shape> {
     let shape = match notation {
         notation if text.trim_ascii().is_empty() => empty(notation),
@@ -46,7 +51,8 @@ fn empty(notation: Notation) -> Shape {
     }
 }
 
-/// How many parentheses Well-Known Text of it has within each other: what is read in any notation can be written in that, and read again.
+/// How many parentheses Well-Known Text of it has within each other: what is read in any notation
+/// can be written in that, and read again.
 fn depth(geometry: &Geometry) -> usize {
     match geometry {
         Geometry::GeometryCollection(all) => 1 + all.iter().map(depth).max().unwrap_or(0),
@@ -79,7 +85,8 @@ fn from_wkt(text: &str) -> Option<Shape> {
     })
 }
 
-/// Whether the parentheses of a text are those of one geometry, and not nested too deep: the parser would read on by recursion, and not look at what stands behind the geometry.
+/// Whether the parentheses of a text are those of one geometry, and not nested too deep: the parser
+/// would read on by recursion, and not look at what stands behind the geometry.
 fn is_one_geometry(text: &str) -> bool {
     let mut depth = 0_usize;
     for (place, byte) in text.bytes().enumerate() {
@@ -145,7 +152,8 @@ fn without_empty_members(geometry: Geometry) -> Geometry {
     }
 }
 
-/// Whether its lines have two points at least and its rings four (OGC 06-103r4, 6.1.6 and 6.1.11); whether these are of any use is not looked at.
+/// Whether its lines have two points at least and its rings four (OGC 06-103r4, 6.1.6 and 6.1.11);
+/// whether these are of any use is not looked at.
 fn is_well_formed(geometry: &Geometry) -> bool {
     let is_line = |line: &LineString| line.0.len() != 1;
     let is_ring = |ring: &LineString| ring.0.is_empty() || ring.0.len() >= 4;
@@ -217,7 +225,8 @@ fn from_geo_json(text: &str) -> Option<Shape> {
     })
 }
 
-/// A shape as text in the notation of what it was made of; in Well-Known Text where its system is not that of GeoJSON and KML.
+/// A shape as text in the notation of what it was made of; in Well-Known Text where its system is
+/// not that of GeoJSON and KML.
 pub fn literal_of(shape: &Shape) -> Option<(String, Notation)> {
     let notation = match (shape.notation, &shape.crs) {
         (notation @ (Notation::Wkt | Notation::Gml), _) | (notation, Crs::Crs84) => notation,
@@ -226,7 +235,8 @@ pub fn literal_of(shape: &Shape) -> Option<(String, Notation)> {
     Some((text_of(shape, notation)?, notation))
 }
 
-/// A shape as text in a notation; none of one that cannot be written in it: GeoJSON and KML are of the earth.
+/// A shape as text in a notation; none of one that cannot be written in it: GeoJSON and KML are of
+/// the earth.
 ///
 /// Well-Known Text of the system that a literal means which names none does not name it.
 pub fn text_of(shape: &Shape, notation: Notation) -> Option<String> {

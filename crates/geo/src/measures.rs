@@ -1,6 +1,7 @@
-//! How far, how long, how large.
+//! Distances, lengths and areas.
 //!
-//! On the earth a distance is that of the two nearest points along a great circle; the edges of lines and areas are great circles for that. Two that have a point in common are 0 apart. In a
+//! On the earth a distance is that of the two nearest points along a great circle; the edges of
+//! lines and areas are great circles for that. Two that have a point in common are 0 apart. In a
 //! plane about whose units nothing is known, no function asks for metres.
 
 use geo::{
@@ -14,12 +15,14 @@ use crate::units::{angle_in_radians, length_in_metres};
 /// The mean radius of the earth, in metres, by which angles become lengths.
 pub const EARTH_RADIUS_M: f64 = 6_371_008.8;
 
-/// How far two shapes of the earth are from each other, in metres; none of those of a plane, and of what is empty. Of two points in no time, of others a look at each pair of their edges.
+/// The distance of two geometries on the earth in metres; none in a plane, and of empty ones. Of
+/// two points in no time, of others a look at each pair of their edges.
 pub fn distance_m(one: &Shape, other: &Shape) -> Option<f64> {
     if !(one.crs.is_on_earth() && other.crs.is_on_earth()) {
         return None;
     }
-    // Beyond a pole a cosine is negative, and what is rounded may leave a root of less than nothing.
+    // Beyond a pole a cosine is negative, and what is rounded may leave a root of less than
+    // nothing.
     let is_written_as_usual = |point: &geo::Point| (-90.0..=90.0).contains(&point.y());
     if let (Geometry::Point(one), Geometry::Point(other)) = (&one.geometry, &other.geometry)
         && is_written_as_usual(one)
@@ -40,7 +43,7 @@ pub fn distance_m(one: &Shape, other: &Shape) -> Option<f64> {
     least.is_finite().then_some(least * EARTH_RADIUS_M)
 }
 
-/// How many metres of the earth's surface a unit has, of length or of angle.
+/// The metres of the earth's surface in a unit of length or angle.
 pub fn metres_of(unit: &str) -> Option<f64> {
     let of_angle = || angle_in_radians(unit).map(|it| it * EARTH_RADIUS_M);
     length_in_metres(unit).or_else(of_angle)
@@ -55,9 +58,11 @@ pub(crate) fn distance_in_plane(one: &Shape, other: &Shape) -> Option<f64> {
     Some(Euclidean.distance(&one.geometry, &other.geometry))
 }
 
-/// A rectangle of degrees outside of which nothing is within so many metres of a shape of the earth; none of what is empty, and of shapes of a plane.
+/// A rectangle of degrees outside of which nothing is within so many metres of a shape of the
+/// earth; none of what is empty, and of shapes of a plane.
 ///
-/// Its middle is between -180 and 180 degrees of longitude, its edges may be beyond these; a pole that is so near is reached from all longitudes.
+/// Its middle is between -180 and 180 degrees of longitude, its edges may be beyond these; a pole
+/// that is so near is reached from all longitudes.
 pub fn surroundings(shape: &Shape, metres: f64) -> Option<Rect> {
     if !shape.crs.is_on_earth() {
         return None;
@@ -104,13 +109,15 @@ pub fn surroundings(shape: &Shape, metres: f64) -> Option<Rect> {
     Some(Rect::new(corner(west, south), corner(east, north)))
 }
 
-/// Longitudes within so many degrees are looked up as they are written; what goes beyond them is anywhere.
+/// Longitudes within so many degrees are looked up as they are written; what goes beyond them is
+/// anywhere.
 const LONGITUDE_MAX: f64 = 540.0;
 
-/// A rectangle of degrees, as they are written, that has a shape of the earth both as a figure of the plane and with great circles for edges; none of what is empty, and of shapes
-/// of a plane.
+/// A rectangle of degrees, as they are written, that has a shape of the earth both as a figure of
+/// the plane and with great circles for edges; none of what is empty, and of shapes of a plane.
 ///
-/// It has no bounds where the shape has an edge that goes the other way round, longitudes beyond 540 degrees, or latitudes that there are not.
+/// It has no bounds where the shape has an edge that goes the other way round, longitudes beyond
+/// 540 degrees, or latitudes that there are not.
 pub fn covering(shape: &Shape) -> Option<Rect> {
     if !shape.crs.is_on_earth() {
         return None;
@@ -174,7 +181,8 @@ impl Arc {
         all.fold(f64::INFINITY, f64::min)
     }
 
-    /// The latitude between its ends that is nearest to a pole, in degrees, if that is none of its ends.
+    /// The latitude between its ends that is nearest to a pole, in degrees, if that is none of its
+    /// ends.
     fn turning_latitude(&self) -> Option<f64> {
         let length = dot(self.normal, self.normal).sqrt();
         if length <= 1e-15 {
@@ -347,7 +355,8 @@ mod tests {
         is_near(distance(&area, "POINT(0 0)"), degree_m);
         is_near(distance(&area, "POINT(1.5 0)"), 0.0);
         is_near(distance(&area, "MULTIPOINT((9 0), (4 0))"), 2.0 * degree_m);
-        // Where the meridians are nearest to each other: at the end of the edge that is nearer to a pole.
+        // Where the meridians are nearest to each other: at the end of the edge that is nearer to a
+        // pole.
         let nearest = 1.0_f64.to_radians().cos() * 3.0_f64.to_radians().sin();
         is_near(
             distance(&area, "LINESTRING(5 -9, 5 9)"),

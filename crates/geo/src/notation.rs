@@ -1,4 +1,4 @@
-//! The notations of geometries, by the datatypes of their literals.
+//! The notations of geometries: WKT, GeoJSON, GML and KML, by datatype.
 
 /// The datatype of Well-Known Text.
 pub const WKT_LITERAL: &str = "http://www.opengis.net/ont/geosparql#wktLiteral";
@@ -9,7 +9,7 @@ pub const GML_LITERAL: &str = "http://www.opengis.net/ont/geosparql#gmlLiteral";
 /// The datatype of KML.
 pub const KML_LITERAL: &str = "http://www.opengis.net/ont/geosparql#kmlLiteral";
 
-/// In which notation a shape is written.
+/// The notation of a geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Notation {
     /// Well-Known Text.

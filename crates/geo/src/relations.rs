@@ -1,6 +1,7 @@
-//! How two shapes lie to each other: the relations of simple features (GeoSPARQL 1.1, 8.3), of Egenhofer and of RCC8, and the matrix of DE-9IM that they are made of.
+//! Spatial relations: simple features (GeoSPARQL 1.1, 8.3), Egenhofer, RCC8, and the DE-9IM matrix.
 //!
-//! Each relation is a pattern over the matrix of what the insides, the boundaries and the outsides of both have in common. Two that are equal as sets of points are equal in simple features and
+//! Each relation is a pattern over the matrix of what the insides, the boundaries and the outsides
+//! of both have in common. Two that are equal as sets of points are equal in simple features and
 //! Egenhofer's family, also where they have no boundary, as points have none. RCC8 is about areas.
 
 use geo::relate::IntersectionMatrix;
@@ -113,7 +114,8 @@ impl Relation {
         }
     }
 
-    /// Whether it holds only where the smallest rectangles of both have a point in common: what an index may look for.
+    /// Whether it holds only where the smallest rectangles of both have a point in common: what an
+    /// index may look for.
     pub fn is_close(self) -> bool {
         !matches!(self, Self::SfDisjoint | Self::EhDisjoint | Self::Rcc8Dc)
     }
@@ -164,7 +166,8 @@ fn is_area(geometry: &Geometry) -> bool {
     matches!(geometry, Geometry::Polygon(_) | Geometry::MultiPolygon(_))
 }
 
-/// Whether the matrix of two shapes is of a pattern: nine of `T`, `F`, `0`, `1`, `2` and `*`. None where it is no pattern, or the two cannot be compared.
+/// Whether the matrix of two shapes is of a pattern: nine of `T`, `F`, `0`, `1`, `2` and `*`. None
+/// where it is no pattern, or the two cannot be compared.
 pub(crate) fn matches(one: &Shape, other: &Shape, pattern: &str) -> Option<bool> {
     if !one.goes_with(other) {
         return None;

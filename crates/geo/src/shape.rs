@@ -1,4 +1,4 @@
-//! A geometry with what it means.
+//! A geometry with its reference system and notation.
 
 use geo::{BoundingRect, CoordsIter, Geometry, Rect};
 
@@ -57,7 +57,7 @@ impl Shape {
         &self.geometry
     }
 
-    /// What its coordinates mean.
+    /// The coordinate reference system.
     pub fn crs(&self) -> &Crs {
         &self.crs
     }
@@ -67,13 +67,14 @@ impl Shape {
         self.geometry.bounding_rect()
     }
 
-    /// Whether all of its coordinates are numbers that some system may have, and that algorithms can square.
+    /// Whether all of its coordinates are numbers that some system may have, and that algorithms
+    /// can square.
     pub(crate) fn is_finite(&self) -> bool {
         let mut all = self.geometry.coords_iter();
         all.all(|it| it.x.abs() <= COORDINATE_MAX && it.y.abs() <= COORDINATE_MAX)
     }
 
-    /// How many points it is made of.
+    /// The number of points.
     pub fn points(&self) -> usize {
         self.geometry.coords_count()
     }

@@ -1,7 +1,9 @@
-//! Shapes made of others. What is made has the reference system and the notation of the first one.
+//! Functions that make geometries from others, in the reference system and notation of the first.
 //!
-//! Sets of points are put together by their dimensions: areas with areas by the `geo` crate's overlay, lines by what areas cut of them and what they have in common, points one by one. Of two
-//! areas that only touch, the intersection has no area and is empty; points at which a line only touches an area belong to theirs. The overlay rounds to a grid of 2^-29 of the extent.
+//! Sets of points are put together by their dimensions: areas with areas by the `geo` crate's
+//! overlay, lines by what areas cut of them and what they have in common, points one by one. Of two
+//! areas that only touch, the intersection has no area and is empty; points at which a line only
+//! touches an area belong to theirs. The overlay rounds to a grid of 2^-29 of the extent.
 
 use geo::line_intersection::{LineIntersection, line_intersection};
 use geo::{
@@ -13,7 +15,7 @@ use geo::{
 use crate::measures::EARTH_RADIUS_M;
 use crate::shape::Shape;
 
-/// Corners of what stands for a circle.
+/// Corners of the polygon that stands for a circle.
 const CIRCLE_CORNERS: u32 = 64;
 /// A buffer may reach so far, in metres: a quarter of the way round the earth.
 const BUFFER_MAX_M: f64 = 1e7;
@@ -53,7 +55,7 @@ impl Parts {
         }
     }
 
-    /// As plain a geometry as has them all.
+    /// The simplest geometry with all parts.
     fn into_geometry(self) -> Geometry {
         let Self {
             points,
@@ -116,7 +118,7 @@ fn both(one: &Shape, other: &Shape, made: impl FnOnce(&Parts, &Parts) -> Parts) 
     Some(one.with(parts.into_geometry()))
 }
 
-/// What both have.
+/// The intersection.
 pub(crate) fn intersection(one: &Shape, other: &Shape) -> Option<Shape> {
     both(one, other, |ours, theirs| {
         let mut shared = Parts {
@@ -139,7 +141,7 @@ pub(crate) fn intersection(one: &Shape, other: &Shape) -> Option<Shape> {
     })
 }
 
-/// What lines have in common: pieces, and the points where they only cross.
+/// The intersection of lines: shared pieces, and crossing points.
 fn crossings(ours: &[LineString], theirs: &[LineString], shared: &mut Parts) {
     let mut pieces: Vec<Line> = Vec::new();
     let mut points: Vec<Point> = Vec::new();
@@ -169,7 +171,7 @@ fn crossings(ours: &[LineString], theirs: &[LineString], shared: &mut Parts) {
     shared.lines.extend(joined(pieces));
 }
 
-/// What lines share with the edges of areas and not with their insides, as far as that is not among what is shared: the overlay leaves it out.
+/// The pieces of lines along the edges of areas, which the overlay leaves out.
 fn touched(lines: &[LineString], areas: &[Polygon], shared: &mut Parts) {
     if lines.is_empty() || areas.is_empty() {
         return;
@@ -200,7 +202,7 @@ fn touched(lines: &[LineString], areas: &[Polygon], shared: &mut Parts) {
     }
 }
 
-/// What either has.
+/// The union.
 pub(crate) fn union(one: &Shape, other: &Shape) -> Option<Shape> {
     both(one, other, |ours, theirs| {
         let areas = Parts {
@@ -227,7 +229,7 @@ pub(crate) fn union(one: &Shape, other: &Shape) -> Option<Shape> {
     })
 }
 
-/// What the first has and the second has not.
+/// The difference.
 pub(crate) fn difference(one: &Shape, other: &Shape) -> Option<Shape> {
     both(one, other, |ours, theirs| {
         let areas = match theirs.areas.is_empty() {
@@ -244,7 +246,7 @@ pub(crate) fn difference(one: &Shape, other: &Shape) -> Option<Shape> {
     })
 }
 
-/// What one has and the other has not.
+/// The symmetric difference.
 pub(crate) fn symmetric_difference(one: &Shape, other: &Shape) -> Option<Shape> {
     union(&difference(one, other)?, &difference(other, one)?)
 }
@@ -301,7 +303,7 @@ fn joined(pieces: Vec<Line>) -> Vec<LineString> {
     lines
 }
 
-/// The ends of lines, of which an end that an even number of them has is none, and the edges of areas (OGC 06-103r4, 6.1).
+/// The boundary: line ends that an odd number of lines has, and edges of areas (OGC 06-103r4, 6.1).
 pub(crate) fn boundary(shape: &Shape) -> Shape {
     let parts = Parts::of(&shape.geometry);
     let mut made = Parts::default();
@@ -322,25 +324,25 @@ pub(crate) fn boundary(shape: &Shape) -> Shape {
     shape.with(made.into_geometry())
 }
 
-/// The smallest rectangle, as an area; none of what is empty.
+/// The envelope, as an area; none of an empty geometry.
 pub(crate) fn envelope(shape: &Shape) -> Option<Shape> {
     let bounds = shape.geometry.bounding_rect()?;
     Some(shape.with(Geometry::Polygon(bounds.to_polygon())))
 }
 
-/// The middle; none of what is empty.
+/// The centroid; none of an empty geometry.
 pub(crate) fn centroid(shape: &Shape) -> Option<Shape> {
     let middle = shape.geometry.centroid()?;
     Some(shape.with(Geometry::Point(middle)))
 }
 
-/// The smallest convex shape: an area, or less if all points are on a line.
+/// The convex hull: an area, or less if all points are on a line.
 pub(crate) fn convex_hull(shape: &Shape) -> Option<Shape> {
     let hull = shape.geometry.convex_hull();
     hull_of(shape, hull)
 }
 
-/// A hull that follows the points more closely.
+/// The concave hull.
 pub(crate) fn concave_hull(shape: &Shape) -> Option<Shape> {
     let points = shape.geometry.coords_iter().map(Point::from);
     let hull = points.collect::<MultiPoint>().concave_hull();
@@ -359,7 +361,7 @@ fn hull_of(shape: &Shape, hull: Polygon) -> Option<Shape> {
     Some(shape.with(made))
 }
 
-/// The smallest circle that has it, as an area of 64 corners around it. By Welzl's algorithm, in the order of the points.
+/// The bounding circle by Welzl's algorithm, as an area of 64 corners around it.
 pub(crate) fn bounding_circle(shape: &Shape) -> Option<Shape> {
     let hull = shape.geometry.convex_hull();
     let points: Vec<Coord> = hull.exterior().coords().copied().collect();
@@ -443,13 +445,13 @@ impl Circle {
     }
 }
 
-/// The overlay of areas is right to such a part of what it is made of.
+/// The relative precision of the overlay of areas.
 const OVERLAY_PART: f64 = 1e-7;
-/// A buffer is so small a part of what it is drawn around at the least: the overlay rounds to a grid, on which it would be nothing, or without end.
+/// The smallest buffer relative to its geometry: on the overlay's grid a smaller one vanishes.
 const BUFFER_PART_MIN: f64 = 1e-7;
 
-/// All that is no farther away than so many metres; of areas also what is so far within their edges, if that is negative. On the earth the distances are those from the middle of the shape's rectangle,
-/// so that what is as large as a continent is a little off; in a plane they are in its unit.
+/// The buffer of so many metres, or of units in a plane; a negative one shrinks areas. On the earth
+/// distances are those of the centre of the envelope, a little off for a continent.
 pub(crate) fn buffer(shape: &Shape, distance: f64) -> Option<Shape> {
     if !distance.is_finite() {
         return None;
@@ -467,7 +469,7 @@ pub(crate) fn buffer(shape: &Shape, distance: f64) -> Option<Shape> {
     Some(shape.with(areas.into_geometry().map_coords(|at| rounded(at, middle))))
 }
 
-/// A buffer in a plane; none where it is too small for that.
+/// The buffer in a plane; none where it is too small.
 fn drawn_around(geometry: &Geometry, distance: f64) -> Option<Parts> {
     let bounds = geometry.bounding_rect()?;
     let extent = bounds.width().max(bounds.height());
@@ -478,7 +480,8 @@ fn drawn_around(geometry: &Geometry, distance: f64) -> Option<Parts> {
     })
 }
 
-/// A place of the earth in a plane whose distances and directions from the middle are right, in metres (azimuthal equidistant projection: Snyder, Map Projections, 1987, 25).
+/// A place of the earth in a plane whose distances and directions from the middle are right, in
+/// metres (azimuthal equidistant projection: Snyder, Map Projections, 1987, 25).
 fn flattened(at: Coord, middle: Coord) -> Coord {
     let (latitude, middle_latitude) = (at.y.to_radians(), middle.y.to_radians());
     let east = (at.x - middle.x).to_radians();
@@ -498,7 +501,7 @@ fn flattened(at: Coord, middle: Coord) -> Coord {
     }
 }
 
-/// Back from that plane.
+/// The inverse of that projection.
 fn rounded(at: Coord, middle: Coord) -> Coord {
     let distance = at.x.hypot(at.y);
     if distance < 1e-9 {
@@ -514,7 +517,7 @@ fn rounded(at: Coord, middle: Coord) -> Coord {
     }
 }
 
-/// One of its parts, from 1; the whole of what has no parts.
+/// The n-th part, from 1; the geometry itself where it has no parts.
 pub(crate) fn part(shape: &Shape, number: i64) -> Option<Shape> {
     let place = usize::try_from(number).ok()?.checked_sub(1)?;
     let part = match &shape.geometry {
@@ -527,7 +530,7 @@ pub(crate) fn part(shape: &Shape, number: i64) -> Option<Shape> {
     Some(shape.with(part))
 }
 
-/// How many parts it has.
+/// The number of parts.
 pub(crate) fn parts(shape: &Shape) -> i64 {
     let parts = match &shape.geometry {
         Geometry::MultiPoint(all) => all.0.len(),
@@ -539,7 +542,7 @@ pub(crate) fn parts(shape: &Shape) -> i64 {
     i64::try_from(parts).unwrap_or(i64::MAX)
 }
 
-/// Whether it has no point twice: lines do not meet themselves but at their ends, areas are as OGC has them.
+/// Whether it is simple: lines meet themselves at their ends alone, areas are valid (OGC).
 pub(crate) fn is_simple(shape: &Shape) -> bool {
     let parts = Parts::of(&shape.geometry);
     let mut points: Vec<(u64, u64)> = Vec::with_capacity(parts.points.len());

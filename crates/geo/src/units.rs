@@ -1,4 +1,5 @@
-//! Units that functions are asked in: OGC's names, as GeoSPARQL's examples have them, and QUDT's, which GeoSPARQL 1.1 recommends.
+//! Units of measure: OGC's names, as GeoSPARQL's examples have them, and QUDT's, which GeoSPARQL
+//! 1.1 recommends.
 
 const OGC: &str = "http://www.opengis.net/def/uom/OGC/1.0/";
 const QUDT: &str = "http://qudt.org/vocab/unit/";

@@ -1,7 +1,9 @@
-//! Texts of XML as trees of their elements, for the notations that are made of it.
+//! XML texts as element trees, for GML and KML.
 //!
-//! They are data, and nobody vouches for them: no document type, no entities but the five of XML in attributes, [`ELEMENTS_MAX`] elements, nested no deeper than [`DEPTH_MAX`], and
-//! [`ATTRIBUTES_MAX`] attributes each. A tree takes some 100 bytes an element beside what the text takes, while it is read.
+//! The texts are untrusted data: no document type, no entities but the five of XML in attributes,
+//! [`ELEMENTS_MAX`] elements, nested no deeper than [`DEPTH_MAX`], and [`ATTRIBUTES_MAX`]
+//! attributes each. A tree takes some 100 bytes an element beside what the text takes, while it is
+//! read.
 
 use quick_xml::NsReader;
 use quick_xml::events::{BytesStart, Event};
@@ -41,7 +43,8 @@ impl Element {
     }
 }
 
-/// The only element of a text, if it is of a vocabulary; what has no namespace is taken for one of it.
+/// The only element of a text, if it is of a vocabulary; what has no namespace is taken for one of
+/// it.
 pub(crate) fn read(text: &str, is_known: fn(&str) -> bool) -> Option<Element> {
     let mut reader = NsReader::from_str(text);
     reader.config_mut().expand_empty_elements = true;

@@ -1,4 +1,4 @@
-//! Geometries in GML and KML: what they are read as, how they are written, and that no text does harm.
+//! Tests of GML and KML: reading, writing, and hostile texts.
 
 #![allow(
     clippy::unwrap_used,

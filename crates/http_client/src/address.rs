@@ -1,4 +1,4 @@
-//! Which addresses belong to the public internet.
+//! The check for public internet addresses.
 //!
 //! Everything else leads to this machine, to its network, or nowhere, and a request of a stranger
 //! must not get there. The IANA special-purpose registries (RFC 6890) name the ranges. Of IPv6 only

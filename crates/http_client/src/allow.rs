@@ -1,4 +1,4 @@
-//! The list of what may be asked.
+//! The allow-list of hosts and URLs.
 //!
 //! | entry | permits |
 //! | --- | --- |
@@ -46,7 +46,8 @@ enum Entry {
 }
 
 impl AllowList {
-    /// Reads the entries; the forms: host, host:port, address, network, URL prefix, `*` (see the module).
+    /// Reads the entries; the forms: host, host:port, address, network, URL prefix, `*` (see the
+    /// module).
     pub fn parse<T: AsRef<str>>(entries: impl IntoIterator<Item = T>) -> Result<Self, EntryError> {
         let entries = entries.into_iter().map(|entry| {
             let entry = entry.as_ref().trim();
@@ -86,8 +87,9 @@ impl AllowList {
         }
     }
 
-    /// Whether a host may be connected to on a port for something that has no URL; else why not. Prefixes of URLs permit nothing here. Where the host is a
-    /// name, each address that it leads to is to pass [`AllowList::check_address`].
+    /// Whether a host may be connected to on a port for something that has no URL; else why not.
+    /// Prefixes of URLs permit nothing here. Where the host is a name, each address that it leads
+    /// to is to pass [`AllowList::check_address`].
     pub fn check_host(&self, host: &str, port: u16) -> Result<(), String> {
         let written = match host.contains(':') {
             true => format!("[{host}]"),
@@ -131,7 +133,8 @@ impl AllowList {
         }
     }
 
-    /// Whether a name that passed `check_url` or [`AllowList::check_host`] may lead to this address; else why not.
+    /// Whether a name that passed `check_url` or [`AllowList::check_host`] may lead to this
+    /// address; else why not.
     pub fn check_address(&self, name: &str, address: IpAddr) -> Result<(), String> {
         if is_public(address) {
             return Ok(());

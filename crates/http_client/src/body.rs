@@ -1,4 +1,4 @@
-//! The bytes of an answer, as they come: decompressed, counted, and within the time.
+//! The streamed body of an answer: decompressed, counted, and within the timeout.
 //!
 //! The time counts while we wait for the other side, not while the reader is busy
 //! with what came. Compressed bytes go through the decoder in small slices, so that a few bytes

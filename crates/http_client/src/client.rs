@@ -1,4 +1,4 @@
-//! The client: one request with its redirects.
+//! The client of one request with its redirects.
 //!
 //! Each hop is checked like the first one. reqwest connects only to addresses that
 //! [`CheckedResolver`] gives it; a URL with an address instead of a name never reaches the

@@ -1,4 +1,4 @@
-//! What can go wrong with a request, by what the caller can do about it.
+//! The errors of requests, by what the caller can do about them.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Parsing and interning N-Triples: `cargo bench -p orrery-loader --bench ntriples`; the rates are bytes a second.
+//! Benchmark of parsing and interning N-Triples, in bytes per second:
+//! `cargo bench -p orrery-loader --bench ntriples`.
 
 use std::fmt::Write;
 use std::hint::black_box;

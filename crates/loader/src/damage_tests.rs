@@ -1,9 +1,11 @@
-//! Right documents of all formats in random styles, damaged at one random place: of what a load with `--skip-errors` takes, each statement was in the
-//! undamaged document, in its own graph, and no list has lost its end.
+//! Tests of `--skip-errors` on documents of all formats with one random error: every loaded
+//! statement was in the undamaged document.
 //!
-//! One character is wrong, but none that makes a comment longer: of a text in three quotes whose beginning is a part of a comment, the next line may be a
-//! right statement, which is taken before anything is wrong. Where the damaged text is right in itself nobody can know better, and a term that only the damaged text has is what that
-//! says; everything else is held against the undamaged document. `ORRERY_DAMAGES` is how many times as many are tried.
+//! One character is wrong, but none that makes a comment longer: of a text in three quotes whose
+//! beginning is a part of a comment, the next line may be a right statement, which is taken before
+//! anything is wrong. Where the damaged text is right in itself nobody can know better, and a term
+//! that only the damaged text has is what that says; everything else is held against the undamaged
+//! document. `ORRERY_DAMAGES` is how many times as many are tried.
 
 use crate::load::document::{Document, DocumentTerm, read_skipping};
 use crate::sources::format::Format;
@@ -88,7 +90,8 @@ fn iri(random: &mut Random) -> String {
     }
 }
 
-/// A name of one of two namespaces, which have none in common: where one is declared as the other, no name becomes another that there is.
+/// A name of one of two namespaces, which have none in common: where one is declared as the other,
+/// no name becomes another that there is.
 fn name(random: &mut Random) -> String {
     match random.is(2) {
         true => format!("b:{}", random.of(&NAMES[6..])),

@@ -1,4 +1,4 @@
-//! What can go wrong in a load, by what the caller can do about it.
+//! The errors of a load, by what the caller can do about them.
 
 use crate::excerpt::{Excerpt, shown, shown_character};
 use crate::sources::format::Format;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Offending text longer than this is cut in messages.
 const SHOWN_CHARACTERS_MAX: usize = 60;
 
-/// Why a load failed. The database is then as it was before.
+/// The reason why a load failed. The database is then as it was before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -62,8 +62,7 @@ pub enum LoadError {
     Syntax(Box<SyntaxError>),
     /// A statement of Turtle, TriG, RDF/XML or JSON-LD does not fit into memory.
     #[error(
-        "{name}:{line}: a statement that begins about here is longer than {}, and has to stand in memory; give more memory \
-         (--memory), or convert the file to N-Triples or N-Quads, where a literal may have any length; nothing was loaded",
+        "{name}:{line}: a statement that begins about here is longer than {}, which memory must hold; raise --memory, or convert the file to N-Triples or N-Quads, where a literal may have any length; nothing was loaded",
         ByteCount(*bytes_max as u64)
     )]
     StatementTooLong {
@@ -104,13 +103,13 @@ pub enum LoadError {
     #[error("the load was interrupted by a failure in another of its threads")]
     Interrupted,
     /// Whoever asked for the work wants it no more; the database is as it was.
-    #[error("it was cancelled")]
+    #[error("the work was cancelled; the database is as it was before")]
     Cancelled,
     /// What came to a worker of a load is no request.
     #[error("the request of a load's coordinator cannot be read: {}; check that all nodes run the same version", reason(.0))]
     WorkerRequest(io::Error),
     /// The coordinator of a load does not take a worker's answer any more.
-    #[error("the answer to a load's coordinator was not taken: {}", reason(.0))]
+    #[error("the load's coordinator did not take this worker's answer: {}; check the network between the nodes", reason(.0))]
     WorkerAnswer(io::Error),
     /// The operating system gave no thread.
     #[error("cannot start a thread: {}; allow more threads, or ask for fewer", reason(.0))]
@@ -118,8 +117,8 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Whether the place failed (its disk, its files, its threads), and not what was to be loaded or changed, nor the wish to go on: what whoever runs the
-    /// database is to be told.
+    /// Whether the place failed (its disk, its files, its threads), and not what was to be loaded
+    /// or changed, nor the wish to go on: what whoever runs the database is to be told.
     pub(crate) fn is_of_the_place(&self) -> bool {
         use orrery_storage::Error;
         match self {
@@ -219,13 +218,14 @@ pub struct SyntaxError {
     pub excerpt: Option<Excerpt>,
     /// What the whole text looks like, if that is not what it was read as.
     pub looks_like: Option<LooksLike>,
-    /// What whoever loads the text may say of it to set it right; who it is, and how that is said, only they know.
+    /// What whoever loads the text may say of it to set it right; who it is, and how that is said,
+    /// only they know.
     pub option: Option<LoadOption>,
     /// Whether not even a load that leaves out wrong statements can go on.
     pub is_past_skipping: bool,
 }
 
-/// What may be said of a text that is loaded.
+/// An option of a load that messages suggest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadOption {

@@ -1,4 +1,5 @@
-//! The line on which an error stands, as it is shown: cut around the place, without characters that would steer a terminal.
+//! The excerpt of an error message: the line, cut around the place, without terminal control
+//! characters.
 
 /// Characters of a line that are shown.
 const SHOWN_CHARACTERS_MAX: usize = 100;
@@ -17,7 +18,7 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// Of a line, a place of `width` characters with so many characters before it.
+    /// The excerpt of a line around a place of `width` characters.
     pub fn of_line(line: &str, column: usize, width: usize) -> Self {
         let skipped = column.saturating_sub(BEFORE_CHARACTERS_MAX);
         let mut text = String::new();
@@ -42,7 +43,8 @@ impl Excerpt {
         }
     }
 
-    /// The line, and below it carets under the place; both begin with `margin` and end in a line feed.
+    /// The line, and below it carets under the place; both begin with `margin` and end in a line
+    /// feed.
     pub fn lines(&self, number: Option<u64>) -> [String; 2] {
         let number = number.map_or_else(String::new, |number| number.to_string());
         let margin = number.len().max(4);
@@ -73,7 +75,8 @@ pub(crate) fn shown_character(character: char) -> char {
     }
 }
 
-/// The line around a place of a text, with the place cut to it; none where nothing stands on the line.
+/// The line around a place of a text, with the place cut to it; none where nothing stands on the
+/// line.
 pub(crate) fn excerpt_of(text: &[u8], start: usize, end: usize) -> Option<Excerpt> {
     let start = start.min(text.len());
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');

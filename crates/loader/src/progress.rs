@@ -1,4 +1,4 @@
-//! What a load tells while it runs.
+//! The progress report of a running load.
 
 use crate::error::LoadError;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,7 +21,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// One word for people.
+    /// The stage's name, in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parse => "parse",

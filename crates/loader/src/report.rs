@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::fs;
 use std::time::Instant;
 
-/// What a load did, and what it took.
+/// The report of a load.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LoadReport {
     /// The last commit now; the load is that commit, if it added any quad or prefix.
@@ -30,7 +30,8 @@ pub struct LoadReport {
     pub database_bytes: u64,
     /// Largest resident memory of the process so far, 0 where it cannot be told.
     pub peak_memory_bytes: u64,
-    /// Seconds of the processor, those of all threads of the process: on a busy machine they tell more than the others.
+    /// Seconds of the processor, those of all threads of the process: on a busy machine they tell
+    /// more than the others.
     pub cpu_seconds: f64,
     /// What each stage took, in order.
     pub stages: Vec<StageReport>,
@@ -41,7 +42,7 @@ pub struct LoadReport {
     pub workers: Vec<WorkerCounts>,
 }
 
-/// What a stage took.
+/// The report of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StageReport {
     /// Its name.
@@ -109,7 +110,8 @@ impl Stopwatch {
 /// Seconds of the processor that this process has used, from `/proc`; 0 on systems without it.
 fn cpu_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The program's name, in parentheses, may have spaces; user and system time are the 12th and 13th field after it.
+    // The program's name, in parentheses, may have spaces; user and system time are the 12th and
+    // 13th field after it.
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let ticks = fields.split_whitespace().skip(11).take(2);
     let ticks: u64 = ticks.filter_map(|field| field.parse::<u64>().ok()).sum();

@@ -1,4 +1,4 @@
-//! The end of a thread.
+//! Joining of threads, with their panics as errors.
 
 use std::thread;
 

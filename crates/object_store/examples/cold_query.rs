@@ -1,5 +1,5 @@
-//! What an explore query reads of a database in an object store, without the query engine: constants are looked up, their ranges counted, the subjects
-//! of one joined with the others, and labels decoded. With the trace of a proxy before the store it shows which requests wait for each other.
+//! Measures what an explore query reads of a database in an object store, without the query engine.
+//! With the trace of a proxy before the store it shows which requests wait for each other.
 //!
 //! ```sh
 //! cargo run -p orrery-object-store --example cold_query -- s3://bucket/prefix CACHE TYPE FEATURE FEATURE

@@ -1,12 +1,14 @@
-//! What can go wrong between a database and its object store, and how the storage is told.
+//! The errors of object stores, and their translation to the storage's.
 //!
-//! The storage knows files: an error here becomes one of its errors with the path that it asked for ([`ObjectError::at`]), so that an
-//! object that is missing is a file that is missing.
+//! The storage knows files: an error here becomes one of its errors with the path that it asked for
+//! ([`ObjectError::at`]), so that an object that is missing is a file that is missing.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use orrery_storage::Error;
+use object_store::client::{HttpError, HttpErrorKind};
+use orrery_storage::{Error, without_numbers};
+use url::Url;
 
 /// An error of an object store, or of what was found there.
 #[derive(Debug, thiserror::Error)]
@@ -22,8 +24,12 @@ pub enum ObjectError {
         /// What is wrong with it.
         what: String,
     },
-    /// The store answered with an error, again and again where that could help.
-    #[error("cannot {operation} {object} in {store}: {source}")]
+    /// The store answered with an error, or not at all; with the last try where more could help.
+    #[error(
+        "cannot {operation} {object} in {store}: {}{}",
+        answer(source),
+        tries_text(*tries)
+    )]
     Store {
         /// What was tried, as a verb.
         operation: &'static str,
@@ -33,6 +39,8 @@ pub enum ObjectError {
         store: String,
         /// What the store said.
         source: Box<object_store::Error>,
+        /// How often it was tried.
+        tries: u32,
     },
     /// The store did not answer.
     #[error(
@@ -69,7 +77,7 @@ pub enum ObjectError {
         source: io::Error,
     },
     /// The tasks that speak with stores could not be started, or one ended without an answer.
-    #[error("a task of the program that speaks with object stores ended without an answer: {what}")]
+    #[error("a request to the object store ended without an answer: {what}; restart the program")]
     Task {
         /// What is known of it.
         what: String,
@@ -88,9 +96,18 @@ impl ObjectError {
         matches!(self, Self::Store { source, .. } if matches!(**source, object_store::Error::NotFound { .. }))
     }
 
-    /// Whether the store has understood and refused, so that nothing was changed and another try would bring the same.
+    /// Whether the store has understood and refused, so that nothing was changed and another try
+    /// would bring the same.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, Self::Store { source, .. } if is_permanent(source))
+    }
+
+    /// The same, where it was tried so often.
+    pub(crate) fn after(mut self, count: u32) -> Self {
+        if let Self::Store { tries, .. } = &mut self {
+            *tries = count;
+        }
+        self
     }
 
     /// The same as an error of the storage about a path.
@@ -134,4 +151,126 @@ pub(crate) fn is_permanent(error: &object_store::Error) -> bool {
             | Answer::Unauthenticated { .. }
             | Answer::UnknownConfigurationKey { .. }
     )
+}
+
+fn tries_text(tries: u32) -> String {
+    match tries {
+        0 | 1 => String::new(),
+        tries => format!("; {tries} tries"),
+    }
+}
+
+/// What a store answered, in one line for people: `object_store` nests up to five errors, each of
+/// which quotes the next.
+fn answer(error: &object_store::Error) -> String {
+    let whole = error.to_string();
+    let mut cause: &dyn std::error::Error = error;
+    let mut http = None;
+    while let Some(source) = cause.source() {
+        http = source.downcast_ref::<HttpError>().or(http);
+        cause = source;
+    }
+    let last = without_numbers(&cause.to_string());
+    let words = match http {
+        Some(error) => {
+            let origin = origin(&whole).unwrap_or_else(|| "the store".to_owned());
+            match error.kind() {
+                HttpErrorKind::Connect => format!("no answer from {origin}: {last}"),
+                HttpErrorKind::Timeout => format!("no answer in time from {origin}"),
+                _ => format!("the connection to {origin} failed: {last}"),
+            }
+        }
+        None => match (element(&last, "Code"), element(&last, "Message")) {
+            (Some(code), Some(message)) => format!("the store answers {code}: {message}"),
+            (Some(code), None) => format!("the store answers {code}"),
+            (None, _) => last,
+        },
+    };
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The server that a message is about, with the setting that names it where it is not Amazon's.
+fn origin(message: &str) -> Option<String> {
+    let start = message
+        .find("http://")
+        .or_else(|| message.find("https://"))?;
+    let url = Url::parse(message[start..].split_whitespace().next()?).ok()?;
+    let origin = url.origin().ascii_serialization();
+    Some(match url.host_str()?.ends_with(".amazonaws.com") {
+        true => origin,
+        false => format!("{origin} (AWS_ENDPOINT)"),
+    })
+}
+
+/// What stands in an element of an answer in XML.
+fn element<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = answer.split_once(&format!("<{name}>"))?;
+    let (content, _) = rest.split_once(&format!("</{name}>"))?;
+    Some(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use object_store::ObjectStoreExt as _;
+    use object_store::aws::AmazonS3Builder;
+    use object_store::path::Path as ObjectPath;
+    use object_store::{ClientOptions, RetryConfig};
+
+    use super::*;
+
+    #[test]
+    fn a_store_that_does_not_listen_is_named_in_one_line() {
+        // Nobody listens at a port that was free a moment ago.
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", free.local_addr().unwrap());
+        drop(free);
+        let store = AmazonS3Builder::new()
+            .with_endpoint(&endpoint)
+            .with_allow_http(true)
+            .with_bucket_name("bucket")
+            .with_region("us-east-1")
+            .with_access_key_id("key")
+            .with_secret_access_key("secret")
+            .with_client_options(ClientOptions::new().with_allow_http(true))
+            .with_retry(RetryConfig {
+                max_retries: 0,
+                retry_timeout: Duration::from_secs(1),
+                ..RetryConfig::default()
+            })
+            .build()
+            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().unwrap();
+        let refused = runtime.block_on(store.head(&ObjectPath::from("MANIFEST")));
+        let error = ObjectError::Store {
+            operation: "read",
+            object: "MANIFEST".to_owned(),
+            store: "s3://bucket/db".to_owned(),
+            source: Box::new(refused.unwrap_err()),
+            tries: 1,
+        };
+        assert_eq!(
+            error.after(8).to_string(),
+            format!(
+                "cannot read MANIFEST in s3://bucket/db: no answer from {endpoint} (AWS_ENDPOINT): \
+                 Connection refused; 8 tries"
+            )
+        );
+    }
+
+    #[test]
+    fn of_an_answer_in_xml_its_code_and_message_are_said() {
+        let error = object_store::Error::Generic {
+            store: "S3",
+            source: "Server returned non-2xx status code: 400 Bad Request: <?xml version=\"1.0\"?>\n<Error>\
+                     <Code>InvalidBucketName</Code><Message>The bucket is not valid.</Message></Error>"
+                .into(),
+        };
+        assert_eq!(
+            answer(&error),
+            "the store answers InvalidBucketName: The bucket is not valid."
+        );
+    }
 }

@@ -1,4 +1,4 @@
-//! Databases in object stores: the storage's file system over S3 and what speaks like it, with a cache on the local disk.
+//! Databases in object stores: the storage's file system over S3, with a local disk cache.
 //!
 //! ```text
 //! storage ── FileSystem ──> file_system ── view ──> catalog        which object is which file; one at a time is in place
@@ -23,8 +23,9 @@
 //! clock/<id>               for a moment: what time it is
 //! ```
 //!
-//! One process writes at a time, any number read. A writer that was taken for dead and is not finds each of its puts refused that could be
-//! seen (see `turn`); what was acknowledged before is in what its successor reads. The store has to put conditionally: `If-None-Match: *` and `If-Match`.
+//! One process writes at a time, any number read. A writer that was wrongly taken for
+//! dead has all its visible puts refused (see `turn`); its successor reads everything that it
+//! acknowledged. The store must support conditional puts: `If-None-Match: *` and `If-Match`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,8 +47,9 @@ pub use stores::counts::{ObjectCounts, RequestKind};
 pub use stores::location::is_address;
 pub use timing::Timing;
 
-/// Opens the file system of a database at an address; returns it and the directory to hand to the storage. Settings of the store are the
-/// environment's variables, such as `AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT`.
+/// Opens the file system of a database at an address; returns it and the directory to hand to the
+/// storage. Settings of the store are the environment's variables, such as `AWS_ACCESS_KEY_ID`,
+/// `AWS_REGION`, `AWS_ENDPOINT`.
 pub fn open(
     address: &str,
     options: &ObjectOptions,
@@ -55,7 +57,7 @@ pub fn open(
     open_with(address, std::env::vars(), options)
 }
 
-/// The same with other settings than the environment's.
+/// Opens a database in an object store, with given settings instead of the environment's.
 pub fn open_with(
     address: &str,
     settings: impl IntoIterator<Item = (String, String)>,

@@ -1,4 +1,4 @@
-//! Settings.
+//! The settings of an object store database.
 
 use crate::cache::CacheOptions;
 

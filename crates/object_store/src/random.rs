@@ -1,9 +1,10 @@
-//! Random words, for names that nobody else gives and waits that differ.
+//! Random words for unique names and jittered waits.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A word that nobody can guess to be another's: the standard library takes keys from the system's source of randomness.
+/// A word that nobody can guess to be another's: the standard library takes keys from the system's
+/// source of randomness.
 pub(crate) fn word() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let mut hasher = RandomState::new().build_hasher();

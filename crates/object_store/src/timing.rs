@@ -1,8 +1,9 @@
-//! How long things take, and how often they are tried.
+//! The times and limits of requests, leases and retries.
 
 use std::time::Duration;
 
-/// Times and limits of a database in an object store. The defaults suit stores across a network; tests shorten them.
+/// Times and limits of a database in an object store. The defaults suit stores across a network;
+/// tests shorten them.
 #[derive(Debug, Clone)]
 pub struct Timing {
     /// How long a request may take, beside a second for each MiB that it moves.
@@ -29,7 +30,8 @@ pub struct Timing {
     pub reader_every: Duration,
     /// What a reader said counts for so long.
     pub reader_lease: Duration,
-    /// A log is ended by a checkpoint after so many objects, for who opens the database reads them all.
+    /// A log is ended by a checkpoint after so many objects, for who opens the database reads them
+    /// all.
     pub log_objects_max: u64,
 }
 
@@ -59,7 +61,8 @@ impl Timing {
         self.request + Duration::from_secs(bytes >> 20)
     }
 
-    /// The wait after so many tries that failed; by chance a little more or less, so that many clients do not come back at once.
+    /// The wait after so many tries that failed; by chance a little more or less, so that many
+    /// clients do not come back at once.
     pub(crate) fn backoff(&self, failed: u32) -> Duration {
         let whole = self.backoff_first.saturating_mul(1 << failed.min(16));
         let whole = whole.min(self.backoff_max);

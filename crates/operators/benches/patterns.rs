@@ -1,4 +1,5 @@
-//! Scans and joins of basic graph patterns over 300,000 quads: `cargo bench -p orrery-operators --bench patterns`.
+//! Benchmark of scans and joins of basic graph patterns over 300,000 quads:
+//! `cargo bench -p orrery-operators --bench patterns`.
 //!
 //! The rates are rows of the first step a second.
 
@@ -28,8 +29,8 @@ fn iri(kind: &str, number: usize) -> Term<'static> {
     Term::iri(format!("http://example.com/{kind}{number}"))
 }
 
-/// Offers with a product (in scattered order), a price and a vendor; products with a label, and every third with
-/// a number; every tenth vendor with a country.
+/// Offers with a product (in scattered order), a price and a vendor; products with a label, and
+/// every third with a number; every tenth vendor with a country.
 fn context(directory: &std::path::Path) -> Arc<QueryContext> {
     let mut quads = Vec::new();
     let mut add = |subject: Term<'static>, predicate: usize, object: Term<'static>| {

@@ -1,11 +1,13 @@
-//! How fast patterns run on a BSBM database: `cargo run --release --example pattern_speed -- DIR [WORD]`, with a word for
-//! only the patterns whose names contain it.
+//! Measures patterns on a BSBM database:
+//! `cargo run --release --example pattern_speed -- DIR [WORD]`, where WORD selects patterns by
+//! name.
 //!
-//! The C library's allocator gives large buffers back to the system and takes them again, which costs more than the
-//! work measured here. The product uses another one; here set `MALLOC_MMAP_THRESHOLD_` and
-//! `MALLOC_TRIM_THRESHOLD_` to 4294967296.
+//! The C library's allocator gives large buffers back to the system and takes them again, which
+//! costs more than the work measured here. The product uses another one; here set
+//! `MALLOC_MMAP_THRESHOLD_` and `MALLOC_TRIM_THRESHOLD_` to 4294967296.
 //!
-//! Prints for each pattern the rows, the time of one run (plan and execution, median of several), and the time per row.
+//! Prints for each pattern the rows, the time of one run (plan and execution, median of several),
+//! and the time per row.
 
 use std::sync::Arc;
 use std::time::Instant;

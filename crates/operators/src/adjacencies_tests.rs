@@ -1,4 +1,5 @@
-//! When adjacencies are built, which go, and that they answer rightly while data changes under many threads.
+//! Tests of the adjacency cache: building, eviction, and right answers while data change under many
+//! threads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

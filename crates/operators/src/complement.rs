@@ -1,4 +1,4 @@
-//! Aggregates over a product of two inputs, without the pairs that match: for each group the members that it does not have.
+//! Aggregates over the complement: for each group the members it has no match with.
 //!
 //! ```text
 //! SELECT ?f (AVG(?x) AS ?mean) { groups: ?f   members: ?m, ?x   FILTER NOT EXISTS { ?m :feature ?f } } GROUP BY ?f
@@ -8,11 +8,13 @@
 //! of four:         |abcd   |efgh   |
 //! ```
 //!
-//! The members are aggregated once, as a tree of states over their order. What a group does not match are the gaps between its
-//! matches, and each gap is a few nodes of the tree. So `g` groups, `m` members and `k` matches take `m + (g + k) log m` additions
-//! in place of `g m`, and nothing is ever subtracted, so that sums are as exact as any other order of the rows gives them.
+//! The members are aggregated once, as a tree of states over their order. What a group does not
+//! match are the gaps between its matches, and each gap is a few nodes of the tree. So `g` groups,
+//! `m` members and `k` matches take `m + (g + k) log m` additions in place of `g m`, and nothing is
+//! ever subtracted, so that sums are as exact as any other order of the rows gives them.
 //!
-//! Members, their states and the matches are kept in memory, counted against the pool; they do not spill.
+//! Members, their states and the matches are kept in memory, counted against the pool; they do not
+//! spill.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -43,7 +45,8 @@ const NODES_PER_BATCH: usize = 8_192;
 /// Groups per batch of the output.
 const GROUPS_PER_BATCH: usize = 8_192;
 
-/// The inputs of a [`ComplementExec`], each in one partition. Neither variable may be unbound in any row.
+/// The inputs of a [`ComplementExec`], each in one partition. Neither variable may be unbound in
+/// any row.
 #[derive(Clone, Debug)]
 pub struct ComplementInputs {
     /// Binds the group's variable; a row that comes twice counts its members twice.
@@ -54,8 +57,8 @@ pub struct ComplementInputs {
     pub matches: Arc<dyn ExecutionPlan>,
 }
 
-/// Gives for each group the aggregates of the members that it has no match with; see the module's documentation. Groups
-/// that match all members are not given. The groups come in no particular order.
+/// The plan node of aggregates over the members without a match; see the module's documentation.
+/// Groups that match all members are not given. The groups come in no particular order.
 #[derive(Debug)]
 pub struct ComplementExec {
     inputs: ComplementInputs,
@@ -77,14 +80,15 @@ struct ComplementColumns {
     matched_member: usize,
 }
 
-/// Whether an aggregate can be put together from states of parts of its rows, in any order, that are kept for each member.
+/// Whether an aggregate can be put together from states of parts of its rows, in any order, that
+/// are kept for each member.
 pub fn can_be_complemented(aggregate: &AggregateFunctionExpr) -> bool {
     is_order_free(aggregate) && has_small_states(aggregate)
 }
 
 impl ComplementExec {
-    /// Aggregates over the members' columns ([`crate::aggregate::plan`]), of which each [`can_be_complemented`]. The output has the
-    /// group's variable and then the aggregates.
+    /// Aggregates over the members' columns ([`crate::aggregate::plan`]), of which each
+    /// [`can_be_complemented`]. The output has the group's variable and then the aggregates.
     ///
     /// # Errors
     /// When an input lacks a variable.
@@ -422,7 +426,8 @@ impl<'t> Totals<'t> {
         })
     }
 
-    /// Adds nodes to a group, which is there from its first node on. Returns whether it took a while.
+    /// Adds nodes to a group, which is there from its first node on. Returns whether it took a
+    /// while.
     fn add(&mut self, group: u64, nodes: &[u32]) -> Result<bool> {
         if nodes.is_empty() {
             return Ok(false);

@@ -1,8 +1,9 @@
-//! What all operators of one query share.
+//! The context that all operators of one query share: view, memory, threads, touches.
 //!
-//! A [`QueryContext`] holds the view that the query reads through, what its expressions share ([`ExpressionContext`]: the terms
-//! that it computes, `NOW()`, the base IRI), and what it shares with other queries: threads, adjacencies. It is
-//! shared by `Arc` between all operators, on all threads.
+//! A [`QueryContext`] holds the view that the query reads through, what its expressions share
+//! ([`ExpressionContext`]: the terms that it computes, `NOW()`, the base IRI), and what it shares
+//! with other queries: threads, adjacencies. It is shared by `Arc` between all operators, on all
+//! threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,14 +20,16 @@ use oxsdatatypes::DateTime;
 
 use crate::error::Result;
 
-/// What one of the first rows of a sort takes beside its columns and keys: its place among them, and rows near it that are no more wanted.
+/// What one of the first rows of a sort takes beside its columns and keys: its place among them,
+/// and rows near it that are no more wanted.
 const FIRST_ROW_BYTES: usize = 64;
 /// A key of a sort, as texts mostly are; one that is a number takes less.
 const SORT_KEY_BYTES: usize = 96;
-/// First rows may take one part of so many of what operators may keep: keys may be longer than they mostly are.
+/// First rows may take one part of so many of what operators may keep: keys may be longer than they
+/// mostly are.
 const FIRST_ROWS_PART: usize = 8;
 
-/// What a query starts with.
+/// The initial settings of a query's context.
 #[derive(Clone, Debug)]
 pub struct ContextOptions {
     /// Relative IRIs given to `IRI()` are resolved against it.
@@ -63,7 +66,7 @@ impl Default for ContextOptions {
     }
 }
 
-/// What all operators of one query share; see the module's documentation.
+/// The context that all operators of one query share; see the module's documentation.
 #[derive(Debug)]
 pub struct QueryContext {
     view: Arc<ReadView>,
@@ -93,7 +96,8 @@ impl QueryContext {
         Ok(Self::with_expressions(view, expressions, options))
     }
 
-    /// A context whose expressions share what was made for them already; of the options only those of the process count.
+    /// A context whose expressions share what was made for them already; of the options only those
+    /// of the process count.
     pub(crate) fn with_expressions(
         view: Arc<ReadView>,
         expressions: Arc<ExpressionContext>,
@@ -120,7 +124,7 @@ impl QueryContext {
         })
     }
 
-    /// What the query sees: all that it reads of the permutations, it reads through this.
+    /// The read view, through which the query reads all permutations.
     pub fn view(&self) -> &Arc<ReadView> {
         &self.view
     }
@@ -130,7 +134,7 @@ impl QueryContext {
         self.view.snapshot()
     }
 
-    /// What the query's expressions share.
+    /// The context of the query's expressions.
     pub fn expressions(&self) -> &Arc<ExpressionContext> {
         &self.expressions
     }
@@ -140,7 +144,7 @@ impl QueryContext {
         &self.on_the_way_pool
     }
 
-    /// How long the query may be planned.
+    /// The planning deadline.
     pub fn patience(&self) -> &Arc<Patience> {
         &self.patience
     }
@@ -150,8 +154,9 @@ impl QueryContext {
         &self.workers
     }
 
-    /// Whether so many first rows may be kept in memory while the rest is read: keeping them cannot spill, and each partition keeps its own. With
-    /// more memory the bound is higher by as much, so what spills with little is kept with much.
+    /// Whether so many first rows may be kept in memory while the rest is read: keeping them cannot
+    /// spill, and each partition keeps its own. With more memory the bound is higher by as much, so
+    /// what spills with little is kept with much.
     pub fn fits_while_sorting(&self, rows: usize, columns: usize, keys: usize) -> bool {
         let Some(limit_bytes) = self.memory_bytes else {
             return true;
@@ -171,17 +176,20 @@ impl QueryContext {
         &self.adjacencies
     }
 
-    /// Says that an expression that is not compiled yet gives another value each time ([`ExpressionContext::note_volatile`]).
+    /// Notes an expression with a new value for each evaluation
+    /// ([`ExpressionContext::note_volatile`]).
     pub fn note_volatile(&self) {
         self.expressions.note_volatile();
     }
 
-    /// Counts what no node of the plan does, such as terms of the answer ([`touches()`](crate::touches())).
+    /// Counts what no node of the plan does, such as terms of the answer
+    /// ([`touches()`](crate::touches())).
     pub fn note_touches(&self, touches: u64) {
         self.touches.fetch_add(touches, Ordering::Relaxed);
     }
 
-    /// Counts what was done while the query is planned, which is paid for at once; in portions of some hundreds where there may be many.
+    /// Counts what was done while the query is planned, which is paid for at once; in portions of
+    /// some hundreds where there may be many.
     ///
     /// # Errors
     /// When whoever asks has nothing left.
@@ -191,18 +199,19 @@ impl QueryContext {
         Ok(self.patience.spend(touches)?)
     }
 
-    /// What [`QueryContext::spend_planning`] has counted, of [`QueryContext::touches`].
+    /// The touches of planning, part of [`QueryContext::touches`].
     pub fn planned_touches(&self) -> u64 {
         self.planned_touches.load(Ordering::Relaxed)
     }
 
-    /// What [`QueryContext::note_touches`] has counted.
+    /// The touches so far, from [`QueryContext::note_touches`].
     pub fn touches(&self) -> u64 {
         self.touches.load(Ordering::Relaxed)
     }
 
-    /// Says that the plan follows from something in the data that counts of its patterns do not tell: that a term is unknown, which
-    /// graphs or predicates there are. A plan that is kept is none for another commit then.
+    /// Says that the plan follows from something in the data that counts of its patterns do not
+    /// tell: that a term is unknown, which graphs or predicates there are. A plan that is kept is
+    /// none for another commit then.
     pub fn note_bound_to_commit(&self) {
         self.is_bound_to_commit.store(true, Ordering::Relaxed);
     }
@@ -212,8 +221,9 @@ impl QueryContext {
         self.is_bound_to_commit.load(Ordering::Relaxed)
     }
 
-    /// Says that the plan has an id in it that is a term for this query alone, or that who asks does not see. It is not kept then: another query
-    /// has other terms, and whether a plan is kept must not tell hidden terms from unknown ones.
+    /// Notes that the plan has an id that is valid for this query alone, or hidden from its asker.
+    /// It is not kept then: another query has other terms, and whether a plan is kept must not tell
+    /// hidden terms from unknown ones.
     pub fn note_plan_of_its_own(&self) {
         self.has_plan_of_its_own.store(true, Ordering::Relaxed);
     }
@@ -223,7 +233,8 @@ impl QueryContext {
         self.has_plan_of_its_own.load(Ordering::Relaxed)
     }
 
-    /// Whether the order in which rows come may change what the query's expressions give ([`ExpressionContext::depends_on_row_order`]).
+    /// Whether the order in which rows come may change what the query's expressions give
+    /// ([`ExpressionContext::depends_on_row_order`]).
     pub fn depends_on_row_order(&self) -> bool {
         self.expressions.depends_on_row_order()
     }
@@ -253,7 +264,8 @@ impl QueryContext {
         Ok(intern_value(&value, &self.expressions)?)
     }
 
-    /// The id of a term that is known to be neither inline nor in the state that the query reads ([`ExpressionContext::intern_own`]).
+    /// The id of a term that is known to be neither inline nor in the state that the query reads
+    /// ([`ExpressionContext::intern_own`]).
     pub fn intern_own(&self, term: &Term<'_>) -> Result<TermId> {
         Ok(self.expressions.intern_own(term)?)
     }
@@ -264,24 +276,25 @@ impl QueryContext {
         Ok(self.expressions.term(id)?)
     }
 
-    /// Calls `f` with the place and the term of each id; the ids are strictly ascending ([`ExpressionContext::terms`]).
+    /// Calls `f` with the place and the term of each id; the ids are strictly ascending
+    /// ([`ExpressionContext::terms`]).
     #[inline]
     pub fn terms(&self, ids: &[TermId], f: impl FnMut(usize, Term<'_>)) -> Result<()> {
         Ok(self.expressions.terms(ids, f)?)
     }
 
-    /// Takes how language tags are written that the query or an answer of another endpoint brings
+    /// Notes the spelling of language tags that the query or an endpoint's answer brings
     /// ([`ExpressionContext::note_language_tags`]).
     pub fn note_language_tags(&self, tags: &LanguageTags) {
         self.expressions.note_language_tags(tags);
     }
 
-    /// How language tags are written in what the query gives: as the database does, where it knows them.
+    /// The spelling of language tags in results: the database's, where it knows the tag.
     pub fn language_tags(&self) -> WrittenTags<'_> {
         self.expressions.language_tags()
     }
 
-    /// How those are written that only the query brings, if one of them has capitals
+    /// The spelling of tags that only the query brings, if one has capitals
     /// ([`ExpressionContext::own_language_tags`]).
     pub fn own_language_tags(&self) -> Option<Arc<LanguageTags>> {
         self.expressions.own_language_tags()

@@ -1,5 +1,5 @@
-//! `COUNT(*)` of one pattern from the length of a range, and `COUNT(DISTINCT ?s)` of one without constants but the predicate from what was
-//! counted when the base was written: exact, without reading a row.
+//! Exact counts without reading rows: `COUNT(*)` of one pattern, and `COUNT(DISTINCT ?s)` of one
+//! predicate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub fn exact_count(view: &ReadView, pattern: &QuadPattern) -> Result<Option<u64>
     rows_of(view, slots.map(constant), graph)
 }
 
-/// The same of a pattern in the default graph, whose variables all differ, by its constants: subject, predicate, object.
+/// The exact count of a pattern in the default graph by its constants, if its variables all differ.
 pub fn exact_count_of_constants(
     view: &ReadView,
     constants: [Option<TermId>; 3],
@@ -96,9 +96,11 @@ fn rows_of(
     Ok(None)
 }
 
-/// The number of different values of a variable of a pattern, if it was counted when the rows were written, and none have changed since.
+/// The number of different values of a variable of a pattern, if it was counted when the rows were
+/// written, and none have changed since.
 ///
-/// That is so for the subjects and objects of everything, and of one predicate, for who sees all graphs.
+/// That is so for the subjects and objects of everything, and of one predicate, for who sees all
+/// graphs.
 pub fn exact_distinct_count(view: &ReadView, pattern: &QuadPattern, key: &str) -> Option<u64> {
     let sees_all = match pattern.graph {
         GraphScope::Default => !view.has_named_graphs(),
@@ -137,7 +139,7 @@ pub fn exact_distinct_count(view: &ReadView, pattern: &QuadPattern, key: &str) -
     }
 }
 
-/// Gives one solution: the number of matches of a pattern, as an `xsd:integer`.
+/// The plan node that returns the number of matches of a pattern as one solution, an `xsd:integer`.
 #[derive(Debug)]
 pub struct CountExec {
     pub(crate) text: String,
@@ -161,7 +163,8 @@ impl CountExec {
         Ok(Self::of_number(text, count, &variable))
     }
 
-    /// Binds the variable to the number of different values of `key`, if [`exact_distinct_count`] knows it.
+    /// Binds the variable to the number of different values of `key`, if [`exact_distinct_count`]
+    /// knows it.
     pub fn of_values(
         context: &Arc<QueryContext>,
         pattern: &QuadPattern,

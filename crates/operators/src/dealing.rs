@@ -1,12 +1,13 @@
-//! How the work of a leaf is dealt to its partitions: in pieces, which are known by their numbers.
+//! The queue of numbered morsels from which a leaf's partitions take work.
 //!
-//! The partitions of one execution take the pieces from one queue, and who is done with one takes the next, so that a slow piece
-//! holds up nobody. The first partition that comes works in any case; each further one works while
-//! the engine has a thread to spare ([`Workers`]), else it waits and asks again whenever another
-//! one takes a piece. One whose thread is wanted elsewhere stops taking and waits likewise.
+//! The partitions of one execution take the pieces from one queue, and who is done with one takes
+//! the next, so that a slow piece holds up nobody. The first partition that comes works in any
+//! case; each further one works while the engine has a thread to spare ([`Workers`]), else it waits
+//! and asks again whenever another one takes a piece. One whose thread is wanted elsewhere stops
+//! taking and waits likewise.
 //!
-//! Partitions in several processes have no queue in common: each takes its share of the pieces, which follows from its number
-//! ([`Dealing::Shares`]).
+//! Partitions in several processes have no queue in common: each takes its share of the pieces,
+//! which follows from its number ([`Dealing::Shares`]).
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -17,7 +18,7 @@ use datafusion_execution::TaskContext;
 use orrery_runtime::{Busy, Workers};
 use parking_lot::Mutex;
 
-/// How the work of a leaf is spread.
+/// The spread of a leaf's work over partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// Number of partitions.
@@ -26,15 +27,16 @@ pub struct Spread {
     pub dealing: Dealing,
 }
 
-/// How pieces are dealt to partitions.
+/// The way in which partitions get pieces of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dealing {
     /// Whoever has time takes the next piece from one queue. All partitions are in one process.
     Queue,
     /// Pieces of so many rows go to all partitions in turn, whatever the load: for tests.
     Turns(u64),
-    /// Each partition has one share, which follows from its number, the number of partitions and the data alone: nothing has to be
-    /// asked of other partitions, which may be in other processes. A share of slow rows holds up the others.
+    /// Each partition has one share, which follows from its number, the number of partitions and
+    /// the data alone: nothing has to be asked of other partitions, which may be in other
+    /// processes. A share of slow rows holds up the others.
     Shares,
 }
 
@@ -167,8 +169,8 @@ impl Drop for PieceReader {
     }
 }
 
-/// What the partitions of each execution under way have in common. An execution is known by its task context, which all its
-/// partitions are given.
+/// What the partitions of each execution under way have in common. An execution is known by its
+/// task context, which all its partitions are given.
 #[derive(Debug)]
 pub(crate) struct Executions<T>(Mutex<Vec<Execution<T>>>);
 
@@ -186,7 +188,8 @@ impl<T> Default for Executions<T> {
 }
 
 impl<T> Executions<T> {
-    /// What a partition of an execution has in common with the others; the first one that asks has it made.
+    /// What a partition of an execution has in common with the others; the first one that asks has
+    /// it made.
     pub(crate) fn claim(
         &self,
         context: &Arc<TaskContext>,

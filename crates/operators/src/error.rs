@@ -1,4 +1,4 @@
-//! What can go wrong while a query's operators are built or run.
+//! The errors of building and running operators.
 //!
 //! Errors of SPARQL itself (`1 + "a"`, an unbound variable in an arithmetic expression) are not
 //! among them: they are values, a null in a column. What stands here ends the query.
@@ -6,7 +6,7 @@
 use datafusion_common::DataFusionError;
 use thiserror::Error;
 
-/// Why an operator cannot be built, or why its query ends early.
+/// The reason why an operator cannot be built, or its query ends early.
 #[derive(Debug, Error)]
 pub enum Error {
     /// Reading the database failed.
@@ -19,7 +19,9 @@ pub enum Error {
     #[error(transparent)]
     Runtime(#[from] orrery_runtime::Error),
     /// The query aggregates with a function that is not known.
-    #[error("the aggregate function <{iri}> is not known")]
+    #[error(
+        "there is no aggregate function <{iri}>; beside SPARQL's own there are those of geof: (docs/geo.md)"
+    )]
     UnknownAggregate {
         /// The IRI in the query.
         iri: String,

@@ -1,4 +1,4 @@
-//! The names of the graphs: `GRAPH ?g {}`.
+//! The node for `GRAPH ?g {}`: the names of all readable graphs.
 //!
 //! Skips from graph to graph in the permutation that starts with the graph, so the cost is one
 //! look-up per graph, however large the graphs are.
@@ -26,7 +26,7 @@ use crate::solutions::{plan_properties, solution_batch, solution_schema, storage
 /// Names per batch.
 const NAMES_PER_BATCH: usize = 1_024;
 
-/// Gives each named graph that has at least one quad, once.
+/// The plan node that returns each named graph with at least one quad, once.
 #[derive(Debug)]
 pub struct GraphNamesExec {
     context: Arc<QueryContext>,

@@ -1,29 +1,29 @@
-//! Vectored execution over sorted columns, as DataFusion physical plans.
+//! Vectorized query operators over sorted columns, as DataFusion physical plans.
 //!
-//! Solutions travel as Arrow record batches: one nullable `UInt64` column per variable, named like it,
-//! whose values are the bits of term ids; null is unbound. Ids are exact (equal ids are the same
-//! term, see [`QueryContext`]), so joins and grouping work on ids, and terms are only read where
-//! their values or texts matter. What filters and computed values are: `orrery-expressions`.
+//! Solutions travel as Arrow record batches: one nullable `UInt64` column per variable, named like
+//! it, whose values are the bits of term ids; null is unbound. Ids are exact (equal ids are the
+//! same term, see [`QueryContext`]), so joins and grouping work on ids, and terms are only read
+//! where their values or texts matter. Filters and computed values are in `orrery-expressions`.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`context`] | what the operators of one query share |
+//! | [`context`] | the context that the operators of one query share |
 //! | [`aggregate`] | COUNT, SUM, AVG, MIN, MAX, SAMPLE, GROUP_CONCAT |
-//! | [`complement`] | aggregates over a product without the pairs that match |
-//! | [`dealing`] | how a leaf's work is dealt to partitions |
+//! | [`complement`] | aggregates over the pairs that do not match |
+//! | [`dealing`] | the morsel queue of a leaf's partitions |
 //! | [`pattern`] | basic graph patterns: scans and look-up joins over the permutations |
 //! | [`path`] | property paths |
-//! | [`algorithms`] | ranks, components, triangles and communities of graphs |
-//! | [`search`] | paths as answers: their nodes and edges |
+//! | [`algorithms`] | graph algorithms: PageRank, components, triangles, communities |
+//! | [`search`] | path search: nodes and edges of paths as answers |
 //! | [`join`] | joins of solutions in which variables may be unbound |
-//! | [`places`] | joins by how places lie to each other |
-//! | [`nodes`] | nodes with plain inputs: appended, distinct, shared, numbered rows, the first of each value |
+//! | [`places`] | spatial joins, and the spatial index |
+//! | [`nodes`] | simple nodes: append, distinct, shared subplans, numbered rows, LIMIT per value |
 //! | [`service`] | SERVICE: solutions of other endpoints |
-//! | [`source`] | solutions that are made of something else than quads |
-//! | [`codec`] | plans as bytes, and back |
-//! | [`touches()`] | what a run costs |
-//! | [`kept`] | plans without their queries, to be made again with other constants |
-//! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, names of graphs, exact counts, counts of runs |
+//! | [`source`] | solutions from elsewhere than quads, such as mapped tables |
+//! | [`codec`] | the plan codec: plans as bytes for other processes |
+//! | [`touches()`] | the cost of a run |
+//! | [`kept`] | cached plans, reused with other constants |
+//! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, graph names, exact counts, counts of runs |
 
 #[cfg(test)]
 mod adjacencies_tests;

@@ -1,7 +1,8 @@
-//! What plan nodes have in common: the methods of [`ExecutionPlan`] that are the same in each.
+//! A helper for plan nodes: the methods of [`ExecutionPlan`] that are the same in each.
 //!
-//! A node implements [`Inputs`], which says what it reads and makes the same node over other inputs; `node_methods!` makes
-//! DataFusion's methods of that. So there is one place that refuses a wrong number of children, and none that drops them.
+//! A node implements [`Inputs`], which says what it reads and makes the same node over other
+//! inputs; `node_methods!` makes DataFusion's methods of that. So there is one place that refuses a
+//! wrong number of children, and none that drops them.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -21,8 +22,8 @@ pub(crate) trait Inputs: ExecutionPlan + Sized {
         false
     }
 
-    /// Whether what the node gives are the same solutions in whatever order rows come, so that inputs that it reads whole may be
-    /// computed in several partitions.
+    /// Whether what the node gives are the same solutions in whatever order rows come, so that
+    /// inputs that it reads whole may be computed in several partitions.
     fn takes_any_order(&self) -> bool {
         self.reads_partitions()
     }
@@ -36,8 +37,8 @@ pub(crate) trait Inputs: ExecutionPlan + Sized {
         inputs: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>>;
 
-    /// The same over inputs with the same columns and partitions as it has, for plans that are kept: what follows from these need not be
-    /// found out again.
+    /// The same over inputs with the same columns and partitions as it has, for plans that are
+    /// kept: what follows from these need not be found out again.
     fn with_alike_inputs(
         self: Arc<Self>,
         inputs: Vec<Arc<dyn ExecutionPlan>>,
@@ -83,9 +84,9 @@ pub(crate) fn without_inputs<N: ExecutionPlan + 'static>(
     Ok(node)
 }
 
-/// The methods of a plan node with fields `properties` and `metrics`, and without expressions that an optimizer could change:
-/// all but `execute`. The node implements [`Inputs`], or is a `leaf`. With `own metrics` or `own expressions` it
-/// has the method for these itself.
+/// The methods of a plan node with fields `properties` and `metrics`, and without expressions that
+/// an optimizer could change: all but `execute`. The node implements [`Inputs`], or is a `leaf`.
+/// With `own metrics` or `own expressions` it has the method for these itself.
 macro_rules! node_methods {
     ($name:literal) => {
         $crate::node::node_methods!($name, own metrics);
@@ -161,8 +162,9 @@ macro_rules! node_methods {
             $crate::node::distributions(self)
         }
 
-        // Here it says whether rows may come in any order, not whether more partitions make the node faster: a query's plan passes
-        // no rule of DataFusion's that would add any, and its spreading over the cores (`sparql/src/plan/parallel.rs`) asks this.
+        // Here it says whether rows may come in any order, not whether more partitions make the
+        // node faster: a query's plan passes no rule of DataFusion's that would add any, and its
+        // spreading over the cores (`sparql/src/plan/parallel.rs`) asks this.
         fn benefits_from_input_partitioning(&self) -> Vec<bool> {
             let takes_any_order = $crate::node::Inputs::takes_any_order(self);
             vec![takes_any_order; $crate::node::Inputs::inputs(self).len()]
@@ -189,8 +191,8 @@ macro_rules! node_methods {
 
 pub(crate) use node_methods;
 
-/// [`Inputs::with_alike_inputs`] of a node with one input: what it is to do, and the properties, which follow from that and the
-/// input's columns and partitions, stay; its figures begin anew.
+/// [`Inputs::with_alike_inputs`] of a node with one input: what it is to do, and the properties,
+/// which follow from that and the input's columns and partitions, stay; its figures begin anew.
 macro_rules! alike_input {
     () => {
         fn with_alike_inputs(

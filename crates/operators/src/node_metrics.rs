@@ -1,6 +1,7 @@
-//! What an execution of a node counts of itself: rows that it gave, and the time of its own work.
+//! The metrics of a node's execution: output rows, and time of its own work.
 //!
-//! DataFusion's `BaselineMetrics` has four more figures, which nobody reads here; to make and to drop all six was a twentieth of a point query.
+//! DataFusion's `BaselineMetrics` has four more figures, which nobody reads here; to make and to
+//! drop all six was a twentieth of a point query.
 
 use datafusion_physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, Time};
 

@@ -1,4 +1,4 @@
-//! Given solutions: `VALUES`, and the one empty solution that a group without patterns has.
+//! The node of given solutions: `VALUES`, and the empty solution of a group without patterns.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::node::node_methods;
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
 
-/// Gives the solutions that it was made with, in their order.
+/// The plan node of given solutions, in their order.
 #[derive(Debug)]
 pub struct RowsExec {
     pub(crate) batch: RecordBatch,
@@ -50,7 +50,8 @@ impl RowsExec {
         }))
     }
 
-    /// The same few solutions, counted by themselves; nothing if they are many, or one has a term of the query's own.
+    /// The same few solutions, counted by themselves; nothing if they are many, or one has a term
+    /// of the query's own.
     pub(crate) fn again(&self) -> Option<Arc<dyn ExecutionPlan>> {
         const IDS_MAX: usize = 512;
         if self.batch.num_rows() * self.batch.num_columns() > IDS_MAX {

@@ -1,7 +1,7 @@
-//! How solutions look as Arrow batches, and what all our plan nodes have in common.
+//! Solutions as Arrow batches, and the schema helpers of all plan nodes.
 //!
-//! One nullable `UInt64` column per variable, named as the variable without `?`; a value is the bits
-//! of a term id, null is unbound.
+//! One nullable `UInt64` column per variable, named as the variable without `?`; a value is the
+//! bits of a term id, null is unbound.
 
 use std::sync::Arc;
 

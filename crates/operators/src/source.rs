@@ -1,7 +1,8 @@
-//! Solutions that are made of something else than quads, such as rows of tables that a mapping turns into triples.
+//! An interface for solutions from elsewhere than quads, such as mapped tables.
 //!
-//! What they are made of is behind [`SolutionSource`]: it is told what to give when it is made, and begins when the node is asked for its first batch. Its ids
-//! come of the query's context, so that joins with stored quads compare ids as everywhere.
+//! A [`SolutionSource`] hides where they come from: it gets its task when it is made, and begins
+//! when the node is asked for its first batch. Its ids come of the query's context, so that joins
+//! with stored quads compare ids as everywhere.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::node::node_methods;
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
 
-/// Who makes solutions.
+/// A source of solutions.
 pub trait SolutionSource: fmt::Debug + Send + Sync {
     /// Begins to make them. Each run gives all of them, and the same ids for the same terms.
     fn solutions(&self, context: &Arc<QueryContext>) -> BoxStream<'static, Result<SourceRows>>;

@@ -1,4 +1,4 @@
-//! Files of batches that do not fit into memory: written once, read once or several times.
+//! Spill files: batches beyond memory, written once and read several times.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! What the tests of several modules need: small snapshots, runs of plans, and a slow evaluator
-//! that is easy to trust.
+//! Test helpers: small snapshots, runs of plans, and a naive evaluator.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -70,7 +69,8 @@ pub(crate) fn context_of_terms(quads: &[SmallQuad]) -> Arc<QueryContext> {
     context_over(database.snapshot(), Adjacencies::new(0))
 }
 
-/// The ways to look up the same quads: in the permutations; in memory; in memory what later changes did not touch.
+/// The ways to look up the same quads: in the permutations; in memory; in memory what later changes
+/// did not touch.
 pub(crate) fn contexts_of(quads: &[Quad]) -> [Arc<QueryContext>; 3] {
     let database = build_small(directory().path(), &small_quads(quads)).unwrap();
     let snapshot = database.snapshot();
@@ -132,7 +132,8 @@ fn context_over(snapshot: Arc<Snapshot>, adjacencies: Adjacencies) -> Arc<QueryC
     QueryContext::new(ReadView::of_process(snapshot), options).unwrap()
 }
 
-/// A snapshot with these quads over a base that lacks some of them and has others: some of the changes are flushed, some in memory.
+/// A snapshot with these quads over a base that lacks some of them and has others: some of the
+/// changes are flushed, some in memory.
 pub(crate) fn changed_into(quads: &[Quad]) -> Arc<Snapshot> {
     let others = quads.iter().map(|&[s, p, o, g]| [o, p, s, g]);
     let others: Vec<Quad> = others.filter(|quad| !quads.contains(quad)).collect();

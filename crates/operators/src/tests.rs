@@ -1,4 +1,4 @@
-//! Given rows, names of graphs, exact counts, and what all plan nodes must do.
+//! Tests of given rows, graph names, exact counts, and duties of all plan nodes.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -159,7 +159,8 @@ fn a_plan_with_its_children_replaced_gives_the_same() {
     let shown = displayable(&*plan).indent(false).to_string();
     assert!(shown.starts_with("PatternExec: inner"), "{shown}");
     assert!(shown.contains("\n  RowsExec: 2 rows ?s"), "{shown}");
-    // The plan that is shown counts what its copies did: some run it once for each piece of an input.
+    // The plan that is shown counts what its copies did: some run it once for each piece of an
+    // input.
     let metrics = plan.metrics().unwrap();
     assert_eq!(metrics.output_rows(), Some(4));
     assert_eq!(metrics.sum_by_name("step1_rows").unwrap().as_usize(), 4);
@@ -290,8 +291,8 @@ fn small_scope() -> impl Strategy<Value = GraphScope> {
 
 #[test]
 fn long_runs_are_counted_by_triples_and_by_graphs() {
-    // Each triple of predicate 1 with object 0 stands in two graphs, each second one also in the default graph; what predicate 2 has is
-    // in a third graph alone.
+    // Each triple of predicate 1 with object 0 stands in two graphs, each second one also in the
+    // default graph; what predicate 2 has is in a third graph alone.
     let mut quads: Vec<Quad> = Vec::new();
     for s in 0..6_000 {
         quads.push([term(s), term(1), term(0), term(100)]);
@@ -346,7 +347,8 @@ fn long_runs_are_counted_by_triples_and_by_graphs() {
     }
 }
 
-/// A graph with rows for a key in a hundred, and a key with more rows than two turns read, whose rows are elsewhere.
+/// A graph with rows for a key in a hundred, and a key with more rows than two turns read, whose
+/// rows are elsewhere.
 #[test]
 fn counting_gives_way_however_few_rows_count() {
     let mut quads: Vec<Quad> = Vec::new();
@@ -451,7 +453,8 @@ proptest! {
         }
     }
 
-    /// The products of runs are the numbers of solutions of the join, in any state of the database; whoever is behind leaps.
+    /// The products of runs are the numbers of solutions of the join, in any state of the database;
+    /// whoever is behind leaps.
     #[test]
     fn products_of_runs_are_counts_of_the_join(
         quads in proptest::collection::vec((0..40i64, 0..3i64, 0..40i64), 0..400),

@@ -1,4 +1,4 @@
-//! Touches that a node counts beside the rows that it gives.
+//! A counter of the touches of one node.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TouchCounter(Arc<AtomicU64>);
 
-/// What one of its users has counted and not added yet: where partitions count row by row, they would wait for each other's caches.
+/// What one of its users has counted and not added yet: where partitions count row by row, they
+/// would wait for each other's caches.
 #[derive(Debug)]
 pub(crate) struct LocalTouches {
     counter: TouchCounter,

@@ -1,5 +1,5 @@
-//! What a run costs, in touches: how often it took a row in hand. The operators count it as they work, so that it says what was done, not how long
-//! that took on this machine.
+//! The cost of a run in touches: how often a row was handled. The operators count it as they work,
+//! so that it says what was done, not how long that took on this machine.
 //!
 //! | node | touches |
 //! | --- | --- |
@@ -10,7 +10,8 @@
 //! | a join of solutions, or of places | one for each pair that a condition drops, one for each row that comes out |
 //! | any other | one for each row that comes out |
 //!
-//! Whether a step was done by the permutations or by an adjacency in memory makes no difference, nor does what is in caches.
+//! Whether a step was done by the permutations or by an adjacency in memory makes no difference,
+//! nor does what is in caches.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ use crate::pattern::PatternExec;
 use crate::places::PlacesJoinExec;
 use crate::search::SearchExec;
 
-/// The touches of all executions of a plan so far; nodes that several others read count once. A walk through the plan.
+/// The touches of all executions of a plan so far; nodes that several others read count once. A
+/// walk through the plan.
 pub fn touches(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     touches_below(plan, &mut HashSet::new())
 }

@@ -62,7 +62,12 @@ pub(crate) fn start(is_verbose: bool, format: LogFormat) -> Log {
         .unwrap_or_else(|| {
             // Of each step of an election and of each member it says a page.
             let targets = Targets::new().with_default(default);
-            targets.with_target("openraft", default.min(LevelFilter::WARN))
+            let targets = targets.with_target("openraft", default.min(LevelFilter::WARN));
+            // Of each of its own tries it says a line; what came of them stands in our messages.
+            match is_verbose {
+                true => targets,
+                false => targets.with_target("object_store", LevelFilter::WARN),
+            }
         });
     let log = Log::new(StandardError);
     let has_colours = io::stderr().is_terminal();

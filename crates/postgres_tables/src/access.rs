@@ -1,8 +1,10 @@
-//! Who may connect where, and what connections share.
+//! Access to foreign servers: allowed hosts, and shared connections.
 //!
-//! Whoever may write statements chooses which server our process connects to, and whoever may read makes it connect again. So the hosts are said when the
-//! process is started, as those of `SERVICE` are, and looked at whenever a connection is made, for a new definition and for one that is there: a database
-//! that was copied from elsewhere leads nowhere that this process was not allowed to go.
+//! Whoever may write statements chooses which server our process connects to, and whoever may read
+//! makes it connect again. So the hosts are said when the process is started, as those of `SERVICE`
+//! are, and looked at whenever a connection is made, for a new definition and for one that is
+//! there: a database that was copied from elsewhere leads nowhere that this process was not allowed
+//! to go.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -45,7 +47,8 @@ impl ForeignAccess {
         Self::default()
     }
 
-    /// To any host: for who runs the process and could connect there anyway. `passwords` is a file of passwords in libpq's form.
+    /// To any host: for who runs the process and could connect there anyway. `passwords` is a file
+    /// of passwords in libpq's form.
     pub fn anywhere(passwords: Option<PathBuf>) -> Self {
         Self::new(None, passwords)
     }

@@ -1,7 +1,8 @@
-//! Which table of which server: what `LOCATION` and `OPTIONS` say.
+//! The address of a foreign table, from `LOCATION` and `OPTIONS`.
 //!
-//! The address is `postgres://user@host:port/database?sslmode=...`; names and values in it may be percent-encoded. A password in it is refused: the text
-//! is kept in the definition, where everybody who may read the catalog sees it.
+//! The address is `postgres://user@host:port/database?sslmode=...`; names and values in it may be
+//! percent-encoded. A password in it is refused: the text is kept in the definition, where
+//! everybody who may read the catalog sees it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,7 +16,8 @@ const PORT_DEFAULT: u16 = 5432;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest that an option may say, in seconds.
 const CONNECT_TIMEOUT_MAX_S: u64 = 300;
-/// Variables of the environment that may be named begin so: others are none of a statement's business.
+/// Variables of the environment that may be named begin so: others are none of a statement's
+/// business.
 const VARIABLE_PREFIX: &str = "PGPASSWORD";
 
 /// How a connection is protected, as libpq has it.
@@ -79,7 +81,8 @@ pub(crate) fn host_and_port(host: &str, port: u16) -> String {
 }
 
 impl Server {
-    /// Of an address, and options by their names in small letters: `sslmode`, `sslrootcert`, `connect_timeout`, `password_env`, `passfile`.
+    /// Of an address, and options by their names in small letters: `sslmode`, `sslrootcert`,
+    /// `connect_timeout`, `password_env`, `passfile`.
     ///
     /// # Errors
     /// When the address or an option cannot be meant.
@@ -255,7 +258,8 @@ pub struct SourceName {
 }
 
 impl SourceName {
-    /// Of a text as SQL has names: `table`, `schema.table`, parts in double quotes as they are, others in small letters. Without a schema it is `public`.
+    /// Of a text as SQL has names: `table`, `schema.table`, parts in double quotes as they are,
+    /// others in small letters. Without a schema it is `public`.
     ///
     /// # Errors
     /// When it is no such name.

@@ -1,7 +1,8 @@
-//! Columns there and here: which type of ours takes values of which type of PostgreSQL's.
+//! The mapping of PostgreSQL's column types to ours.
 //!
-//! A type is read as itself, or as its text (`::text`), or not at all. What is kept of it in a definition is one word (`SourceType`): it decides how the column
-//! is asked for, how its values are read, and how conditions on it are written; a column that has become another is found by it.
+//! A type is read as itself, or as its text (`::text`), or not at all. What is kept of it in a
+//! definition is one word (`SourceType`): it decides how the column is asked for, how its values
+//! are read, and how conditions on it are written; a column that has become another is found by it.
 
 use std::fmt;
 
@@ -33,7 +34,8 @@ pub struct ForeignColumn {
     pub is_nullable: bool,
 }
 
-/// A type of PostgreSQL's as a definition keeps it: a word such as `int4`, or `text~` under a collation that takes different texts for equal.
+/// A type of PostgreSQL's as a definition keeps it: a word such as `int4`, or `text~` under a
+/// collation that takes different texts for equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceType {
     pub(crate) kind: SourceKind,
@@ -149,7 +151,8 @@ impl SourceKind {
         })
     }
 
-    /// Whether a type that a definition says may stand in the place of the one that follows from the source's.
+    /// Whether a type that a definition says may stand in the place of the one that follows from
+    /// the source's.
     pub(crate) fn may_be(self, declared: ColumnType, found: ColumnType) -> bool {
         let is_text = matches!(
             declared,
@@ -166,7 +169,8 @@ impl SourceKind {
     }
 }
 
-/// `numeric(p,s)`: with more digits than ours can have, or none said, as many as go; a value that needs more is an error when it comes.
+/// `numeric(p,s)`: with more digits than ours can have, or none said, as many as go; a value that
+/// needs more is an error when it comes.
 fn decimal(modifier: i32) -> std::result::Result<ColumnType, String> {
     let most = ColumnType::Decimal {
         precision: DECIMAL_DIGITS_MAX,

@@ -1,8 +1,10 @@
-//! Conditions of a query as the source's SQL, where they surely mean the same there; the others stay above the scan.
+//! Pushdown of conditions to the foreign server, where they mean the same there.
 //!
-//! Same means: for every row true here if and only if true there, NULL and false alike at the top. Three-valued logic is the same on both sides. Numbers
-//! compare exactly, floats with one NaN that is the greatest, times as instants. Texts are equal byte by byte (unless a collation takes others for equal, then
-//! under `"C"`), and ordered by their bytes, hence `COLLATE "C"`. Of `char(n)` the blanks at the end are none here, and in `::text` none there.
+//! Same means: for every row true here if and only if true there, NULL and false alike at the top.
+//! Three-valued logic is the same on both sides. Numbers compare exactly, floats with one NaN that
+//! is the greatest, times as instants. Texts are equal byte by byte (unless a collation takes
+//! others for equal, then under `"C"`), and ordered by their bytes, hence `COLLATE "C"`. Of
+//! `char(n)` the blanks at the end are none here, and in `::text` none there.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{InList, Like};
@@ -122,7 +124,8 @@ impl Conditions<'_> {
             return None;
         };
         let pattern = text_of(pattern)?;
-        // What a backslash escapes, above all at the end, is not the same everywhere; nor are capitals.
+        // What a backslash escapes, above all at the end, is not the same everywhere; nor are
+        // capitals.
         let is_plain = like.escape_char.is_none() && !like.case_insensitive;
         if !is_plain || pattern.contains('\\') || !is_text(column.source.kind) {
             return None;
@@ -204,7 +207,8 @@ fn ordered(column: &ForeignColumn) -> String {
     }
 }
 
-/// A column of texts where it is compared for equality, or with a pattern: without a collation, so that the source's indices serve.
+/// A column of texts where it is compared for equality, or with a pattern: without a collation, so
+/// that the source's indices serve.
 fn equal_operand(column: &ForeignColumn) -> String {
     let name = quoted_name(&column.name);
     match column.source.kind {
@@ -218,7 +222,8 @@ fn equal_operand(column: &ForeignColumn) -> String {
     }
 }
 
-/// A column and a value such that both are equal there if and only if they are here; in the same order, too, but texts.
+/// A column and a value such that both are equal there if and only if they are here; in the same
+/// order, too, but texts.
 fn equal_to(column: &ForeignColumn, value: &ScalarValue) -> Option<(String, String)> {
     let name = quoted_name(&column.name);
     let value = match column.source.kind {

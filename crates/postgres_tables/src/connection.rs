@@ -1,4 +1,5 @@
-//! Connections: made within what is allowed, with the settings under which texts and comparisons mean the same everywhere.
+//! Connections to foreign servers, with settings under which texts and comparisons mean the same
+//! everywhere.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -14,7 +15,8 @@ use crate::passwords::password;
 use crate::rights::Rights;
 use crate::tls::connector;
 
-/// What makes texts and comparisons mean the same whatever the server's and the role's settings are; nothing is written.
+/// What makes texts and comparisons mean the same whatever the server's and the role's settings
+/// are; nothing is written.
 const SETTINGS: &str = "SET default_transaction_read_only = on; SET search_path = pg_catalog; SET standard_conforming_strings = on; \
      SET DateStyle = 'ISO, YMD'; SET IntervalStyle = postgres; SET TimeZone = 'UTC'; SET bytea_output = hex; SET extra_float_digits = 3; \
      SET client_min_messages = error";

@@ -1,4 +1,5 @@
-//! What the server says of a table when a definition is made: columns, types, primary key, about how many rows.
+//! The description of a foreign table for its definition: columns, types, primary key, row
+//! estimate.
 
 use std::sync::Arc;
 
@@ -44,11 +45,12 @@ pub struct Described {
     pub rows: Option<u64>,
 }
 
-/// Asks for a table. `wanted` are the columns that a definition says, with types that may differ from those that follow from the source as far as values
-/// can; all, if there are none.
+/// Asks for a table. `wanted` are the columns that a definition says, with types that may differ
+/// from those that follow from the source as far as values can; all, if there are none.
 ///
 /// # Errors
-/// When the server may not be asked or does not answer, has no such table, or a column of a type that is not read.
+/// When the server may not be asked or does not answer, has no such table, or a column of a type
+/// that is not read.
 pub async fn describe(
     access: &ForeignAccess,
     server: &Arc<Server>,

@@ -1,4 +1,4 @@
-//! What can go wrong with a table of another server, by what can be done about it.
+//! The errors of foreign tables, by what can be done about them.
 
 use datafusion::common::DataFusionError;
 
@@ -105,7 +105,8 @@ impl Error {
             };
         };
         let code = said.code().code();
-        // A column or the table is not there any more, or is of another type than when the statement was prepared.
+        // A column or the table is not there any more, or is of another type than when the
+        // statement was prepared.
         if matches!(code, "42703" | "42P01" | "3F000") || said.message().contains("cached plan") {
             return Self::Changed {
                 table,

@@ -1,4 +1,5 @@
-//! What operators above learn while they run: which keys a join can find at all. It only spares rows, for the join looks again, so whatever is not understood is left out.
+//! Dynamic filters of operators above, such as a join's keys, sent to the foreign server. It only
+//! spares rows, for the join looks again, so whatever is not understood is left out.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Connections lent to one who reads at a time, and cancelled where that stops early.
+//! The lease of a connection, whose statement is cancelled where reading stops early.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::pool::Pool;
 /// A statement that nobody waits for is asked to stop, and its connection is cut after so long.
 const CANCEL_TIME: Duration = Duration::from_secs(5);
 
-/// A connection lent to one who reads. Dropped while a statement runs it stops that; only [`Lease::give_back`] keeps it for others.
+/// A connection lent to one who reads. Dropped while a statement runs it stops that; only
+/// [`Lease::give_back`] keeps it for others.
 pub(crate) struct Lease {
     connection: Option<Connection>,
     shared: Arc<Shared>,
@@ -87,7 +88,8 @@ impl Lease {
         Ok(&connection.client)
     }
 
-    /// Whether an error says that the server had ended a kept connection: the statement has not run, and may be tried with another one.
+    /// Whether an error says that the server had ended a kept connection: the statement has not
+    /// run, and may be tried with another one.
     pub(crate) fn was_ended(&self, error: &tokio_postgres::Error) -> bool {
         let code = error.code().map(tokio_postgres::error::SqlState::code);
         let is_shutdown = code.is_some_and(|code| code.starts_with("57P0"));

@@ -1,4 +1,4 @@
-//! Tables of other databases, read where they are: PostgreSQL's.
+//! Foreign tables: PostgreSQL tables of other servers, read in place.
 //!
 //! ```text
 //!   definition (address, columns, key)    kept by SQL as the text of a statement
@@ -8,11 +8,14 @@
 //!                -> scan: a connection of the pool -> prepare, check of types -> rows as they come -> Arrow batches
 //! ```
 //!
-//! Invariants: a value that our types do not have, and a column that is no longer as it was defined, are errors and never other values; what is sent is one
-//! `SELECT` in a session that is read only; no password is in a definition, a plan or a message. Connections live on a thread of their own, so that they
-//! outlast whatever runtime a query ran on. Memory is bounded: the source is read no faster than batches are asked for.
+//! Invariants: a value that our types do not have, and a column that is no longer as it was
+//! defined, are errors and never other values; what is sent is one `SELECT` in a session that is
+//! read only; no password is in a definition, a plan or a message. Connections live on a thread of
+//! their own, so that they outlast whatever runtime a query ran on. Memory is bounded: the source
+//! is read no faster than batches are asked for.
 //!
-//! It does not write, and has no transactions of its own: [`StatementSnapshots`] makes the scans of one statement see one state of each server.
+//! It does not write, and has no transactions of its own: [`StatementSnapshots`] makes the scans of
+//! one statement see one state of each server.
 
 mod access;
 mod address;

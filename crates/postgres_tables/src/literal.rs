@@ -1,4 +1,4 @@
-//! Names and values as the source's SQL writes them: exact, and safe whatever characters they have.
+//! Names and values as literals of the foreign server's SQL.
 
 use std::fmt::Write as _;
 
@@ -68,7 +68,8 @@ pub(crate) fn timestamp(microseconds: i64, has_zone: bool) -> Option<String> {
     })
 }
 
-/// Year, month and day of a day since 1970 (H. Hinnant, "chrono-compatible low-level date algorithms").
+/// Year, month and day of a day since 1970 (H. Hinnant, "chrono-compatible low-level date
+/// algorithms").
 fn civil(days: i64) -> Option<String> {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

@@ -1,4 +1,4 @@
-//! `numeric` as PostgreSQL sends it, to digits of our decimals: exactly, or not at all.
+//! The exact conversion of PostgreSQL's binary `numeric` to decimals.
 //!
 //! ```text
 //! i16 number of digits | i16 weight | u16 sign | u16 shown digits behind the point | digits of base 10,000, u16 each

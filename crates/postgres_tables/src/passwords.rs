@@ -1,7 +1,8 @@
-//! Passwords: read when they are needed, from where only the owner of the process can put them.
+//! The passwords of foreign servers, read on demand from places of the process's owner.
 //!
-//! A file of passwords has libpq's form, `host:port:database:user:password` on each line, `*` for any, `\:` and `\\` for those characters; the first line
-//! that fits counts. So a statement that names such a file gets from it only what is meant for the server that it connects to.
+//! A file of passwords has libpq's form, `host:port:database:user:password` on each line, `*` for
+//! any, `\:` and `\\` for those characters; the first line that fits counts. So a statement that
+//! names such a file gets from it only what is meant for the server that it connects to.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Connections that are kept for the next who reads: a few for each server, for a while.
+//! The connection pool: a few idle connections per server, for a while.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -52,7 +52,8 @@ impl Pools {
 }
 
 impl Pool {
-    /// The right to one more connection. Nobody waits long: who waits may hold what the others wait for.
+    /// The right to one more connection. Nobody waits long: who waits may hold what the others wait
+    /// for.
     pub(crate) async fn permit(&self, limit: Duration) -> Result<OwnedSemaphorePermit, String> {
         let permit = Arc::clone(&self.permits).acquire_owned();
         match tokio::time::timeout(limit, permit).await {

@@ -1,4 +1,4 @@
-//! Which hosts may be connected to, and where the passwords for them are.
+//! The allowed hosts, and the places of their passwords.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

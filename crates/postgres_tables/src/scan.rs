@@ -1,12 +1,13 @@
-//! The node of a plan that reads a table of another server.
+//! The plan node that scans a foreign table.
 //!
 //! ```text
 //!   first poll -> hints -> connection -> [snapshot] -> prepare: columns of the types that were defined? -> run -> rows -> batches
 //! ```
 //!
-//! One partition. It begins at the first poll, when the other side of a join above is there, whose keys then go along (`hints`). Rows are read no faster than
-//! batches are asked for, and a batch has a bound in rows and in bytes. When it is dropped early the source's statement is cancelled. An end of rows is one
-//! only if the source said so.
+//! One partition. It begins at the first poll, when the other side of a join above is there, whose
+//! keys then go along (`hints`). Rows are read no faster than batches are asked for, and a batch
+//! has a bound in rows and in bytes. When it is dropped early the source's statement is cancelled.
+//! An end of rows is one only if the source said so.
 
 use std::fmt;
 use std::pin::Pin;

@@ -1,7 +1,9 @@
-//! One state of each server for all scans of a statement.
+//! One snapshot per server for all scans of a statement.
 //!
-//! Where a statement reads one table once, the source's own statement is of one state. Where it reads more of one server, a connection begins a transaction
-//! (`REPEATABLE READ`, read only) and exports its snapshot, and each scan begins with that snapshot. The connection is held until nothing of the statement is left.
+//! Where a statement reads one table once, the source's own statement is of one state. Where it
+//! reads more of one server, a connection begins a transaction (`REPEATABLE READ`, read only) and
+//! exports its snapshot, and each scan begins with that snapshot. The connection is held until
+//! nothing of the statement is left.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,7 +42,8 @@ impl StatementSnapshots {
 }
 
 impl Snapshot {
-    /// What a connection begins with to see the state that the others see; nothing where there are no others.
+    /// What a connection begins with to see the state that the others see; nothing where there are
+    /// no others.
     pub(crate) async fn begin(
         &self,
         access: &ForeignAccess,

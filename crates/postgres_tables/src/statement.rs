@@ -1,4 +1,4 @@
-//! The statement that is sent: columns, conditions, limit.
+//! The statement sent to the foreign server: columns, conditions, limit.
 
 use crate::address::SourceName;
 use crate::columns::{ForeignColumn, SourceKind};

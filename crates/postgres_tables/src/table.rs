@@ -1,4 +1,4 @@
-//! A table of another server as a table of DataFusion's: what is known of it without asking, and how it is planned.
+//! The DataFusion table provider of a foreign table.
 
 use std::sync::Arc;
 

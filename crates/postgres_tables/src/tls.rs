@@ -1,7 +1,9 @@
 //! TLS as libpq's `sslmode` has it.
 //!
-//! `prefer` and `require` encrypt and ask nobody who the server is; `verify-ca` wants a certificate that a known authority vouches for, `verify-full` one for
-//! this host. The authorities are those of the option `sslrootcert`, else the public ones. As with libpq, `require` with `sslrootcert` is `verify-ca`.
+//! `prefer` and `require` encrypt and ask nobody who the server is; `verify-ca` wants a certificate
+//! that a known authority vouches for, `verify-full` one for this host. The authorities are those
+//! of the option `sslrootcert`, else the public ones. As with libpq, `require` with `sslrootcert`
+//! is `verify-ca`.
 
 use std::path::Path;
 

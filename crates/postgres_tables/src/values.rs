@@ -1,6 +1,7 @@
-//! Values as PostgreSQL sends them in binary, to Arrow's arrays.
+//! The conversion of PostgreSQL's binary values to Arrow arrays.
 //!
-//! What our type does not have is an error in words: infinite dates, numbers with too many digits, NULL where there was to be none.
+//! What our type does not have is an error in words: infinite dates, numbers with too many digits,
+//! NULL where there was to be none.
 
 use std::sync::Arc;
 

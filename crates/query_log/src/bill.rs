@@ -1,4 +1,4 @@
-//! What each user used on each day: for whoever sends bills, and for whoever sets limits.
+//! Usage per user and day, for bills and limits.
 //!
 //! ```text
 //! entries of a period -> day and user -> requests, seconds, rows, bytes, touches -> CSV, JSON
@@ -18,7 +18,7 @@ use crate::time::Day;
 /// Days and users that are added up at most.
 const LINES_MAX: usize = 1_000_000;
 
-/// What all users used, by day.
+/// The usage of all users, by day.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bill {
     /// In the order of days, and of names on each; whoever is not known comes first.
@@ -29,7 +29,7 @@ pub struct Bill {
     pub damaged_lines: u64,
 }
 
-/// What one user used on one day.
+/// The usage of one user on one day.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BillLine {
     /// The day (UTC) on which the requests came.
@@ -41,7 +41,7 @@ pub struct BillLine {
     pub used: Used,
 }
 
-/// How much was used.
+/// An amount of usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Used {
     /// Queries, updates and requests of SQL.
@@ -61,7 +61,8 @@ pub struct Used {
 /// Adds up what the log of a directory has of a period. One pass; memory for each day and user.
 ///
 /// # Errors
-/// When the directory or one of its files cannot be read, none is of a query log, or there are more days and users than a million.
+/// When the directory or one of its files cannot be read, none is of a query log, or there are more
+/// days and users than a million.
 pub fn bill(directory: &Path, period: Period) -> Result<Bill, Error> {
     let mut sums = Sums::default();
     for path in log_files::files(directory, period)? {
@@ -117,7 +118,7 @@ impl Sums {
 }
 
 impl Bill {
-    /// As CSV, with a head; who is not known has no name.
+    /// The usage as CSV with a header; anonymous lines have no name.
     pub fn to_csv(&self) -> String {
         let mut text = "day,user,requests,failed,seconds,rows,bytes,touches\r\n".to_owned();
         for BillLine { day, user, used } in &self.lines {
@@ -137,7 +138,7 @@ impl Bill {
         text
     }
 
-    /// The same for programs.
+    /// The usage as JSON.
     ///
     /// # Errors
     /// Never for figures of a log.
@@ -146,7 +147,8 @@ impl Bill {
     }
 }
 
-/// Names of users have nothing that needs quotes; what stands in a log that others wrote may (RFC 4180).
+/// Names of users have nothing that needs quotes; what stands in a log that others wrote may (RFC
+/// 4180).
 fn csv_field(text: &str) -> String {
     match text.contains(['"', ',', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

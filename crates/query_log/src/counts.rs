@@ -1,4 +1,4 @@
-//! Counts in bounded memory: of distinct things, of each name, of durations.
+//! Counters in bounded memory: distinct values, names, durations.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -60,7 +60,8 @@ impl<T: Hash + Eq> Distinct<T> {
     }
 }
 
-/// How often each name came. When there are twice [`NAMES_KEPT`], the less frequent half is forgotten.
+/// How often each name came. When there are twice [`NAMES_KEPT`], the less frequent half is
+/// forgotten.
 #[derive(Debug)]
 pub(crate) struct Names {
     counts: HashMap<Box<str>, u64>,
@@ -153,7 +154,7 @@ pub(crate) struct Durations {
     max_ms: f64,
 }
 
-/// How long queries took.
+/// The figures of durations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DurationFigures {
     /// Half of them took no longer; to within a hundredth, as the others.

@@ -1,12 +1,13 @@
-//! One line of the query log: what was asked, by whom, and how it ended.
+//! One entry of the query log: text, asker and outcome.
 //!
 //! ```text
 //! {"time":"2026-11-24T04:37:25.120Z","kind":"select","text":"SELECT ...","shape":"9c1f03aa5be07d12", ... ,"commit":17}
 //! {"dropped":3}
 //! ```
 //!
-//! A line is an [`Entry`], or a number of entries that were lost at this place. Fields that are not known are left out; readers pass over those that they do not know.
-//! `docs/operations.md` tells people what each field is.
+//! A line is an [`Entry`], or a number of entries that were lost at this place. Fields that are not
+//! known are left out; readers pass over those that they do not know. `docs/operations.md` tells
+//! people what each field is.
 
 use std::net::IpAddr;
 
@@ -16,9 +17,9 @@ use crate::kind::{Kind, Outcome};
 use crate::shape::Shape;
 use crate::time::Time;
 
-/// How much of a text the log has.
+/// The maximum length of a logged text.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
-/// How much of a client's name for itself the log has.
+/// The maximum length of a logged client name.
 pub const AGENT_BYTES_MAX: usize = 256;
 /// No line is longer: a text and a plan, each of whose bytes may take six in JSON, and the rest.
 pub const LINE_BYTES_MAX: usize = 13 * TEXT_BYTES_MAX;
@@ -100,14 +101,14 @@ impl Line {
         }
     }
 
-    /// Puts a line that says how many were lost behind others.
+    /// Appends a line with the number of lost entries.
     pub fn write_dropped(dropped: u64, lines: &mut Vec<u8>) {
         lines.extend_from_slice(format!("{{\"dropped\":{dropped}}}\n").as_bytes());
     }
 }
 
 impl Entry {
-    /// Puts its line behind others.
+    /// Appends its line.
     ///
     /// # Errors
     /// Never for what an entry may hold; the lines are as they were then.

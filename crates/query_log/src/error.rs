@@ -1,9 +1,9 @@
-//! Why there is no report.
+//! The errors of reports.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a log could not be read.
+/// The reason why a log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or the directory.

@@ -1,4 +1,4 @@
-//! The figures of a report: what is printed as JSON, and drawn as a page.
+//! The figures of a report, as JSON and for its page.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::kind::{Kind, Outcome};
 use crate::shape::Shape;
 use crate::time::{Day, Time};
 
-/// What a server was asked in some time.
+/// The report about a server's requests in a period.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The first day with a query; none where there is no query.
@@ -52,7 +52,7 @@ pub struct Report {
     pub log: LogFigures,
 }
 
-/// One day.
+/// The figures of one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct DayFigures {
     /// Which one, in UTC.
@@ -67,7 +67,7 @@ pub struct DayFigures {
     pub bytes: u64,
 }
 
-/// How many of a kind had an outcome.
+/// The number of requests of a kind, by outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct KindFigures {
     /// What was asked.
@@ -78,7 +78,7 @@ pub struct KindFigures {
     pub queries: u64,
 }
 
-/// What of the queries and updates of SPARQL could be read.
+/// The parsed share of SPARQL's queries and updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReadingFigures {
     /// Those that could.
@@ -106,13 +106,14 @@ pub struct SlowQuery {
     pub text: String,
 }
 
-/// What the log itself is like.
+/// The figures of the log itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LogFigures {
     /// Files that were read.
     pub files: u64,
     /// Lines that are none, such as one that a crash has cut.
     pub damaged_lines: u64,
-    /// Entries that the server says are lost. It does not say when, so those of all files that were read count.
+    /// Entries that the server says are lost. It does not say when, so those of all files that were
+    /// read count.
     pub dropped: u64,
 }

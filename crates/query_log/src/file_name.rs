@@ -1,11 +1,11 @@
-//! How the files of a query log are called: `queries-2026-11-24-0001.jsonl`, `slow-2026-11-24-0001.jsonl`.
+//! The file names of a query log: `queries-2026-11-24-0001.jsonl`, `slow-2026-11-24-0001.jsonl`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::time::Day;
 
-/// One of the two logs.
+/// The two series of log files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Series {
     /// All that was asked.

@@ -1,7 +1,8 @@
-//! A report as one page that needs nothing from elsewhere, and may be put on any server.
+//! A report as one self-contained HTML page.
 //!
-//! Texts of the log are hostile: whoever asks chooses the query, the agent and the IRIs. All of them are escaped, and the page's own policy allows no
-//! script, no connection and no style but its own.
+//! Texts of the log are hostile: whoever asks chooses the query, the agent and the IRIs. All of
+//! them are escaped, and the page's own policy allows no script, no connection and no style but its
+//! own.
 
 use std::fmt::Write as _;
 

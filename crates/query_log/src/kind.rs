@@ -1,8 +1,8 @@
-//! What was asked, and how it ended.
+//! The kinds and outcomes of logged requests.
 
 use serde::{Deserialize, Serialize};
 
-/// What was asked.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -34,7 +34,7 @@ impl Kind {
         Self::Sql,
     ];
 
-    /// As it is written in the log.
+    /// Its name in the log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Query => "query",
@@ -48,7 +48,7 @@ impl Kind {
     }
 }
 
-/// How it ended.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -83,7 +83,7 @@ impl Outcome {
         Self::Error,
     ];
 
-    /// As it is written in the log.
+    /// Its name in the log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",

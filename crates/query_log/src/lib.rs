@@ -1,4 +1,4 @@
-//! What a server was asked: the entries of its query log, and reports made of them.
+//! The server's query log: its entries, and reports made from them.
 //!
 //! ```text
 //! server -> Entry -> a line of JSON -> files, named by FileName
@@ -6,8 +6,10 @@
 //!                -> day and user   -> Bill   -> CSV, or JSON
 //! ```
 //!
-//! What an entry is, is written down here alone; the server writes it, the report reads it. A report takes one pass over the files and memory with a bound: names beyond
-//! the most frequent ones are forgotten, distinct things are counted up to a number, and the report says where that has happened.
+//! The format of an entry is defined here alone; the server writes it, the report reads it. A
+//! report takes one pass over the files and memory with a bound: names beyond the most frequent
+//! ones are forgotten, distinct things are counted up to a number, and the report says where that
+//! has happened.
 
 mod bill;
 mod counts;

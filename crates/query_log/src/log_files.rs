@@ -1,6 +1,7 @@
-//! Reads the files of a log, one line after the other: memory for a line, however many there are.
+//! A reader of a log's files, line by line in bounded memory.
 //!
-//! Files are read in the order of their names. One that goes while it is read, as the oldest do, is passed over; a line that is too long for an entry is passed over without being kept.
+//! Files are read in the order of their names. One that goes while it is read, as the oldest do, is
+//! passed over; a line that is too long for an entry is passed over without being kept.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -29,7 +30,8 @@ impl Period {
         self.from.is_none_or(|from| from <= day) && self.to.is_none_or(|to| day <= to)
     }
 
-    /// Whether a file that was begun on this day may have entries of the period. They stand where they ended: on the day of the file, and began that day or the one before.
+    /// Whether a file that was begun on this day may have entries of the period. They stand where
+    /// they ended: on the day of the file, and began that day or the one before.
     fn may_have(self, begun: Day) -> bool {
         self.from.is_none_or(|from| from <= begun) && self.to.is_none_or(|to| begun <= to.next())
     }

@@ -1,4 +1,4 @@
-//! Plots as SVG that stands in a page: columns, with the largest value and the ends of the axis written beside them.
+//! Column plots as inline SVG.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,8 @@ pub(crate) struct Column {
     pub(crate) value: u64,
 }
 
-/// Draws columns; names stand below all of them where they are few, else below the first and the last.
+/// Draws columns; names stand below all of them where they are few, else below the first and the
+/// last.
 pub(crate) fn columns(title: &str, columns: &[Column]) -> String {
     let together = columns.len().div_ceil(COLUMNS_MAX).max(1);
     let drawn: Vec<(String, u64)> = columns

@@ -1,4 +1,4 @@
-//! From the files of a log to a report.
+//! The report: from the files of a log to figures.
 
 use std::path::Path;
 use std::thread;
@@ -14,7 +14,8 @@ const STACK_BYTES: usize = 64 << 20;
 
 /// Reads the log of a directory, and adds up what was asked in a period.
 ///
-/// It takes one pass, and memory that has a bound however long the log is: what is counted is bounded by the constants of this crate.
+/// It takes one pass, and memory that has a bound however long the log is: what is counted is
+/// bounded by the constants of this crate.
 ///
 /// # Errors
 /// When the directory or one of its files cannot be read, or none is of a query log.
@@ -42,7 +43,7 @@ impl Report {
         html::page(self)
     }
 
-    /// The same figures for programs.
+    /// The report as JSON.
     ///
     /// # Errors
     /// Never for figures of a log.

@@ -1,8 +1,10 @@
-//! Which texts are of one shape: those that differ in literals, blanks and comments only.
+//! The shape of a text, equal for texts that differ in literals, blanks and comments only.
 //!
-//! A shape is 64 bits of FNV-1a over the words of a text, in which every string and every number is the same one. It stands for the plan of a query, which
-//! has no number of its own: what decides a plan are constants, too (decision 0032). It is the same on every machine and in every version of this program, as long as
-//! [`shape_of`] is not changed. Names count as they are written: another case of a keyword, another prefix, and another name of a variable make another shape.
+//! A shape is 64 bits of FNV-1a over the words of a text, in which every string and every number is
+//! the same one. It stands for the plan of a query, which has no number of its own: what decides a
+//! plan are constants, too (decision 0032). It is the same on every machine and in every version of
+//! this program, as long as [`shape_of`] is not changed. Names count as they are written: another
+//! case of a keyword, another prefix, and another name of a variable make another shape.
 //!
 //! The texts need not be right: this is no parser, and takes anything, in linear time.
 
@@ -12,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::kind::Kind;
 
-/// What texts of one shape have in common; written as 16 hexadecimal digits.
+/// The hash of a text's shape, written as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shape(u64);
 

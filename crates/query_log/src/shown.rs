@@ -1,6 +1,7 @@
-//! Texts and numbers as they stand in a page.
+//! Texts and numbers as an HTML page shows them.
 
-/// A text as it may stand in an element or in an attribute with quotes. Control characters, and those that turn the direction of writing, are shown as `�`.
+/// A text as it may stand in an element or in an attribute with quotes. Control characters, and
+/// those that turn the direction of writing, are shown as `�`.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,5 @@
-//! Adds entries up. Whatever is in them, memory has a bound: days, names, distinct things and texts that are kept each have theirs.
+//! The tally of log entries, within memory bounds. Whatever is in them, memory has a bound: days,
+//! names, distinct things and texts that are kept each have theirs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};

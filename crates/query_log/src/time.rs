@@ -25,7 +25,8 @@ pub struct Day {
 }
 
 impl Time {
-    /// The moment so many milliseconds after the beginning of 1970; the nearest one that can be written.
+    /// The moment so many milliseconds after the beginning of 1970; the nearest one that can be
+    /// written.
     pub fn from_ms(ms: i64) -> Self {
         Self {
             ms: ms.clamp(0, (DAYS_MAX + 1) * DAY_MS - 1),
@@ -122,7 +123,8 @@ impl Day {
         self.days - earlier.days
     }
 
-    /// Year, month and day of the month; civil from days: <https://howardhinnant.github.io/date_algorithms.html>.
+    /// Year, month and day of the month; civil from days:
+    /// <https://howardhinnant.github.io/date_algorithms.html>.
     pub fn of_calendar(self) -> (i64, i64, i64) {
         let shifted = self.days + 719_468;
         let era = shifted.div_euclid(146_097);

@@ -1,6 +1,7 @@
-//! Which predicates and classes a text names.
+//! The predicates and classes that a text names.
 //!
-//! Predicates are the IRIs in predicate position of patterns, paths, templates and data; classes those that are objects of `rdf:type` there. Each counts once a text.
+//! Predicates are the IRIs in predicate position of patterns, paths, templates and data; classes
+//! those that are objects of `rdf:type` there. Each counts once a text.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +33,8 @@ pub(crate) struct Used {
     pub(crate) classes: BTreeSet<String>,
 }
 
-/// Reads a text of SPARQL; none where it is wrong. Prefixes that everybody knows need not be declared, as in the server; those that a database has are not known here.
+/// Reads a text of SPARQL; none where it is wrong. Prefixes that everybody knows need not be
+/// declared, as in the server; those that a database has are not known here.
 pub(crate) fn used_in(kind: Kind, text: &str) -> Option<Used> {
     let prefix = |name: &str| well_known(name).map(str::to_owned);
     let options = ParserOptions {

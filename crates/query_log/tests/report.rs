@@ -1,4 +1,4 @@
-//! Reports of small logs: their figures, and that hostile texts stay texts.
+//! Tests of reports on small logs: figures, and escaping of hostile texts.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 

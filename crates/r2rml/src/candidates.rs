@@ -1,4 +1,4 @@
-//! Which rules can give triples that match a pattern, and which cannot: told from how terms are made, before any row is read.
+//! The selection of rules that can produce triples for a pattern, by their term maps alone.
 
 use orrery_term::vocabulary::xsd;
 use orrery_term::{LiteralKind, Term};
@@ -82,7 +82,8 @@ fn first_text(template: &Template<Column>) -> &str {
     }
 }
 
-/// Whether two templates of absolute IRIs have no IRI in common: they begin otherwise, or have other separators, which no encoded value has.
+/// Whether two templates of absolute IRIs have no IRI in common: they begin otherwise, or have
+/// other separators, which no encoded value has.
 fn are_disjoint(one: &Template<Column>, two: &Template<Column>) -> bool {
     let (first, second) = (first_text(one), first_text(two));
     if !first.starts_with(second) && !second.starts_with(first) {

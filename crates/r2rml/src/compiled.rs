@@ -1,4 +1,4 @@
-//! The mapped graphs of a state of the tables, compiled: which rules make the triples of each.
+//! The compiled mapped graphs of a state of the tables.
 
 use std::sync::{Arc, Weak};
 

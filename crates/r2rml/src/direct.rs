@@ -1,4 +1,4 @@
-//! The Direct Mapping (W3C, 2012) of the tables of a schema: the triples map that each table has by its keys.
+//! The Direct Mapping (W3C, 2012): a triples map for each table of a schema, from its keys.
 //!
 //! ```text
 //! row of a table with a key       <Table/a=1;b=2>      IRIs of the key's values
@@ -162,7 +162,8 @@ fn reference(
         column.map(|column| column.column_type)
     };
     let object = match of_primary {
-        // The row is there, and its IRI can be made of this one: unless equal values are written otherwise there.
+        // The row is there, and its IRI can be made of this one: unless equal values are written
+        // otherwise there.
         Some((primary, own))
             if primary
                 .iter()

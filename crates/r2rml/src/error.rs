@@ -1,11 +1,11 @@
-//! What can be wrong with a mapping, and with the rows that it is for.
+//! The errors of mappings and of their rows.
 
 use orrery_sql::SqlState;
 
 /// What the parts of this crate give, or why not.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a mapping cannot be used, or gives no triples.
+/// The reason why a mapping cannot be used, or produces no triples.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The text is no Turtle.

@@ -1,4 +1,4 @@
-//! Names as mappings write them: as SQL does, in lower case unless they stand in quotes.
+//! Identifiers in mappings: SQL's rules, lower case unless quoted.
 
 use crate::error::{Error, Result};
 

@@ -1,7 +1,7 @@
-//! A leaf of a SPARQL plan over a mapped graph: a query of SQL, and the terms that are made of its rows.
+//! A leaf of a SPARQL plan over a mapped graph: a SQL query, and the terms from its rows.
 //!
-//! Only columns are read of which something is made that is needed: a variable of the answer, a term that must be the same as another, or as a constant
-//! that SQL cannot compare.
+//! Only columns are read of which something is made that is needed: a variable of the answer, a
+//! term that must be the same as another, or as a constant that SQL cannot compare.
 
 use std::fmt;
 use std::sync::Arc;

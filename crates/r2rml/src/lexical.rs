@@ -1,4 +1,4 @@
-//! The natural mapping of values of SQL to literals (R2RML, 10.2): datatypes, and canonical lexical forms.
+//! The natural mapping of SQL values to literals (R2RML, 10.2): datatypes and canonical forms.
 //!
 //! | column | datatype | such as |
 //! | --- | --- | --- |
@@ -154,7 +154,8 @@ fn exceptional(value: f64) -> &'static str {
     }
 }
 
-/// XML Schema 1.1, part 2, 3.3.3.2: no zeros that say nothing, and no point behind which nothing stands.
+/// XML Schema 1.1, part 2, 3.3.3.2: no zeros that say nothing, and no point behind which nothing
+/// stands.
 fn write_decimal(value: i128, scale: u8, into: &mut String) {
     if value < 0 {
         into.push('-');

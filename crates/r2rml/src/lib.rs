@@ -1,4 +1,4 @@
-//! Tables as RDF: R2RML and the Direct Mapping, over the tables of a database.
+//! R2RML and the Direct Mapping: RDF graphs over the tables of a database.
 //!
 //! ```text
 //!   Turtle -> r2rml  \                                               -> quads -> materialize: a copy in the store
@@ -6,9 +6,10 @@
 //!   catalog -> direct /                                               -> matching -> leaves of SPARQL's plans
 //! ```
 //!
-//! A mapping is what a text says, or what the keys of tables say. `rules` hold it against the tables that there are. Terms are made of rows that plans
-//! of SQL give (`selection`, `terms`); a graph that is not copied is read by
-//! such plans as leaves of SPARQL's (`matching`, `leaf`), which never read more of a table than a pattern needs.
+//! A mapping comes from a text, or from the keys of tables. `rules` check it against the existing
+//! tables. Terms are made from the rows of SQL plans (`selection`, `terms`). A virtual graph is
+//! read by such plans as leaves of SPARQL plans (`matching`, `leaf`), which read no more of a table
+//! than a pattern needs.
 
 mod candidates;
 mod compiled;

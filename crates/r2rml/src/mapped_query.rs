@@ -1,4 +1,4 @@
-//! What the leaves of one query have in common: the state that they read, and the blank nodes that they make.
+//! The shared state of one query's leaves: table state and blank nodes.
 
 use std::fmt;
 use std::sync::Arc;

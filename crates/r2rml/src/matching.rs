@@ -1,4 +1,4 @@
-//! From basic graph patterns over a mapped graph to leaves.
+//! The translation of basic graph patterns over a mapped graph to leaves.
 //!
 //! ```text
 //! patterns -> stars (patterns with the same subject) -> parts; the planner joins them
@@ -6,8 +6,9 @@
 //! else   each pattern by itself: a leaf for each rule that can match, together made distinct
 //! ```
 //!
-//! A star over a row is right only if all triples of a subject come of that row: so it is taken only where each map that can match one of its patterns has
-//! unique subjects, and no two of them have a subject in common.
+//! A star over a row is right only if all triples of a subject come of that row: so it is taken
+//! only where each map that can match one of its patterns has unique subjects, and no two of them
+//! have a subject in common.
 
 use std::sync::Arc;
 

@@ -81,9 +81,9 @@ impl Copy {
     }
 }
 
-/// Puts all quads of a mapping into a transaction, those of the mapping's default graph into `graph`; without those of graphs that constants
-/// name where these stay mapped. The transaction with how many were not there
-/// before; an error leaves it lost, for a part of them may be in it.
+/// Puts all quads of a mapping into a transaction, those of the mapping's default graph into
+/// `graph`; without those of graphs that constants name where these stay mapped. The transaction
+/// with how many were not there before; an error leaves it lost, for a part of them may be in it.
 pub(crate) async fn materialize(
     mapping: &Mapping,
     tables: &Arc<Tables>,

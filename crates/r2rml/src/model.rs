@@ -1,7 +1,7 @@
-//! What a mapping is: triples maps, each over a logical table, with the terms that it makes of a row (R2RML, 5 to 9).
+//! The model of a mapping: triples maps, logical tables and term maps (R2RML, 5 to 9).
 //!
-//! It is what the text says, with names of columns as the catalog has them; whether there are such tables and columns is not known yet
-//! (see [`rules`](crate::rules)).
+//! It is what the text says, with names of columns as the catalog has them; whether there are such
+//! tables and columns is not known yet (see [`rules`](crate::rules)).
 
 use orrery_term::Term;
 

@@ -1,7 +1,8 @@
-//! All quads of a mapping, table by table and batch by batch.
+//! The generator of all quads of a mapping, table by table and batch by batch.
 //!
-//! The triples of a row that need this row alone come of one scan for each triples map; each object of another triples map of a join of its own. What is in memory
-//! are the rows of a batch, and whatever the join keeps, which is counted against the engine's memory.
+//! The triples of a row that need this row alone come of one scan for each triples map; each object
+//! of another triples map of a join of its own. What is in memory are the rows of a batch, and
+//! whatever the join keeps, which is counted against the engine's memory.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! Reads R2RML: Turtle -> triples by subject -> triples maps.
+//! The parser of R2RML: Turtle -> triples by subject -> triples maps.
 //!
-//! Every property of the vocabulary is looked at where it stands: one that does not belong there, that is there twice, or whose value is of another kind, is an
-//! error that names the triples map, the property, and the node. What is of no vocabulary of R2RML is passed over.
+//! Every property of the vocabulary is looked at where it stands: one that does not belong there,
+//! that is there twice, or whose value is of another kind, is an error that names the triples map,
+//! the property, and the node. What is of no vocabulary of R2RML is passed over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +25,8 @@ const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 pub(crate) const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Triples of a mapping's text.
 const TRIPLES_MAX: usize = 500_000;
-/// What `rr:sqlVersion` may be beside IRIs of others (<https://www.w3.org/2001/sw/wiki/RDB2RDF/SQL_Version_IRIs>).
+/// What `rr:sqlVersion` may be beside IRIs of others
+/// (<https://www.w3.org/2001/sw/wiki/RDB2RDF/SQL_Version_IRIs>).
 const SQL_VERSIONS: [&str; 13] = [
     "SQL2008",
     "Oracle",
@@ -41,7 +43,15 @@ const SQL_VERSIONS: [&str; 13] = [
     "Virtuoso",
 ];
 
-/// Whether a mapping's text has relative IRIs that nothing in it makes absolute: it needs the address of its file.
+/// The relative IRI between two places of a text, as it was written.
+fn relative_iri(text: &str, start: u64, end: u64) -> &str {
+    let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+    let written = text.get(place(start)..place(end)).map(str::trim);
+    written.filter(|it| it.starts_with('<')).unwrap_or("an IRI")
+}
+
+/// Whether a mapping's text has relative IRIs that nothing in it makes absolute: it needs the
+/// address of its file.
 pub fn has_relative_names(text: &str) -> bool {
     let mut triples = TurtleParser::new().for_slice(text);
     let wrong = triples.find_map(std::result::Result::err);
@@ -49,8 +59,9 @@ pub fn has_relative_names(text: &str) -> bool {
 }
 
 impl Mapping {
-    /// Reads a mapping. Relative IRIs of the text are resolved against what its `@base` says, else against `base`, else `fallback`; those that rows
-    /// give get `base` put before them, or where there is none, that of the text, else `fallback`.
+    /// Reads a mapping. Relative IRIs of the text are resolved against what its `@base` says, else
+    /// against `base`, else `fallback`; those that rows give get `base` put before them, or where
+    /// there is none, that of the text, else `fallback`.
     ///
     /// # Errors
     /// When the text is no Turtle, or no mapping.
@@ -95,7 +106,8 @@ impl Mapping {
     }
 }
 
-/// Subjects of another triples map without conditions are made of the same row, so that both must have the same rows (R2RML, 8).
+/// Subjects of another triples map without conditions are made of the same row, so that both must
+/// have the same rows (R2RML, 8).
 fn refuse_other_tables(maps: &[TriplesMap]) -> Result<()> {
     for map in maps {
         for object in map.properties.iter().flat_map(|it| &it.objects) {
@@ -143,11 +155,18 @@ impl Document {
         // By reference: the parser knows the base that the text sets.
         for triple in parser.by_ref() {
             let triple = triple.map_err(|error| {
-                let place = error.location().start;
+                let place = error.location();
+                let message = match error.message().contains("No scheme found") {
+                    true => {
+                        let relative = relative_iri(text, place.start.offset, place.end.offset);
+                        format!("{relative} is relative; add @base to the mapping, or --base IRI (BASE in SQL)")
+                    }
+                    false => error.message().to_owned(),
+                };
                 Error::Turtle {
-                    line: place.line + 1,
-                    column: place.column + 1,
-                    message: error.message().to_owned(),
+                    line: place.start.line + 1,
+                    column: place.start.column + 1,
+                    message,
                 }
             })?;
             count += 1;
@@ -689,11 +708,27 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a text can be a tag: well-formed, and its first part such as languages have. No language has one of more than three letters, though BCP 47
-/// would let them (`english`).
+/// Whether a text can be a tag: well-formed, and its first part such as languages have. No language
+/// has one of more than three letters, though BCP 47 would let them (`english`).
 fn is_language_tag(text: &str) -> bool {
     let first = text.split('-').next().unwrap_or_default();
     oxilangtag::LanguageTag::parse(text).is_ok()
         && (first.len() <= 3)
         && (first.len() >= 2 || text.contains('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_iri_without_a_base_is_named_with_what_to_add() {
+        let text = "@prefix rr: <http://www.w3.org/ns/r2rml#> .\n<#Item> rr:logicalTable [ rr:tableName \"item\" ] .";
+        let wrong = Mapping::of_r2rml(text, None, "no IRI").unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "the mapping is no Turtle: line 2, column 1: <#Item> is relative; add @base to the mapping, \
+             or --base IRI (BASE in SQL)"
+        );
+    }
 }

@@ -1,10 +1,11 @@
-//! From a mapping to rules: each with a table or query that is there, its columns with their types, and how terms are made of them.
+//! The compilation of a mapping to rules: an existing table or query, typed columns, term makers.
 //!
 //! ```text
 //! Mapping + Tables -> Rules: of each triples map its source, how its subject is made, and (predicate, object, graph) of each triple of a row
 //! ```
 //!
-//! What a mapping has wrong about the tables is found here, so rules are made whenever a mapping is defined, and again of the state that a query reads.
+//! What a mapping has wrong about the tables is found here, so rules are made whenever a mapping is
+//! defined, and again of the state that a query reads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -527,7 +528,8 @@ fn graphs_or_default(graphs: &[Option<Maker<Column>>]) -> Vec<Option<Maker<Colum
     }
 }
 
-/// A template with the base before it if none of its IRIs is absolute, and whether they all are then.
+/// A template with the base before it if none of its IRIs is absolute, and whether they all are
+/// then.
 fn resolved(mut template: Template<Column>, base: &str) -> (Template<Column>, bool) {
     let text = match template.pieces.first() {
         Some(Piece::Text(text)) => text.as_str(),

@@ -1,4 +1,4 @@
-//! The query of SQL that gives the columns of some terms.
+//! The SQL query that selects the columns of some terms.
 
 use std::fmt::Write as _;
 
@@ -91,7 +91,8 @@ impl Selection {
         maker.map(|column| Ok(self.column(side, column)))
     }
 
-    /// Leaves out rows for which a condition on a column does not hold: what stands behind the column.
+    /// Leaves out rows for which a condition on a column does not hold: what stands behind the
+    /// column.
     pub(crate) fn condition(&mut self, side: usize, column: &Column, test: &str) {
         let condition = format!("t{side}.{} {test}", quoted(&column.name));
         if !self.conditions.contains(&condition) {

@@ -1,6 +1,7 @@
-//! Conditions of SQL on a column that hold wherever its lexical form, or its value, is what a query asks for.
+//! SQL conditions on a column that follow from a pattern's term.
 //!
-//! They only spare rows: whoever uses them computes the terms and looks again. So a condition may hold for too many rows, and never for too few.
+//! The conditions only spare rows: whoever uses them computes the terms and looks again. So a
+//! condition may hold for too many rows, and never for too few.
 
 use orrery_storage::table::{ColumnType, DECIMAL_DIGITS_MAX};
 use orrery_term::vocabulary::xsd;

@@ -1,4 +1,4 @@
-//! The statements of SQL about mapped graphs: what `CREATE GRAPH` checks, what `MATERIALIZE GRAPH` copies.
+//! The SQL statements about mapped graphs: checks of `CREATE GRAPH`, copies of `MATERIALIZE GRAPH`.
 
 use std::sync::Arc;
 

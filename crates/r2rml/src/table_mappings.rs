@@ -1,4 +1,4 @@
-//! What an engine's mappings share: the reader of tables, and what was compiled last.
+//! The mappings of an engine: the table reader, and a cache of compiled mappings.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +18,8 @@ pub struct TableMappings {
 }
 
 impl TableMappings {
-    /// On the memory of a runtime, over tables of this database and of other servers as far as these may be read.
+    /// The mappings on a runtime's memory, over tables of this database and readable ones of other
+    /// servers.
     pub fn new(runtime: &Arc<Runtime>, foreign: &ForeignAccess) -> Self {
         Self {
             runtime: Arc::clone(runtime),

@@ -1,7 +1,8 @@
-//! Templates (R2RML, 7.3): texts with columns in braces, and the way back from an IRI to values of the columns.
+//! Templates (R2RML, 7.3): texts with columns in braces, and their inversion from IRI to values.
 //!
-//! What a column gives to an IRI is percent-encoded except for characters that stand for themselves in one (RFC 3987, `iunreserved`), so an IRI can be
-//! taken apart again wherever something else than such a character stands behind each column.
+//! What a column gives to an IRI is percent-encoded except for characters that stand for themselves
+//! in one (RFC 3987, `iunreserved`), so an IRI can be taken apart again wherever something else
+//! than such a character stands behind each column.
 
 use crate::error::{Error, Result};
 
@@ -35,7 +36,8 @@ pub(crate) enum Inverse {
 }
 
 impl Template<String> {
-    /// Reads `http://e/{a}/{"B c"}`; the columns are named as SQL writes them. A backslash takes the meaning from braces.
+    /// Reads `http://e/{a}/{"B c"}`; the columns are named as SQL writes them. A backslash takes
+    /// the meaning from braces.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let wrong = |what: &str| Error::Words(format!("the template {text:?} {what}"));
         let mut pieces = Vec::new();
@@ -106,8 +108,8 @@ impl<C> Template<C> {
         })
     }
 
-    /// Whether different values of the columns always give different IRIs: behind each column that another follows stands something that encoded values
-    /// do not have.
+    /// Whether different values of the columns always give different IRIs: behind each column that
+    /// another follows stands something that encoded values do not have.
     pub(crate) fn is_injective(&self) -> bool {
         let mut after_column = false;
         for piece in &self.pieces {

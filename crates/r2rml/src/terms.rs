@@ -1,4 +1,4 @@
-//! Terms out of rows: makers whose columns are those of a batch, and the ids that their terms get.
+//! Term makers over batches of rows, and the ids of their terms.
 
 use std::sync::Arc;
 
@@ -135,7 +135,8 @@ impl BoundMaker {
     }
 }
 
-/// Whether a text is an absolute IRI, or becomes one with the base before it (R2RML, 11.2: it is put there, and nothing is resolved).
+/// Whether a text is an absolute IRI, or becomes one with the base before it (R2RML, 11.2: it is
+/// put there, and nothing is resolved).
 fn is_iri_or_resolved(text: &mut String, base: &Arc<str>, is_absolute: bool) -> bool {
     if Iri::parse(text.as_str()).is_ok() {
         return true;

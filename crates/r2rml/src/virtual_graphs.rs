@@ -1,6 +1,7 @@
-//! The mapped graphs that a query sees, compiled for the tables of its state.
+//! The mapped graphs that a query sees, compiled for its state.
 //!
-//! What is compiled is kept for the state of the tables that was asked last: commits of quads alone leave it as it is.
+//! What is compiled is kept for the state of the tables that was asked last: commits of quads alone
+//! leave it as it is.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! How many puts and reads a quorum of three nodes on loopback answers: `rates DIRECTORY CLIENTS SECONDS VALUE_BYTES`.
+//! Measures puts and reads of three nodes on loopback:
+//! `rates DIRECTORY CLIENTS SECONDS VALUE_BYTES`.
 //!
-//! The nodes run in this process, each in its own directory below DIRECTORY, over sockets. Clients are spread over the nodes. Also prints how long
-//! the next put takes when the leader is lost.
+//! The nodes run in this process, each in its own directory below DIRECTORY, over sockets. Clients
+//! are spread over the nodes. Also prints how long the next put takes when the leader is lost.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::BTreeMap;

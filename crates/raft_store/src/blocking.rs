@@ -1,4 +1,4 @@
-//! Where calls of the disk run: on threads that may wait, or at once where time is simulated.
+//! The execution of disk calls: on blocking threads, or inline in simulations.
 
 use tokio::task::spawn_blocking;
 
@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 pub(crate) enum Blocking {
     /// They run on threads of their own.
     Elsewhere,
-    /// They run at once: the disk is memory, and a thread would make the order of events a matter of luck.
+    /// They run at once: the disk is memory, and a thread would make the order of events a matter
+    /// of luck.
     #[cfg(test)]
     Here,
 }

@@ -1,13 +1,13 @@
-//! Calls of nodes to each other, beside the messages of Raft: bytes there, a stream of messages back. What they mean is known to those who make and
-//! answer them.
+//! Calls between nodes beside Raft's messages: a request of bytes, a stream of messages back. What
+//! they mean is known to those who make and answer them.
 //!
 //! ```text
 //! Node::call -> own number:     the handler, without network
 //!            -> another node:   http::calls::client: one signed POST  ->  http::calls::server: the handler's stream, in frames (http::calls::frame)
 //! ```
 //!
-//! An answer is whole or ends with an error. Nothing is sent twice: whether a call that failed may be made again, there or elsewhere, is for the
-//! caller to say ([`CallError`]).
+//! An answer is whole or ends with an error. Nothing is sent twice: whether a call that failed may
+//! be made again, there or elsewhere, is for the caller to say ([`CallError`]).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -26,25 +26,27 @@ use crate::error::{Error, Result};
 pub const CALL_REQUEST_BYTES_MAX: usize = 64 << 20;
 /// The largest message of an answer.
 pub const CALL_MESSAGE_BYTES_MAX: usize = 64 << 20;
-/// How long a caller should wait for a node that says nothing at all.
+/// The time a caller should wait for a silent node.
 pub const CALL_SILENCE: Duration = Duration::from_secs(10);
 /// The longest name of a kind of calls.
 const KIND_BYTES_MAX: usize = 64;
 
 /// Answers calls of other nodes, and of this one.
 pub trait CallHandler: Send + Sync + 'static {
-    /// The messages of an answer, each of at most [`CALL_MESSAGE_BYTES_MAX`]; an error is told to the caller and ends it.
+    /// The messages of an answer, each of at most [`CALL_MESSAGE_BYTES_MAX`]; an error is told to
+    /// the caller and ends it.
     ///
-    /// This and the stream are run on the threads that the node's own messages need: neither may block, or work for long without a pause. The
-    /// stream is asked for a message when the last one was sent, and dropped when the caller has gone.
+    /// This and the stream are run on the threads that the node's own messages need: neither may
+    /// block, or work for long without a pause. The stream is asked for a message when the last one
+    /// was sent, and dropped when the caller has gone.
     fn answer(&self, kind: &str, request: Bytes) -> BoxStream<'static, Result<Bytes, String>>;
 }
 
-/// The answer to a call: messages as the handler gave them. It is whole if it ends without an error; an error is the last item. Dropping it ends the
-/// call on the other side.
+/// The answer to a call: messages as the handler gave them. It is whole if it ends without an
+/// error; an error is the last item. Dropping it ends the call on the other side.
 pub type CallAnswer = BoxStream<'static, Result<Bytes, CallError>>;
 
-/// Why a call has no answer, or only a part of one.
+/// The reason why a call has no answer, or only part of one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The node was not reached: it has seen nothing of the call.
@@ -63,7 +65,8 @@ pub enum CallError {
         /// What it said.
         detail: String,
     },
-    /// The connection was lost, or what came over it was changed on its way. The handler may have seen the call.
+    /// The connection was lost, or what came over it was changed on its way. The handler may have
+    /// seen the call.
     #[error("the answer of node {node} broke off: {detail}")]
     BrokenOff {
         /// Its number.
@@ -71,7 +74,8 @@ pub enum CallError {
         /// What happened.
         detail: String,
     },
-    /// Nothing came for too long, although a node that works on an answer says so all the time. The handler may have seen the call.
+    /// Nothing came for too long, although a node that works on an answer says so all the time. The
+    /// handler may have seen the call.
     #[error("node {node} was silent for {} s", waited.as_secs_f64())]
     Silent {
         /// Its number.

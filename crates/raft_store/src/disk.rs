@@ -1,7 +1,8 @@
-//! The seam below a node: its directory. Every file of a node is read and written here, so that a simulation can take its place that forgets what
-//! was not synced.
+//! The disk interface of a node, which simulations replace. Every file of a node is read and
+//! written here, so that a simulation can take its place that forgets what was not synced.
 //!
-//! Paths are relative to the directory, with `/`. All calls block; [`crate::blocking`] decides on which thread.
+//! Paths are relative to the directory, with `/`. All calls block; [`crate::blocking`] decides on
+//! which thread.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -30,7 +31,8 @@ pub(crate) trait Disk: Send + Sync + 'static {
     fn list(&self, directory: &str) -> Result<Vec<String>>;
     /// Writes at an offset, beyond the end too. Makes the file if there is none.
     fn write_at(&self, path: &str, offset: u64, bytes: &[u8]) -> Result<()>;
-    /// What was written to a file, and its length, is on disk after this. Fails where there is no such file.
+    /// What was written to a file, and its length, is on disk after this. Fails where there is no
+    /// such file.
     fn sync(&self, path: &str) -> Result<()>;
     /// Names in a directory are on disk after this.
     fn sync_directory(&self, directory: &str) -> Result<()>;
@@ -42,8 +44,8 @@ pub(crate) trait Disk: Send + Sync + 'static {
     fn remove(&self, path: &str) -> Result<()>;
 }
 
-/// Writes a small file, with its checksum behind it, so that it is there as before, or as it is to be, whenever the machine stops. One at a time for a
-/// path: two would write the same new file.
+/// Writes a small file, with its checksum behind it, so that it is there as before, or as it is to
+/// be, whenever the machine stops. One at a time for a path: two would write the same new file.
 pub(crate) fn replace(disk: &dyn Disk, path: &str, mut bytes: Vec<u8>) -> Result<()> {
     let crc = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(&crc.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller can do about it.
+//! The errors of the Raft store, by what the caller can do about them.
 
 use std::io;
 
@@ -23,7 +23,7 @@ pub enum Error {
     },
     /// Bytes on disk are not those that were written.
     #[error(
-        "`{path}` of this node is damaged: {detail}. Remove the node from the cluster, empty its directory and add it anew"
+        "`{path}` of this node is damaged: {detail}; remove the node from the cluster, empty its directory and add it again"
     )]
     Damaged {
         /// The file, below the node's directory.
@@ -35,7 +35,9 @@ pub enum Error {
     #[error("{0}")]
     Configuration(String),
     /// The other side could not be reached, or did not answer in time.
-    #[error("cannot reach node {node} at {address}: {detail}")]
+    #[error(
+        "cannot reach node {node} at {address}: {detail}; look whether it runs, and at the network"
+    )]
     Unreachable {
         /// Its number.
         node: u64,
@@ -53,7 +55,9 @@ pub enum Error {
         detail: String,
     },
     /// A message that is none of ours.
-    #[error("a message that cannot be read: {0}")]
+    #[error(
+        "a message of another node cannot be read: {0}; check that all nodes run the same version"
+    )]
     Message(String),
     /// No leader answered within the time for a request. Nothing was written.
     #[error(
@@ -67,7 +71,7 @@ pub enum Error {
     },
     /// A write was sent and no answer came: it may have happened, or may still happen.
     #[error(
-        "the outcome of a write is unknown after {waited_ms} ms: {detail}. Read the object before writing it anew"
+        "the outcome of a write is unknown after {waited_ms} ms: {detail}; read the object before you write it again"
     )]
     Unknown {
         /// How long was waited.
@@ -76,7 +80,9 @@ pub enum Error {
         detail: String,
     },
     /// A large object could not be copied to a majority of the nodes.
-    #[error("a large object is on {copies} of {nodes} nodes, which is no majority: {detail}")]
+    #[error(
+        "a large object is on {copies} of {nodes} nodes, which is no majority: {detail}; start the missing nodes and try again"
+    )]
     TooFewCopies {
         /// Nodes that have it.
         copies: usize,
@@ -86,10 +92,12 @@ pub enum Error {
         detail: String,
     },
     /// This node does not have all that the others have.
-    #[error("this node is behind the others: {0}")]
+    #[error(
+        "this node lacks writes that others have: {0}; wait, or look at `orrery cluster status`"
+    )]
     Behind(String),
     /// The bytes of a large object are on no node that can be reached.
-    #[error("no node that can be reached has the bytes of `{0}`")]
+    #[error("no reachable node has the bytes of `{0}`; start the missing nodes")]
     NoCopy(String),
     /// A change of members that cannot be done now.
     #[error("the members cannot be changed: {0}")]

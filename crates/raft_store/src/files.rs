@@ -1,10 +1,11 @@
-//! Files of large objects on one node: `files/<id>`, and `files/<id>.part` until all of it is there.
+//! Files of large objects on a node: `files/<id>`, and `files/<id>.part` until complete.
 //!
-//! A file comes in pieces, in any order, and is finished: read once more, compared with its checksum, synced, and given its name. So what has
-//! its name is whole, and stays whole when the machine stops. It never changes.
+//! A file comes in pieces, in any order, and is finished: read once more, compared with its
+//! checksum, synced, and given its name. So what has its name is whole, and stays whole when the
+//! machine stops. It never changes.
 //!
-//! The same file may be finished twice at a time: an upload asks again where no answer came, and the node itself fetches what it lacks. Whoever comes second waits, and
-//! finds it done.
+//! The same file may be finished twice at a time: an upload asks again where no answer came, and
+//! the node itself fetches what it lacks. Whoever comes second waits, and finds it done.
 
 use std::sync::Arc;
 

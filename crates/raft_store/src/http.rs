@@ -1,4 +1,4 @@
-//! Nodes ask each other over HTTP: a client, a server, and the signatures by which they know each other.
+//! HTTP between nodes: client, server, and signatures.
 
 pub(crate) mod body;
 pub(crate) mod calls;

@@ -1,7 +1,9 @@
-//! An object store that three or five nodes hold together: what is acknowledged is on the disks of a majority, and whoever reads sees it.
+//! An object store replicated by Raft: acknowledged writes are on a majority's disks, and reads are
+//! linearizable.
 //!
-//! [`QuorumStore`] is an `object_store::ObjectStore`, so a database that lies in an object store lies in a cluster of nodes without a change: its
-//! catalog is replaced by a conditional put, its log is objects that are put where none is, its files never change. A [`Node`] runs in the same
+//! [`QuorumStore`] is an `object_store::ObjectStore`, so a database that lies in an object store
+//! lies in a cluster of nodes without a change: its catalog is replaced by a conditional put, its
+//! log is objects that are put where none is, its files never change. A [`Node`] runs in the same
 //! process.
 //!
 //! ```text
@@ -12,8 +14,9 @@
 //! call   Node::call -> another node's CallHandler -> a stream of messages back (calls): work of the process above, beside all this
 //! ```
 //!
-//! Consensus is openraft's. Ours are its log on disk (`log`), what it applies to (`state`), its network (`http`), and that a write which is
-//! sent twice is done once. docs/cluster.md says what is promised.
+//! Consensus is openraft's. Ours are its log on disk (`log`), what it applies to (`state`), its
+//! network (`http`), and that a write which is sent twice is done once. docs/cluster.md says what
+//! is promised.
 
 mod blocking;
 mod calls;

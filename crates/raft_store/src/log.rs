@@ -1,14 +1,17 @@
-//! The log of a node, as openraft wants it: entries in order, and the vote.
+//! The Raft log of a node: entries in order, and the vote.
 //!
-//! openraft appends entries in groups and waits for each group; so a group is one frame ([`frame`]), one write and one sync ([`files`]). Entries
-//! since the last snapshot are kept in memory too, for those who replicate and apply them: a snapshot is made every 5,000 entries or 64 MiB, so
-//! that they stay few.
+//! openraft appends entries in groups and waits for each group; so a group is one frame
+//! ([`frame`]), one write and one sync ([`files`]). Entries since the last snapshot are kept in
+//! memory too, for those who replicate and apply them: a snapshot is made every 5,000 entries or 64
+//! MiB, so that they stay few.
 //!
-//! The vote is a small file that is replaced. Which entry is known to be committed is written with the next entries: it is a hint that lets a
-//! node that starts show what it had, and costs no sync of its own.
+//! The vote is a small file that is replaced. Which entry is known to be committed is written with
+//! the next entries: it is a hint that lets a node that starts show what it had, and costs no sync
+//! of its own.
 //!
-//! A vote by which this node led is read as one by which it was a candidate. Else openraft lets it lead on after a restart without an election,
-//! and without an entry of its own: it would answer reads from what it had applied, before it knows which entries were committed meanwhile.
+//! A vote by which this node led is read as one by which it was a candidate. Else openraft lets it
+//! lead on after a restart without an election, and without an entry of its own: it would answer
+//! reads from what it had applied, before it knows which entries were committed meanwhile.
 
 pub(crate) mod files;
 pub(crate) mod frame;

@@ -1,4 +1,4 @@
-//! Messages between nodes, beside openraft's own.
+//! The messages between nodes, beside openraft's.
 
 use std::collections::BTreeSet;
 
@@ -79,7 +79,7 @@ pub(crate) struct Member {
     pub address: String,
 }
 
-/// How a node is.
+/// The status of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeStatus {
     /// Its number.

@@ -1,4 +1,4 @@
-//! openraft's requests to other nodes, over the node's transport.
+//! openraft's network over the node's transport.
 
 use std::error::Error as StdError;
 use std::sync::Arc;

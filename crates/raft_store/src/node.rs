@@ -1,4 +1,4 @@
-//! A node: starts from a directory, serves others, calls them, and changes the members.
+//! A node: startup from a directory, service for others, calls, membership changes.
 
 pub(crate) mod calls;
 pub(crate) mod core;
@@ -46,22 +46,26 @@ use crate::transport::paths;
 /// How long requests that are being answered may take when a node stops.
 const STOP_TIME: Duration = Duration::from_secs(1);
 
-/// How a node starts.
+/// The start configuration of a node.
 #[derive(Clone)]
 pub struct NodeConfig {
-    /// Its number, above 0. It belongs to the directory: a node whose directory is lost comes back under another number, as a new member.
+    /// Its number, above 0. It belongs to the directory: a node whose directory is lost comes back
+    /// under another number, as a new member.
     pub id: u64,
-    /// `host:port` where others find it: a name is looked up anew for each connection, so it may get another address while the cluster runs. Without one it
-    /// does not listen: for a cluster of one.
+    /// `host:port` where others find it: a name is looked up anew for each connection, so it may
+    /// get another address while the cluster runs. Without one it does not listen: for a cluster of
+    /// one.
     pub address: Option<String>,
-    /// `host:port` where it listens, if that is not `address`: a name may not be known yet when the node starts, or be another machine's.
+    /// `host:port` where it listens, if that is not `address`: a name may not be known yet when the
+    /// node starts, or be another machine's.
     pub listen: Option<String>,
     /// Where it keeps its log, its snapshot and its files.
     pub directory: PathBuf,
     /// The cluster's secret, the same for all nodes; 16 bytes at least.
     pub secret: Vec<u8>,
-    /// The first members of a new cluster, with their addresses; the same for all of them. Empty for a node that is to be added to a cluster. Not
-    /// looked at once the directory belongs to a cluster.
+    /// The first members of a new cluster, with their addresses; the same for all of them. Empty
+    /// for a node that is to be added to a cluster. Not looked at once the directory belongs to a
+    /// cluster.
     pub members: BTreeMap<u64, String>,
     /// Times and sizes.
     pub pace: Pace,
@@ -114,7 +118,8 @@ impl fmt::Debug for Node {
 }
 
 impl Node {
-    /// Starts a node. It is up before there is a leader, and before it knows what others have written meanwhile.
+    /// Starts a node. It is up before there is a leader, and before it knows what others have
+    /// written meanwhile.
     pub async fn start(config: NodeConfig) -> Result<Self> {
         check(&config)?;
         let listener = match config.listen.as_ref().or(config.address.as_ref()) {
@@ -190,22 +195,26 @@ impl Node {
         self.running.core.id
     }
 
-    /// The numbers and addresses of the members, voters and learners, as far as this node knows, whether they are up or not. This node is always among
-    /// them. Nobody is asked.
+    /// The numbers and addresses of the members, voters and learners, as far as this node knows,
+    /// whether they are up or not. This node is always among them. Nobody is asked.
     pub fn peers(&self) -> Vec<(u64, String)> {
         self.calls.peers()
     }
 
-    /// From now on a handler answers calls of a kind (small letters, digits and hyphens), one handler for each. It goes when the node is stopped.
+    /// Sets the handler of a kind of calls (small letters, digits and hyphens). It goes when the
+    /// node is stopped.
     pub fn answer_calls(&self, kind: &'static str, handler: Arc<dyn CallHandler>) -> Result<()> {
         self.calls.answer(kind, handler)
     }
 
-    /// Calls a member, or this node itself, which goes without network. Returns when the other one has taken the call, before its handler says anything.
+    /// Calls a member, or this node itself, which goes without network. Returns when the other one
+    /// has taken the call, before its handler says anything.
     ///
-    /// `request` has [`CALL_REQUEST_BYTES_MAX`](crate::CALL_REQUEST_BYTES_MAX) at most. `silence` is how long nothing may come
-    /// ([`CALL_SILENCE`](crate::CALL_SILENCE) if nothing speaks for another time), and must be well above [`Pace::keep_alive`]. It counts only while the answer is
-    /// waited for, not while the caller does something else. The answer can be read on any thread; one that is not read is not sent on.
+    /// `request` has [`CALL_REQUEST_BYTES_MAX`](crate::CALL_REQUEST_BYTES_MAX) at most. `silence`
+    /// is how long nothing may come ([`CALL_SILENCE`](crate::CALL_SILENCE) if nothing speaks for
+    /// another time), and must be well above [`Pace::keep_alive`]. It counts only while the answer
+    /// is waited for, not while the caller does something else. The answer can be read on any
+    /// thread; one that is not read is not sent on.
     pub async fn call(
         &self,
         to: u64,
@@ -226,8 +235,9 @@ impl Node {
         self.running.core.raft.metrics().borrow().current_leader
     }
 
-    /// Returns once this node has all that was acknowledged before the call, entries and files, so that it counts for a majority as the others do. Asks the
-    /// leader, and waits for `time` at most; after that it says what is missing.
+    /// Returns once this node has all that was acknowledged before the call, entries and files, so
+    /// that it counts for a majority as the others do. Asks the leader, and waits for `time` at
+    /// most; after that it says what is missing.
     pub async fn current(&self, time: Duration) -> Result<()> {
         let waited = timeout(time, self.running.catch_up()).await;
         waited.unwrap_or_else(|_| {
@@ -241,12 +251,12 @@ impl Node {
         }
     }
 
-    /// How this node is.
+    /// The status of this node.
     pub async fn status(&self) -> Result<NodeStatus> {
         members::status(&self.running.core).await
     }
 
-    /// How another member is, as it says itself.
+    /// The status of another member, from itself.
     pub async fn status_of(&self, id: u64) -> Result<NodeStatus> {
         if id == self.running.core.id {
             return self.status().await;
@@ -257,8 +267,9 @@ impl Node {
             .await
     }
 
-    /// Adds a node that runs already, with no members in its configuration. Returns when it has everything and votes. If it fails, the node may be
-    /// left as a learner: add it again, or remove it.
+    /// Adds a node that runs already, with no members in its configuration. Returns when it has
+    /// everything and votes. If it fails, the node may be left as a learner: add it again, or
+    /// remove it.
     pub async fn add(&self, id: u64, address: &str) -> Result<()> {
         members::change(
             &self.running.core,
@@ -271,7 +282,8 @@ impl Node {
         .await
     }
 
-    /// Removes a node, which may be lost. Returns when the others no longer count on it; it is to be stopped after that.
+    /// Removes a node, which may be lost. Returns when the others no longer count on it; it is to
+    /// be stopped after that.
     pub async fn remove(&self, id: u64) -> Result<()> {
         members::change(
             &self.running.core,
@@ -284,12 +296,14 @@ impl Node {
         .await
     }
 
-    /// Tells that the node is to be stopped soon: reads and writes that begin from now on wait 5 s at most for a majority, which may be stopping, too.
+    /// Announces the stop of the node: later reads and writes wait 5 s at most for a majority,
+    /// which may be stopping, too.
     pub fn hurry(&self) {
         self.running.core.hurry();
     }
 
-    /// Stops the node: answers to calls of other nodes break off, what it is writing is written, and its directory is free after that.
+    /// Stops the node: answers to calls of other nodes break off, what it is writing is written,
+    /// and its directory is free after that.
     pub async fn stop(&self) {
         self.calls.handlers.stop();
         let server = self.server.lock().take();
@@ -307,7 +321,8 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// A node that was not stopped goes on; so its directory stays its own for as long as the process lives.
+    /// A node that was not stopped goes on; so its directory stays its own for as long as the
+    /// process lives.
     fn drop(&mut self) {
         if let Some(lock) = self.lock.lock().take() {
             tracing::warn!("a node was dropped without being stopped; it goes on");

@@ -1,7 +1,8 @@
-//! What the nodes agree upon: objects by path, and the sessions in which commands are done at most once.
+//! The replicated state: objects by path, and sessions that deduplicate commands.
 //!
-//! Every node applies the same commands in the same order, so nothing here may depend on the node, its clock or its disk. Times come with the
-//! commands. Bytes of large objects are elsewhere ([`crate::files`]); the state knows their files, and tells which of them nobody needs any more.
+//! Every node applies the same commands in the same order, so nothing here may depend on the node,
+//! its clock or its disk. Times come with the commands. Bytes of large objects are elsewhere
+//! ([`crate::files`]); the state knows their files, and tells which of them nobody needs any more.
 
 pub(crate) mod machine;
 
@@ -107,7 +108,8 @@ impl State {
         }
         self.uses += 1;
         let uses = self.uses;
-        // Nobody knows whether it was done before. Its file stays: it may be in use, and may be put again.
+        // Nobody knows whether it was done before. Its file stays: it may be in use, and may be put
+        // again.
         let Some(found) = self.sessions.get_mut(&session) else {
             return Answer::Forgotten;
         };
@@ -120,7 +122,8 @@ impl State {
             return answer.clone();
         }
         if number < found.floor || number - found.floor >= WINDOW {
-            // It had its answer once, and this is a copy that came late. Its file belongs to what it did then.
+            // It had its answer once, and this is a copy that came late. Its file belongs to what
+            // it did then.
             return Answer::Forgotten;
         }
         let answer = self.execute(command, effects);

@@ -1,10 +1,13 @@
-//! The cluster's objects as an `object_store::ObjectStore`, as seen from one node.
+//! The cluster's objects as an `object_store::ObjectStore`, seen from one node.
 //!
-//! A put goes to the leader and is answered when a majority has it on disk: small objects within the log, large ones as files first
-//! ([`crate::node::upload`]). A read asks the leader how far this node must have got, waits until it has, and answers from its own state; bytes of
-//! large objects come from its disk, or from another node's. [`QuorumStore::stale`] leaves the question out.
+//! A put goes to the leader and is answered when a majority has it on disk: small objects within
+//! the log, large ones as files first ([`crate::node::upload`]). A read asks the leader how far
+//! this node must have got, waits until it has, and answers from its own state; bytes of large
+//! objects come from its disk, or from another node's. [`QuorumStore::stale`] leaves the question
+//! out.
 //!
-//! As with S3, to delete what is not there is no error. Attributes and tags are not kept, so puts that have some are refused.
+//! As with S3, to delete what is not there is no error. Attributes and tags are not kept, so puts
+//! that have some are refused.
 
 mod multipart;
 
@@ -80,7 +83,7 @@ impl QuorumStore {
         }
     }
 
-    /// The same objects, read as this node has them now: without a request to others, and without what it has not heard of yet.
+    /// The same objects, read from this node's state without asking others, so perhaps stale.
     #[must_use]
     pub fn stale(&self) -> Self {
         Self {
@@ -166,7 +169,8 @@ impl QuorumStore {
                 Ok(stream::once(async { Ok(bytes) }).boxed())
             }
             Content::File(file) => {
-                // The first piece before the answer: an object that was replaced meanwhile is looked up anew then.
+                // The first piece before the answer: an object that was replaced meanwhile is
+                // looked up anew then.
                 let first_end = range.end.min(range.start + PIECE_BYTES);
                 let first = fetch::range(&self.core, file, range.start, first_end).await?;
                 let rest = (first_end..range.end).step_by(PIECE_BYTES as usize);

@@ -1,4 +1,5 @@
-//! How a node asks another one: a path and bytes there, bytes back. Over sockets in a cluster, over memory in a simulation.
+//! The transport interface between nodes: sockets in a cluster, memory in a simulation. Over
+//! sockets in a cluster, over memory in a simulation.
 
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use crate::types::NodeId;
 /// Sends requests to nodes.
 #[async_trait]
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// Asks a node. `Unreachable` may mean that it did what was asked; `Refused` that it answered an error.
+    /// Asks a node. `Unreachable` may mean that it did what was asked; `Refused` that it answered
+    /// an error.
     async fn call(
         &self,
         node: NodeId,

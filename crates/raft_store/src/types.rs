@@ -1,4 +1,4 @@
-//! What the nodes agree upon: commands, how they are grouped into entries of the log, and their answers.
+//! The commands of the replicated state, their grouping into log entries, and their answers.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 /// The number of a node.
 pub(crate) type NodeId = u64;
 
-/// An object of at most this many bytes travels in the entries of the log; a larger one is copied as a file first.
+/// An object of at most this many bytes travels in the entries of the log; a larger one is copied
+/// as a file first.
 pub(crate) const INLINE_BYTES_MAX: usize = 64 << 10;
 
 openraft::declare_raft_types!(
@@ -45,7 +46,8 @@ pub(crate) struct Batch {
     pub commands: Vec<Request>,
 }
 
-/// A command, and who sends it for the how-manieth time is not told: the number tells whether it was done before.
+/// A command, and who sends it for the how-manieth time is not told: the number tells whether it
+/// was done before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Request {
     /// The session; 0 for commands that may be done twice.
@@ -191,7 +193,8 @@ pub(crate) fn files_named(entry: &Entry) -> Vec<String> {
     batch.commands.iter().filter_map(name).collect()
 }
 
-/// Bytes inside of a header of JSON are told apart by their lengths; they follow the header ([`crate::wire`]).
+/// Bytes inside of a header of JSON are told apart by their lengths; they follow the header
+/// ([`crate::wire`]).
 pub(crate) mod blob {
     use std::cell::RefCell;
     use std::collections::VecDeque;

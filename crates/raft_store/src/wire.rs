@@ -1,11 +1,12 @@
-//! How a message, an entry of the log and a snapshot are laid out: a header of JSON, and the bytes of objects behind it.
+//! The encoding of messages, log entries and snapshots: a JSON header, then the bytes of objects.
 //!
 //! ```text
 //! u32 bytes of the header | u32 number of blobs | u32 length of each blob .. | header: JSON | blobs, one after the other
 //! ```
 //!
-//! Numbers are little-endian. In the header a blob is its length; they are met in the same order when it is read. So an object's bytes are
-//! neither escaped nor copied: a blob that was read is a slice of the message.
+//! Numbers are little-endian. In the header a blob is its length; they are met in the same order
+//! when it is read. So an object's bytes are neither escaped nor copied: a blob that was read is a
+//! slice of the message.
 
 use std::collections::VecDeque;
 

@@ -1,12 +1,13 @@
-//! What the requests of one account may hold of the memory together, within the memory of all.
+//! The memory share of one account, for all its requests together.
 //!
 //! ```text
 //! operator --try_grow--> share of the user's account --> share of the key's --> the pool of all
 //!              refused by any: it spills, or the request fails and says by whose bound
 //! ```
 //!
-//! A share is divided as the pool of all is: what cannot spill takes what there is, and those that can have equal parts of the rest. It is a bound and no promise: nothing is set aside
-//! for an account, so that one that asks for nothing takes nothing from others.
+//! A share is divided as the pool of all is: what cannot spill takes what there is, and those that
+//! can have equal parts of the rest. It is a bound and no promise: nothing is set aside for an
+//! account, so that one that asks for nothing takes nothing from others.
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,16 +53,17 @@ impl AccountShare {
             .try_grow(reservation, additional)
             .map_err(|_refused| {
                 DataFusionError::ResourcesExhausted(format!(
-                    "{} asked for {} more, of the {}{OF_ACCOUNT}",
-                    exhausted::part(reservation.consumer().name()),
+                    "{} more needed for {}, of the {}{OF_ACCOUNT}",
                     ByteCount(additional as u64),
+                    exhausted::part(reservation.consumer().name()),
                     ByteCount(self.bytes as u64),
                 ))
             })
     }
 }
 
-/// The pool of a request that is held to the shares of accounts: what is reserved here is reserved in each of them, and in the pool of all.
+/// The pool of a request that is held to the shares of accounts: what is reserved here is reserved
+/// in each of them, and in the pool of all.
 #[derive(Debug)]
 pub struct WithinShares {
     shares: Vec<Arc<AccountShare>>,

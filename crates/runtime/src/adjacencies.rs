@@ -1,4 +1,4 @@
-//! Which adjacencies are kept in memory: built when they have been missed often enough, given up when others need their memory.
+//! The cache of adjacencies: built after enough misses, evicted when memory is needed.
 //!
 //! ```text
 //! a step looks up n keys --> built: use it
@@ -7,15 +7,19 @@
 //! ```
 //!
 //! A look-up in a permutation costs about thirty times what one row costs that is taken into an
-//! [`Adjacency`]. So an adjacency is built when about as much time was spent on look-ups as building it takes:
-//! queries that look up little never pay for it, and none pays much more than twice. One that was given up has to be missed twice as often to
-//! come back, so that predicates that do not fit into the memory together do not drive each other out for ever.
+//! [`Adjacency`]. So an adjacency is built when about as much time was spent on look-ups as
+//! building it takes: queries that look up little never pay for it, and none pays much more than
+//! twice. One that was given up has to be missed twice as often to come back, so that predicates
+//! that do not fit into the memory together do not drive each other out for ever.
 //!
-//! What else is made of files, can be made again and is worth keeping ([`Remade`]: the index of places, texts that came since the base was written) is kept in the same memory, and goes by the same rule.
+//! What else is made of files, can be made again and is worth keeping ([`Remade`]: the index of
+//! places, texts that came since the base was written) is kept in the same memory, and goes by the
+//! same rule.
 //!
-//! The adjacencies themselves are kept beside the files that they are made of ([`AdjacencySlot`]) and go with them. An
-//! [`Adjacencies`] is the sum of all of one engine: their memory is at most what it was given, and the one that was not used for
-//! longest goes first. At most one thread builds in the background.
+//! The adjacencies themselves are kept beside the files that they are made of ([`AdjacencySlot`])
+//! and go with them. An [`Adjacencies`] is the sum of all of one engine: their memory is at most
+//! what it was given, and the one that was not used for longest goes first. At most one thread
+//! builds in the background.
 
 use std::sync::Arc;
 use std::sync::Weak;
@@ -57,7 +61,8 @@ impl BuildThresholds {
 }
 
 impl Default for BuildThresholds {
-    /// 32 rows for each key, from 16 keys on; up to 250,000 rows, about a millisecond, where it is missed.
+    /// 32 rows for each key, from 16 keys on; up to 250,000 rows, about a millisecond, where it is
+    /// missed.
     fn default() -> Self {
         Self {
             rows_per_key: 32,
@@ -192,7 +197,8 @@ impl Adjacencies {
         self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Makes something, if there is room for `bytes` while it is made, and keeps as much as `make` says that it takes. Whether it was made.
+    /// Makes something, if there is room for `bytes` while it is made, and keeps as much as `make`
+    /// says that it takes. Whether it was made.
     pub fn keep<T: Remade + 'static>(
         &self,
         kept: &Arc<T>,
@@ -217,7 +223,8 @@ impl Adjacencies {
         true
     }
 
-    /// Keeps something with so many bytes in all, in place of what it had, if there is room, for which others are given up. Else it keeps what it had.
+    /// Keeps something with so many bytes in all, in place of what it had, if there is room, for
+    /// which others are given up. Else it keeps what it had.
     fn hold_other(&self, kept: &Arc<dyn Remade>, bytes: u64) -> bool {
         let mut all = self.kept.lock();
         all.forget_gone();
@@ -266,8 +273,8 @@ impl Adjacencies {
         thread.spawn(work).is_ok()
     }
 
-    /// The adjacency of a slot, which is that of the index and the predicate, for so many look-ups; built now if it is time to and there are
-    /// few rows, or in the background for later look-ups.
+    /// The adjacency of a slot, which is that of the index and the predicate, for so many look-ups;
+    /// built now if it is time to and there are few rows, or in the background for later look-ups.
     pub fn find(
         self: &Arc<Self>,
         slot: &Arc<AdjacencySlot>,
@@ -310,7 +317,8 @@ impl Adjacencies {
         });
     }
 
-    /// Builds it, if there is room. Damage is not reported here: the query finds it where it reads the rows itself.
+    /// Builds it, if there is room. Damage is not reported here: the query finds it where it reads
+    /// the rows itself.
     fn build(&self, build: Build, index: &IndexView, predicate: TermId) {
         let measured = match index.measure_adjacency(predicate) {
             Ok(Some(measured)) if measured.bytes() <= self.bytes_max => measured,
@@ -343,7 +351,8 @@ impl Adjacencies {
         }
     }
 
-    /// Gives up adjacencies until there is room for so many bytes, and takes them. Not if others are being built in that room.
+    /// Gives up adjacencies until there is room for so many bytes, and takes them. Not if others
+    /// are being built in that room.
     fn make_room(&self, bytes: u64) -> bool {
         let mut kept = self.kept.lock();
         kept.forget_gone();
@@ -376,8 +385,9 @@ impl TextMemory for Adjacencies {
 }
 
 impl DerivedIndex for Adjacencies {
-    /// What is in memory for the old base is wanted for the new one at its first look-up: which predicates are asked for is not learnt anew.
-    /// The old ones stay for who reads older states, and go first where memory is short, for nobody uses them any more.
+    /// What is in memory for the old base is wanted for the new one at its first look-up: which
+    /// predicates are asked for is not learnt anew. The old ones stay for who reads older states,
+    /// and go first where memory is short, for nobody uses them any more.
     fn base_changed(&self, change: &mut BaseChange) {
         let (old, new) = (
             ReadView::of_process(Arc::clone(change.old())),
@@ -442,8 +452,9 @@ impl KeptAdjacencies {
         });
     }
 
-    /// Gives up the one that was not used for longest. Whether there was one. They are looked through for it: a use is one relaxed store
-    /// without a lock, which no list in the order of uses can have, and this comes once for each that is built.
+    /// Gives up the one that was not used for longest. Whether there was one. They are looked
+    /// through for it: a use is one relaxed store without a lock, which no list in the order of
+    /// uses can have, and this comes once for each that is built.
     fn give_up_oldest(&mut self) -> bool {
         let slots = self.slots.iter().enumerate();
         let Some((oldest, _)) = slots.min_by_key(|(_, kept)| kept.what.used()) else {

@@ -1,4 +1,4 @@
-//! Why a query cannot have what it asks the runtime for.
+//! The errors of the runtime: refused memory, time or touches.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub enum Error {
         limit: Duration,
     },
     /// Other queries have all that may be on its way; there was no room for one more in time.
-    #[error("other queries need all the memory there is")]
+    #[error("other queries hold all of --memory; try again in a moment, or raise --memory")]
     Busy,
     /// Whoever asks has no touches left ([`crate::Spending::spend`]).
     #[error("{words}")]

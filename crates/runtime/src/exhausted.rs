@@ -1,7 +1,8 @@
-//! Who asked for more memory than there is, in people's words.
+//! Messages for people out of the errors of memory pools: which step of a query needs how much
+//! more.
 //!
-//! DataFusion's pools answer with the names of its parts and a list of who else holds how much. People who ask a query know
-//! sorting and grouping; that is what they are told, and how much was asked for.
+//! DataFusion's pools answer with the names of its operators and a list of all other consumers.
+//! People who write queries know sorting and grouping, so messages name these, and what is missing.
 
 use orrery_storage::ByteCount;
 
@@ -50,7 +51,8 @@ const LEFT: &str = " remain available";
 /// What stands before the cause, behind the list.
 const CAUSE: &str = "\nError: ";
 
-/// What was asked for by whom, of a message of a memory pool; any other message is kept up to its first line's end.
+/// What was asked for by whom, of a message of a memory pool; any other message is kept up to its
+/// first line's end.
 pub fn words(message: &str) -> String {
     let Some((_, refused)) = message.split_once(REFUSED) else {
         // A list of who else holds memory stands before what a pool of ours has said.
@@ -59,11 +61,11 @@ pub fn words(message: &str) -> String {
     };
     let (amount, rest) = refused.split_once(" for ").unwrap_or((refused, ""));
     let name = rest.split(" with ").next().unwrap_or_default();
-    let asked = format!("{} asked for {} more", part(name), amount_words(amount));
-    match missing_bytes(amount, rest) {
-        Some(missing) => format!("{asked}, of which {} are missing", ByteCount(missing)),
-        None => asked,
-    }
+    let missing = match missing_bytes(amount, rest) {
+        Some(missing) => ByteCount(missing).to_string(),
+        None => amount_words(amount),
+    };
+    format!("{missing} more needed for {}", part(name))
 }
 
 /// How much less was left than was asked for, where something was.
@@ -125,23 +127,23 @@ mod tests {
             (
                 "ExternalSorter[0]",
                 "3.2 MB",
-                "sorting asked for 3.2 MiB more",
+                "3.2 MiB more needed for sorting",
             ),
             (
                 "FinalHashAggregateStream[3]",
                 "64.0 KB",
-                "grouping asked for 64 KiB more",
+                "64 KiB more needed for grouping",
             ),
-            ("HashJoinInput", "1000.0 B", "a join asked for 1000 B more"),
+            ("HashJoinInput", "1000.0 B", "1000 B more needed for a join"),
             (
                 "long literals of the answer",
                 "2.0 MB",
-                "long literals of the answer asked for 2 MiB more",
+                "2 MiB more needed for long literals of the answer",
             ),
             (
                 "Newfangled[1]",
                 "1.0 B",
-                "a step of the query asked for 1 B more",
+                "1 B more needed for a step of the query",
             ),
         ];
         for (name, amount, expected) in cases {
@@ -151,7 +153,7 @@ mod tests {
                          4.0 MB remain available for the total memory pool: fair(pool_size: 9.0 MB)";
         assert_eq!(
             words(some_left),
-            "finding the first rows in order asked for 22 MiB more, of which 18 MiB are missing"
+            "18 MiB more needed for finding the first rows in order"
         );
         assert_eq!(words("a tree of 9 nodes\nmore"), "a tree of 9 nodes");
     }

@@ -1,4 +1,5 @@
-//! What all running queries of a process share, whatever language they came in.
+//! The shared resources of all running queries, in both languages: memory, threads, adjacencies,
+//! spill files.
 //!
 //! ```text
 //!   RuntimeOptions -> Runtime    memory       pools, their bounds, who waits for room
@@ -9,9 +10,10 @@
 //!                                task         settings, pool and place for spills, as DataFusion's plans want them
 //! ```
 //!
-//! A query engine makes one [`Runtime`] and gives it to every query; a second engine over the same database takes it from
-//! the first, so that both keep within one budget. [`Patience`] and [`Pace`] are for one query each: until when it may be planned, and
-//! when its streams must give way to others; [`Spending`] is what one request has cost.
+//! A query engine makes one [`Runtime`] and gives it to every query; a second engine over the same
+//! database takes it from the first, so that both keep within one budget. [`Patience`] and [`Pace`]
+//! are for one query each: until when it may be planned, and when its streams must give way to
+//! others; [`Spending`] is what one request has cost.
 //!
 //! Nothing here knows SPARQL, patterns or plans but as trees of nodes with columns.
 

@@ -1,4 +1,4 @@
-//! What queries may hold of the memory that is given to them.
+//! The memory pool of queries.
 //!
 //! ```text
 //!   memory_bytes = | operators: the rest          | adjacencies 1/8 | on its way 1/4       | not counted 1/8, at least 64 MiB |
@@ -6,14 +6,15 @@
 //!                  | computed terms; spills       | predicates      | batches, answers     | allocator, growing tables        |
 //! ```
 //!
-//! *Operators* reserve what they keep in a fair pool that makes those that can spill do so. What is *on its way*
-//! between operators and to the client has a pool of its own, so that a large sort, which may take all that
-//! operators have, never keeps a small query from starting: each query reserves its [`working_set_bytes`] before it
-//! runs, and waits a moment where there is no room. Patterns work on chunks as large as that pool allows.
+//! *Operators* reserve what they keep in a fair pool that makes those that can spill do so. What is
+//! *on its way* between operators and to the client has a pool of its own, so that a large sort,
+//! which may take all that operators have, never keeps a small query from starting: each query
+//! reserves its [`working_set_bytes`] before it runs, and waits a moment where there is no room.
+//! Patterns work on chunks as large as that pool allows.
 //!
-//! Reservations are estimates: a table doubles before it is counted, an allocator keeps pages. Where the
-//! process as a whole has to stay within the budget, [`ProcessBoundPool`] looks at what the process really
-//! holds, and refuses growth beyond it, as if that much were reserved.
+//! Reservations are estimates: a table doubles before it is counted, an allocator keeps pages.
+//! Where the process as a whole has to stay within the budget, [`ProcessBoundPool`] looks at what
+//! the process really holds, and refuses growth beyond it, as if that much were reserved.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -38,12 +39,15 @@ use crate::exhausted;
 const PARTS: u64 = 8;
 const ON_THE_WAY_PARTS: u64 = 2;
 const UNCOUNTED_PARTS: u64 = 1;
-/// Most of a sort's or an aggregation's growth that it counts too late does not depend on the budget.
+/// Most of a sort's or an aggregation's growth that it counts too late does not depend on the
+/// budget.
 const UNCOUNTED_BYTES_MIN: u64 = 64 << 20;
 
-/// Adjacencies take one part of so many of the rest: an eighth of the whole, less where that is little.
+/// Adjacencies take one part of so many of the rest: an eighth of the whole, less where that is
+/// little.
 const ADJACENCIES_PART: u64 = 5;
-/// What is kept there beside adjacencies works with so much at least: a part of an index of texts in memory takes some megabytes before it holds a text.
+/// What is kept there beside adjacencies works with so much at least: a part of an index of texts
+/// in memory takes some megabytes before it holds a text.
 const ADJACENCIES_BYTES_MIN: u64 = 32 << 20;
 /// That minimum is no more than one part of so many of the rest.
 const ADJACENCIES_PART_MAX: u64 = 4;
@@ -53,15 +57,16 @@ const CONSUMERS_NAMED: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN.satu
 
 /// Decoded terms, and the buffers of the answer.
 const ANSWER_BYTES: usize = 2 << 20;
-/// What a sort, an aggregation or a join uses beside what it counts: buffers of spilled runs, tables that grow,
-/// pages that its thread's allocator keeps.
+/// What a sort, an aggregation or a join uses beside what it counts: buffers of spilled runs,
+/// tables that grow, pages that its thread's allocator keeps.
 const KEEPER_BYTES: usize = 4 << 20;
 /// One query's working set is at most this part of what may be on its way, so that it always fits.
 const WORKING_SET_PART_MAX: usize = 4;
 /// How often a query that waits for room for its working set looks.
 const WAIT_STEP: Duration = Duration::from_millis(10);
 
-/// Who asks for the result of a function before it is made: its size is as somebody has written it, so that none of it is assured.
+/// Who asks for the result of a function before it is made: its size is as somebody has written it,
+/// so that none of it is assured.
 pub const FUNCTION_RESULT: &str = "the result of a function";
 /// What is as large as this is asked for with a look at the process of this moment.
 const FRESH_LOOK_BYTES: usize = 4 << 20;
@@ -198,8 +203,9 @@ impl Memory {
     }
 }
 
-/// What a plan has on its way: a batch of ids at each node, what operators that keep rows use beside, and the answer.
-/// A node that several others read counts once: its readers may be read by several again, so that the ways to it double each time.
+/// What a plan has on its way: a batch of ids at each node, what operators that keep rows use
+/// beside, and the answer. A node that several others read counts once: its readers may be read by
+/// several again, so that the ways to it double each time.
 fn working_set_bytes(plan: &dyn ExecutionPlan, batch_rows: usize) -> usize {
     let mut bytes = ANSWER_BYTES;
     let mut nodes = vec![plan];
@@ -217,8 +223,8 @@ fn working_set_bytes(plan: &dyn ExecutionPlan, batch_rows: usize) -> usize {
     bytes
 }
 
-/// Memory of an engine that is held for something beside its queries, such as the body of a request. It is given back when
-/// this value is dropped.
+/// Memory of an engine that is held for something beside its queries, such as the body of a
+/// request. It is given back when this value is dropped.
 #[derive(Debug)]
 pub struct HeldMemory {
     reservation: MemoryReservation,

@@ -1,5 +1,4 @@
-//! What one request holds of the memory, apart from what others do: whether a refusal is theirs or
-//! its own.
+//! The memory of one request, which tells whether a refusal is its own or due to others.
 //!
 //! A request that was refused memory is told to try again only where others are the reason, for a
 //! client takes that word and asks for ever. What others hold is known in the moment of the refusal
@@ -37,7 +36,8 @@ impl OwnShare {
         })
     }
 
-    /// Whether so much of a pool is held that who is refused may be told that others are the reason.
+    /// Whether so much of a pool is held that who is refused may be told that others are the
+    /// reason.
     pub fn is_much_held(of_all: &Arc<dyn MemoryPool>) -> bool {
         match of_all.memory_limit() {
             MemoryLimit::Finite(limit) => of_all.reserved() > limit / OTHERS_PART,

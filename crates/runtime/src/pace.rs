@@ -1,8 +1,8 @@
-//! When a stream must give way to others.
+//! Cooperative yielding: when a stream gives way to others.
 //!
-//! A stream that always has a batch ready never returns to the scheduler: the consumer's loop goes round
-//! and round inside one poll, and a timeout set around it never fires. So our streams count the
-//! time themselves and now and then say "not yet" although they could go on.
+//! A stream that always has a batch ready never returns to the scheduler: the consumer's loop goes
+//! round and round inside one poll, and a timeout set around it never fires. So our streams count
+//! the time themselves and now and then say "not yet" although they could go on.
 
 use std::time::{Duration, Instant};
 

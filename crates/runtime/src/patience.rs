@@ -1,9 +1,11 @@
-//! Until when, and for whom, a query is planned.
+//! The planning deadline, and the cancellation of planning.
 //!
-//! Planning has no place at which it could be dropped as a stream can: it asks here, often, and ends itself. The
-//! clock is looked at once in `LOOKS_PER_CLOCK` questions, which are a few instructions each.
+//! Planning has no place at which it could be dropped as a stream can: it asks here, often, and
+//! ends itself. The clock is looked at once in `LOOKS_PER_CLOCK` questions, which are a few
+//! instructions each.
 //!
-//! What planning itself takes in hand, such as literals that a search finds, is paid for here as it is done.
+//! What planning itself takes in hand, such as literals that a search finds, is paid for here as it
+//! is done.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
@@ -12,7 +14,8 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::spending::Spending;
 
-/// Questions for which the clock is looked at once. Between two of them lies less than a millisecond, mostly much less.
+/// Questions for which the clock is looked at once. Between two of them lies less than a
+/// millisecond, mostly much less.
 const LOOKS_PER_CLOCK: u32 = 32;
 
 /// How long a query may still be planned. Without limits, as by default, for ever.

@@ -21,8 +21,9 @@ use crate::workers::Workers;
 /// Threads that may wait for a turn as a writer.
 const WAITING_THREADS: usize = 1;
 
-/// What a sort keeps for merging what it has spilled: one part of so many of what operators may keep, and at most so many bytes. DataFusion's
-/// figure is the second alone, more than there is where memory is small.
+/// What a sort keeps for merging what it has spilled: one part of so many of what operators may
+/// keep, and at most so many bytes. DataFusion's figure is the second alone, more than there is
+/// where memory is small.
 const MERGING_PART: usize = 8;
 const MERGING_BYTES_MAX: usize = 10 << 20;
 
@@ -37,7 +38,7 @@ pub struct RuntimeOptions {
     pub temp_dir: PathBuf,
     /// Rows in one batch between operators.
     pub batch_rows: usize,
-    /// Threads that queries may keep busy together.
+    /// Busy-thread limit of all queries together.
     pub threads: usize,
 }
 
@@ -45,8 +46,8 @@ pub struct RuntimeOptions {
 pub struct Runtime {
     memory: Memory,
     memory_bytes: u64,
-    /// Settings, memory pool and place for spills, the same for every query: making one takes longer than a
-    /// point query.
+    /// Settings, memory pool and place for spills, the same for every query: making one takes
+    /// longer than a point query.
     task: Arc<TaskContext>,
     workers: Arc<Workers>,
     adjacencies: Arc<Adjacencies>,
@@ -109,7 +110,8 @@ impl Runtime {
         _ = self.processes.set(processes);
     }
 
-    /// Partitions that a large plan is made for: as many as there are threads, or more where processes divide it.
+    /// Partitions that a large plan is made for: as many as there are threads, or more where
+    /// processes divide it.
     pub fn partitions(&self) -> usize {
         let threads = self.workers.threads();
         self.processes().map_or(threads, |processes| {
@@ -122,8 +124,8 @@ impl Runtime {
         &self.adjacencies
     }
 
-    /// Who may wait for a turn as a writer on a thread of its own. All others wait for this, which takes no thread: whoever has the turn needs
-    /// one to go on, and they would have them all.
+    /// Who may wait for a turn as a writer on a thread of its own. All others wait for this, which
+    /// takes no thread: whoever has the turn needs one to go on, and they would have them all.
     pub fn turns(&self) -> &Arc<Semaphore> {
         &self.turns
     }
@@ -156,7 +158,8 @@ impl Runtime {
         task_context(task.session_config().clone(), environment)
     }
 
-    /// Memory for something beside the queries, called `what` where memory runs out; nothing at first.
+    /// Memory for something beside the queries, called `what` where memory runs out; nothing at
+    /// first.
     pub fn hold_memory(&self, what: &str) -> HeldMemory {
         HeldMemory::of(self.memory.operators(), what)
     }
@@ -182,7 +185,8 @@ pub fn environment_with_pool(
     Arc::new(environment)
 }
 
-/// Without the functions and the session's name of DataFusion's own front ends, which no plan of ours looks up.
+/// Without the functions and the session's name of DataFusion's own front ends, which no plan of
+/// ours looks up.
 fn task_context(session: SessionConfig, runtime: Arc<RuntimeEnv>) -> Arc<TaskContext> {
     Arc::new(TaskContext::new(
         None,

@@ -1,7 +1,8 @@
-//! A bound of its own for one part of a plan, within the memory of all.
+//! A memory limit for one part of a plan, within the pool of all.
 //!
-//! Operators that spill take what they can get while they merge what they have spilled: of two sorts at once, the one that is done first can
-//! leave the other too little to go on with. Where each has a share, none waits for what another holds.
+//! Operators that spill take what they can get while they merge what they have spilled: of two
+//! sorts at once, the one that is done first can leave the other too little to go on with. Where
+//! each has a share, none waits for what another holds.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,17 +1,21 @@
-//! What one request spends, in whichever language it came: touches of rows, counted over all plans that it runs, and where its memory comes from.
+//! The spending of one request: touches over all its plans, and the source of its memory.
 //!
 //! ```text
 //! a plan begins --watch--> looked at while it runs --its stream is dropped--> what it cost is kept, and the plan goes
 //! ```
 //!
-//! Whoever runs plans tells them here, and whoever charges for them asks [`Touched::touches`] every so often. A plan counts by itself as it works (`orrery_operators`,
-//! `orrery_sql`), so that this costs a lock for each plan and each look, and nothing for a row. A request that nobody charges has none.
+//! Whoever runs plans tells them here, and whoever charges for them asks [`Touched::touches`] every
+//! so often. A plan counts by itself as it works (`orrery_operators`, `orrery_sql`), so that this
+//! costs a lock for each plan and each look, and nothing for a row. A request that nobody charges
+//! has none.
 //!
-//! What no plan does is told by [`Spending::spend`]: searches while a query is planned, quads and rows that are changed. Whoever charges may give a limit ([`Spending::limit_by`]), which is
-//! asked each time, so that such work ends where nothing is left.
+//! What no plan does is told by [`Spending::spend`]: searches while a query is planned, quads and
+//! rows that are changed. Whoever charges may give a limit ([`Spending::limit_by`]), which is asked
+//! each time, so that such work ends where nothing is left.
 //!
-//! A plan may outlive its request: rows of a cursor, of which a later one takes more. It goes on to count where it began, and [`Paused`] has the later one pay for what is done then; the
-//! later one's limit is asked then, too.
+//! A plan may outlive its request: rows of a cursor, of which a later one takes more. It goes on to
+//! count where it began, and [`Paused`] has the later one pay for what is done then; the later
+//! one's limit is asked then, too.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,7 +60,8 @@ struct Counted {
 }
 
 impl Spending {
-    /// Of a request that has not begun. Its operators take memory from this pool; from that of all without one.
+    /// Of a request that has not begun. Its operators take memory from this pool; from that of all
+    /// without one.
     pub fn new(memory: Option<Arc<dyn MemoryPool>>) -> Arc<Self> {
         Arc::new(Self {
             counted: Mutex::default(),
@@ -70,7 +75,8 @@ impl Spending {
         self.memory.as_ref()
     }
 
-    /// Counts a plan that begins, until what is returned is dropped. Drop that after the plan's stream.
+    /// Counts a plan that begins, until what is returned is dropped. Drop that after the plan's
+    /// stream.
     #[must_use]
     pub fn watch(self: &Arc<Self>, plan: impl Touched + 'static) -> Watched {
         let mut counted = self.counted();
@@ -84,7 +90,8 @@ impl Spending {
         }
     }
 
-    /// Asks this of the touches so far whenever something is spent: whether something is left, or what the client is told. Only the first limit counts.
+    /// Asks this of the touches so far whenever something is spent: whether something is left, or
+    /// what the client is told. Only the first limit counts.
     pub fn limit_by(&self, limit: impl Fn(u64) -> Result<(), String> + Send + Sync + 'static) {
         // Who comes second has no say.
         let _ = self.limit.set(Box::new(limit));
@@ -103,7 +110,8 @@ impl Spending {
     /// Counts what no plan does, as soon as a portion of it is done.
     ///
     /// # Errors
-    /// [`Error::OverBudget`] where nothing is left then: no more is to be done, and what was done is not to be kept.
+    /// [`Error::OverBudget`] where nothing is left then: no more is to be done, and what was done
+    /// is not to be kept.
     pub fn spend(&self, touches: u64) -> Result<()> {
         self.add(touches);
         self.ask()?;
@@ -120,7 +128,8 @@ impl Spending {
         left.map_err(|words| Error::OverBudget { words })
     }
 
-    /// The same of quads that a change brings or takes away; [`Spending::changed`] is the sum of them.
+    /// The same of quads that a change brings or takes away; [`Spending::changed`] is the sum of
+    /// them.
     ///
     /// # Errors
     /// As [`Spending::spend`].
@@ -160,7 +169,8 @@ impl Spending {
         }
     }
 
-    /// Counts what goes on here of an earlier request, until what is returned is dropped; none where it is the same, which counts it anyway.
+    /// Counts what goes on here of an earlier request, until what is returned is dropped; none
+    /// where it is the same, which counts it anyway.
     #[must_use]
     pub fn resume(self: &Arc<Self>, paused: &Paused) -> Option<Watched> {
         // To look at itself it would wait for itself.

@@ -1,10 +1,10 @@
-//! How many threads the queries of one engine may keep busy.
+//! The busy-thread limit of an engine's queries.
 //!
-//! Every running query counts as one, whatever happens: queries are never held up here. What a query
-//! may have beyond that, threads that share its work, comes out of what the others leave of the
-//! machine; under load each query works on one thread, and they do not fight for the cores.
-//! Nothing waits and nothing is handed over: who has an extra thread asks now and then
-//! whether there are still enough ([`Workers::is_crowded`]).
+//! Every running query counts as one, whatever happens: queries are never held up here. What a
+//! query may have beyond that, threads that share its work, comes out of what the others leave of
+//! the machine; under load each query works on one thread, and they do not fight for the cores.
+//! Nothing waits and nothing is handed over: who has an extra thread asks now and then whether
+//! there are still enough ([`Workers::is_crowded`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -12,7 +12,7 @@ use orrery_loader::LoadError;
 use orrery_query_log::Outcome;
 use orrery_sparql::{QueryError, SyntaxError};
 use orrery_sql::SqlState;
-use orrery_storage::{ByteCount, Error as StorageError, without_numbers};
+use orrery_storage::{ByteCount, Error as StorageError, storage_place, without_numbers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ pub enum ServiceError {
         method: String,
         allowed: &'static str,
     },
-    #[error("there is nothing at {path}; see / for the console and /sparql for queries")]
+    #[error("{}", nothing_at(path))]
     NotFound { path: String },
     #[error(
         "the request body is larger than the limit of {}, or becomes so when it is decompressed",
@@ -390,8 +390,11 @@ impl From<StorageError> for ServiceError {
                 "it is not known whether the change was made, for this server stopped writing, or leading, meanwhile; look whether it is there before you make it again",
                 &error,
             ),
-            StorageError::WritingStopped { .. } => told_to_the_log(
-                "this server has stopped writing, for its log could not be written; look at its disk, then restart it",
+            StorageError::WritingStopped { path, .. } => told_to_the_log(
+                &format!(
+                    "this server has stopped writing, for its log could not be written; look at {}, then restart the server",
+                    storage_place(path)
+                ),
                 &error,
             ),
             error => told_to_the_log("the server's database could not be read or written", error),
@@ -437,6 +440,20 @@ impl From<LoadError> for ServiceError {
 
 /// The content codings of bodies that are read.
 pub const CODINGS: &str = "gzip, zstd, br, identity";
+
+/// What to say of a path that is not served, which may be one of the admin socket's.
+fn nothing_at(path: &str) -> String {
+    let is_of_admin_socket =
+        path == "/admin/access" || path == "/queries" || path.starts_with("/queries/");
+    match is_of_admin_socket {
+        true => format!(
+            "{path}: this is not the admin socket; start the server with --admin HOST:PORT, and ask there"
+        ),
+        false => {
+            format!("there is nothing at {path}; see / for the console and /sparql for queries")
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

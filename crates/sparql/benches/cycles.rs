@@ -1,7 +1,8 @@
-//! Cyclic patterns over a graph whose degrees follow a power law, with patterns that bind the same variable
-//! matched together (`Tuning::intersects`) and each by itself.
+//! Benchmark of cyclic patterns over a power-law graph, with and without intersections
+//! (`Tuning::intersects`).
 //!
-//! `cargo bench -p orrery-sparql --bench cycles [-- NODES EDGES]`; the graph is the same for the same figures.
+//! `cargo bench -p orrery-sparql --bench cycles [-- NODES EDGES]`; the graph is the same for the
+//! same figures.
 
 use std::time::{Duration, Instant};
 
@@ -32,8 +33,8 @@ const QUERIES: [(&str, &str); 6] = [
     ),
 ];
 
-/// A graph that grows: each edge leads from a random node to the end of a random earlier edge, or to a random
-/// node. So a node gets edges as it has some.
+/// A graph that grows: each edge leads from a random node to the end of a random earlier edge, or
+/// to a random node. So a node gets edges as it has some.
 fn power_law(nodes: u64, edges: usize) -> Vec<[u64; 2]> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = |below: u64| {

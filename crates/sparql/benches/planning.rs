@@ -1,8 +1,10 @@
-//! Time from text to plan for queries of twelve patterns: a star, a chain, and three stars in a chain.
+//! Benchmark of planning for queries of twelve patterns: a star, a chain, and three stars in a
+//! chain.
 //!
-//! `cargo bench -p orrery-sparql --bench planning [-- SUBJECTS]`. Each subject has twelve predicates, half of which lead to
-//! other subjects. A constant makes the query small, so that nothing is sampled; without it the plan is dear, and the random
-//! walks are part of the figure. Each once with the order looked for in every run, once with the order that the first run kept.
+//! `cargo bench -p orrery-sparql --bench planning [-- SUBJECTS]`. Each subject has twelve
+//! predicates, half of which lead to other subjects. A constant makes the query small, so that
+//! nothing is sampled; without it the plan is dear, and the random walks are part of the figure.
+//! Each once with the order looked for in every run, once with the order that the first run kept.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};

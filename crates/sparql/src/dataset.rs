@@ -1,4 +1,4 @@
-//! The dataset of a query: from the protocol, else from its `FROM` clauses, else the store's.
+//! The dataset of a query: from the protocol, else its `FROM` clauses, else the store's.
 
 use std::sync::Arc;
 

@@ -1,12 +1,13 @@
-//! Queries that are divided among processes (`orrery_distributed`).
+//! Distributed queries: plans cut for several processes (`orrery_distributed`).
 //!
 //! ```text
 //! PreparedQuery::execute   much work, several partitions -> the plan as bytes (`travel`) -> WorkersExec
 //! SparqlPlans::plan        the bytes -> the same plan over this process's engine, patterns with shares
 //! ```
 //!
-//! What is little work stays where it is asked, without a hop. So does what cannot travel, and what depends on the order of rows, which is one
-//! partition. A solution's computed terms go along (`foreign_terms`).
+//! What is little work stays where it is asked, without a hop. So does what cannot travel, and what
+//! depends on the order of rows, which is one partition. A solution's computed terms go along
+//! (`foreign_terms`).
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -41,7 +42,8 @@ const COMMIT_WAIT: Duration = Duration::from_secs(1);
 /// The name of the language between processes.
 const SPARQL: &str = "sparql";
 
-/// What the nodes of plans of SPARQL are. An id that a process made for a term of its own has another hash elsewhere, so nothing is divided by hash.
+/// What the nodes of plans of SPARQL are. An id that a process made for a term of its own has
+/// another hash elsewhere, so nothing is divided by hash.
 const RULES: Rules = Rules {
     is_leaf: |_| false,
     is_dealt: |leaf| leaf.is::<PatternExec>() || leaf.is::<PathExec>(),
@@ -139,7 +141,8 @@ struct SparqlPlans {
 }
 
 impl Engine {
-    /// Lets the engine's large queries be divided among these processes, and runs parts of theirs on those threads.
+    /// Distributes the engine's large queries over these processes, and runs parts of theirs on
+    /// those threads.
     pub fn divide_among(
         self: &Arc<Self>,
         processes: &Arc<orrery_distributed::Workers>,

@@ -1,4 +1,4 @@
-//! Why an answer is empty: the pattern that has nothing, and what was probably meant.
+//! The diagnosis of an empty answer: the pattern without matches, and the likely intention.
 //!
 //! ```text
 //! text -> patterns that every solution needs -> each asked for alone, in order -> the first without a match
@@ -8,8 +8,8 @@
 //! It is looked for after an answer that was empty, by queries of its own: in the same state, with
 //! the same dataset and through the same view, so that nothing is told but what whoever asks could
 //! find out by asking. They are few, stop at the first row and have [`TIME_MAX`] together; nobody
-//! pays for them, so who has a budget is told nothing. Of many empty answers in a second only the first
-//! ones are looked into (`looks`).
+//! pays for them, so who has a budget is told nothing. Of many empty answers in a second only the
+//! first ones are looked into (`looks`).
 //!
 //! Patterns that each have matches and none together are not told of: which of them is the wrong
 //! one nobody knows.
@@ -52,7 +52,7 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 const UNBOUND_MAX: usize = 4;
 
 impl Engine {
-    /// What is to be said of a query that has found nothing.
+    /// The diagnosis of an empty answer.
     pub async fn why_empty(
         &self,
         prepared: &PreparedQuery,
@@ -78,8 +78,8 @@ impl Engine {
         search.hints().await.unwrap_or_default()
     }
 
-    /// What is to be said of selected variables that the query binds nowhere. Costs nothing where
-    /// each has a column.
+    /// The warning about selected variables that the query never binds. Costs nothing where each
+    /// has a column.
     pub fn never_bound(
         &self,
         prepared: &PreparedQuery,

@@ -1,4 +1,5 @@
-//! The face of the crate: an engine [prepares](crate::prepare) queries, a [prepared](crate::prepared) query runs.
+//! The engine: [prepares](crate::prepare) queries, which then run as
+//! [prepared queries](crate::prepared).
 //!
 //! Preparing parses and plans against the newest snapshot; the prepared query keeps that snapshot.
 //! The memory pool, the place for spills and the settings are shared by all queries of an
@@ -66,7 +67,8 @@ impl Engine {
         Ok(Self::over(database, Arc::new(runtime), options))
     }
 
-    /// An engine that shares a runtime with others. What the runtime decides (memory, place for spills, batches, threads) is as it was made.
+    /// An engine that shares a runtime with others. What the runtime decides (memory, place for
+    /// spills, batches, threads) is as it was made.
     pub fn over(database: Arc<Database>, runtime: Arc<Runtime>, options: EngineOptions) -> Self {
         let memory_bytes = runtime.memory_bytes();
         let adjacencies = Arc::downgrade(runtime.adjacencies());
@@ -91,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// The same that sees graphs which are mapped from something else.
+    /// Sets the source of mapped graphs.
     #[must_use]
     pub fn with_mapped_graphs(mut self, mapped: Arc<dyn MappedGraphs>) -> Self {
         self.mapped = Some(mapped);
@@ -132,8 +134,8 @@ impl Engine {
         self.mapped.as_ref().filter(|mapped| mapped.are_in(tables))
     }
 
-    /// Whether a text can be prepared on any thread and soon: it is short, nests little, and is no larger
-    /// than queries mostly are.
+    /// Whether a text can be prepared on any thread and soon: it is short, nests little, and is no
+    /// larger than queries mostly are.
     pub fn is_soon_prepared(&self, text: &str) -> bool {
         const BYTES_MAX: usize = 4096;
         let bytes_max = self.options.query_bytes_max.min(BYTES_MAX);
@@ -145,12 +147,14 @@ impl Engine {
         self.runtime.memory().reserved_bytes()
     }
 
-    /// Memory for something beside the queries, called `what` where memory runs out; nothing at first.
+    /// Memory for something beside the queries, called `what` where memory runs out; nothing at
+    /// first.
     pub fn hold_memory(&self, what: &str) -> HeldMemory {
         self.runtime.hold_memory(what)
     }
 
-    /// What its queries share; a second engine over the same data may take it ([`Engine::over`]).
+    /// The shared runtime of its queries; a second engine over the same data may use it
+    /// ([`Engine::over`]).
     pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }
@@ -165,17 +169,17 @@ impl Engine {
         &self.database
     }
 
-    /// How often the shape of a query was known, so that it was not parsed.
+    /// The hits of the parse cache.
     pub fn shape_counts(&self) -> ShapeCounts {
         self.shapes.counts()
     }
 
-    /// How often the order of a join was known, so that it was not looked for.
+    /// The hits of the join order cache.
     pub fn order_counts(&self) -> OrderCounts {
         self.orders.counts()
     }
 
-    /// How often the plan of a query was known, so that it was not planned.
+    /// The hits of the plan cache.
     pub fn plan_counts(&self) -> PlanCounts {
         self.plans.counts()
     }

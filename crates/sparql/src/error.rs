@@ -1,4 +1,4 @@
-//! What can go wrong with a query, by what the caller can do about it.
+//! The errors of queries and updates, by what the caller can do about them.
 //!
 //! DataFusion's errors are translated here once: a refused memory reservation
 //! becomes [`QueryError::OutOfMemory`], an error that one of our operators put
@@ -14,7 +14,7 @@ use orrery_syntax::SyntaxError;
 /// What the parts of this crate give, or why not.
 pub(crate) type Result<T> = std::result::Result<T, QueryError>;
 
-/// Why a query gave no answer, or stopped giving one.
+/// The reason why a query or an update failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
     /// The text is not SPARQL.
@@ -43,7 +43,7 @@ pub enum QueryError {
     },
     /// The query needs more memory than it may have, even when spilling.
     #[error(
-        "the query needs more than its memory budget of {} ({message}); ask for less, or raise the budget (--memory)",
+        "this query needs more than --memory ({}) allows: {message}; ask for less, or raise --memory",
         ByteCount(*limit_bytes)
     )]
     OutOfMemory {
@@ -65,9 +65,10 @@ pub enum QueryError {
         rows_max: u64,
     },
     /// Other queries have all that may be on its way; there was no room for one more in time.
-    #[error("other queries need all the memory there is; try again in a moment")]
+    #[error("other queries hold all of --memory; try again in a moment, or raise --memory")]
     Busy,
-    /// Whoever asks has no touches left ([`QueryOptions::spending`](crate::QueryOptions::spending)).
+    /// Whoever asks has no touches left
+    /// ([`QueryOptions::spending`](crate::QueryOptions::spending)).
     #[error(
         "the budget of touches is used up and nothing was done; try again when there is some again, or ask for less"
     )]
@@ -82,8 +83,9 @@ pub enum QueryError {
         /// Whether it took too long.
         is_timeout: bool,
     },
-    /// An update needs answers of other endpoints, which are not asked while other writers wait: its transaction is to be
-    /// dropped, [`Engine::ask`](crate::Engine::ask) called, and the update applied again to another transaction.
+    /// An update needs answers of other endpoints, which are not asked while other writers wait:
+    /// its transaction is to be dropped, [`Engine::ask`](crate::Engine::ask) called, and the update
+    /// applied again to another transaction.
     #[error("the update cannot be applied before other endpoints were asked")]
     AskFirst,
     /// The update is right, and cannot be done on the data as they are.
@@ -185,7 +187,8 @@ impl QueryError {
         }
     }
 
-    /// What the operators say in an error that several readers share, which cannot be taken out of it.
+    /// What the operators say in an error that several readers share, which cannot be taken out of
+    /// it.
     fn of_shared(error: &DataFusionError) -> Option<Self> {
         let DataFusionError::External(inner) = error else {
             return None;

@@ -1,4 +1,4 @@
-//! Running a plan: the stream of its batches, with deadline and errors translated.
+//! The execution of a plan: a stream of batches with a deadline and translated errors.
 //!
 //! Our leaf operators and DataFusion's yield to the runtime every so many batches, so the
 //! deadline's timer and a dropped stream are noticed also inside of a long sort or aggregation.
@@ -32,7 +32,8 @@ pub(crate) struct Limits {
 /// A plan that is to run, and what it runs with.
 pub(crate) struct Run<'r> {
     pub(crate) plan: &'r Arc<dyn ExecutionPlan>,
-    /// Whether parts of it, partitions and readers of shared rows, know by the task's context which execution they belong to.
+    /// Whether parts of it, partitions and readers of shared rows, know by the task's context which
+    /// execution they belong to.
     pub(crate) has_own_task: bool,
     pub(crate) task: &'r Arc<TaskContext>,
     /// What its expressions share.
@@ -67,8 +68,8 @@ impl Run<'_> {
     }
 }
 
-/// A plan that ran, with hash joins that have built nothing yet: DataFusion's keep what they built for all who run them. Other nodes stay the
-/// same, so that what is shared stays shared.
+/// A plan that ran, with hash joins that have built nothing yet: DataFusion's keep what they built
+/// for all who run them. Other nodes stay the same, so that what is shared stays shared.
 pub(crate) fn without_tables(
     plan: &Arc<dyn ExecutionPlan>,
 ) -> EngineResult<Arc<dyn ExecutionPlan>> {

@@ -1,4 +1,4 @@
-//! Plans as trees and as text: what each node does, what was expected of it, what it did.
+//! Plans as trees and text: each node with estimates and actual figures.
 //!
 //! ```text
 //! SortExec: TopK(fetch=10), ...                    [~40 rows; 10 rows, 31.2 us]
@@ -8,11 +8,14 @@
 //!
 //! `docs/explain.md` explains it to users. The [notation] keeps it short.
 //!
-//! Figures after `~` are estimates; after the semicolon stands what an analyzed run has
-//! counted. How rows were found (look-ups in files and in memory) depends on all that is in the database, so who does not see all of it is not told. Times are a node's own computing, without its inputs, where the node measures it.
+//! Figures after `~` are estimates; after the semicolon stands what an analyzed run has counted.
+//! How rows were found (look-ups in files and in memory) depends on all that is in the database, so
+//! who does not see all of it is not told. Times are a node's own computing, without its inputs,
+//! where the node measures it.
 //!
-//! A [`PlanNode`] has the same for programs. It also tells whether the run read a node to its end: below a
-//! limit, or beside an empty side of a join, the rows counted say nothing about the estimate.
+//! A [`PlanNode`] has the same for programs. It also tells whether the run read a node to its end:
+//! below a limit, or beside an empty side of a join, the rows counted say nothing about the
+//! estimate.
 
 mod notation;
 
@@ -51,7 +54,7 @@ pub struct PlanNode {
     pub inputs: Vec<PlanNode>,
 }
 
-/// What a run has counted of a node.
+/// The measured figures of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Rows that came out.
@@ -73,7 +76,7 @@ pub struct PlanStep {
     pub is_read_whole: bool,
 }
 
-/// What a step did.
+/// The measured figures of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepFigures {
     /// Rows after it.
@@ -163,7 +166,8 @@ pub(crate) fn nodes(
     reader.node(plan, true)
 }
 
-/// The tree of a plan as text; IRIs are written by the prefixes of the query's `prologue`, and those that need no declaration.
+/// The tree of a plan as text; IRIs are written by the prefixes of the query's `prologue`, and
+/// those that need no declaration.
 pub(crate) fn tree(
     plan: &Arc<dyn ExecutionPlan>,
     estimates: &PlanEstimates,
@@ -251,8 +255,9 @@ impl Reader<'_> {
     }
 }
 
-/// What a node says of itself, without what it learns as it runs: the condition by which a top-k drops rows names terms by their numbers, which are of no use to anybody and
-/// tell how many terms the dictionary has, also those that somebody may not see.
+/// What a node says of itself, without what it learns as it runs: the condition by which a top-k
+/// drops rows names terms by their numbers, which are of no use to anybody and tell how many terms
+/// the dictionary has, also those that somebody may not see.
 fn own_words(plan: &Arc<dyn ExecutionPlan>) -> String {
     let words = |plan: &dyn ExecutionPlan| displayable(plan).one_line().to_string();
     if !plan.is::<SortExec>() {

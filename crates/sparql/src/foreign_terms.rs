@@ -1,12 +1,13 @@
-//! Solutions that go to another process: terms that a query computes are numbered by each process alone, so they go along as they are.
+//! Solutions for another process: computed terms travel as terms, not as ids.
 //!
 //! ```text
 //! note   4 bytes: terms   per term 8 bytes: its id, 4: how long its key is, the key
 //!        4 bytes: tags    per language tag that the query writes, 4: how long it is, the tag
 //! ```
 //!
-//! The query's own terms that were there when its plan was described have the same ids everywhere. Each other one goes once for each partition, before the first batch
-//! that has it. Ids are in columns of solutions, and at the beginning of some states of aggregates ([`ID_STATE`]).
+//! The query's own terms that were there when its plan was described have the same ids everywhere.
+//! Each other one goes once for each partition, before the first batch that has it. Ids are in
+//! columns of solutions, and at the beginning of some states of aggregates ([`ID_STATE`]).
 
 use std::sync::Arc;
 

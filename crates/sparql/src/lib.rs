@@ -1,4 +1,4 @@
-//! From SPARQL text to physical plan: algebra, statistics, optimizer.
+//! The SPARQL planner: from text over algebra, statistics and optimizer to a physical plan.
 //!
 //! The way of a query:
 //!

@@ -1,5 +1,4 @@
-//! How many empty answers are looked into: few of a second, so that a benchmark, or a program that
-//! asks whether something is there, does not pay for words that nobody reads.
+//! The rate limit of diagnoses of empty answers.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,9 @@
-//! Graphs that are not stored but made of something else, as a mapping makes them of tables: the seam to whoever knows how.
+//! The interface to mapped graphs, such as R2RML's graphs over tables.
 //!
-//! A graph is asked for basic graph patterns. It answers with parts that are joined, each a union of leaves of the plan ([`MappedRows`]); conditions of filters
-//! come down to the leaves as hints. A graph is a set of triples as stored ones are: where leaves may give a solution twice, their union is made distinct.
+//! A graph is asked for basic graph patterns. It answers with parts that are joined, each a union
+//! of leaves of the plan ([`MappedRows`]); conditions of filters come down to the leaves as hints.
+//! A graph is a set of triples as stored ones are: where leaves may give a solution twice, their
+//! union is made distinct.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use orrery_term::Term;
 
 use crate::error::Result;
 
-/// Who knows the mapped graphs of a database.
+/// The source of a database's mapped graphs.
 pub trait MappedGraphs: fmt::Debug + Send + Sync {
     /// Whether a state has any; asked for every query and update.
     fn are_in(&self, tables: &Tables) -> bool;
@@ -73,8 +75,8 @@ pub trait MappedRows: fmt::Debug + Send + Sync {
     /// Expected solutions.
     fn expected_rows(&self) -> f64;
 
-    /// The leaf that gives these variables of each solution. It may leave out solutions for which a condition does not hold, which
-    /// are looked at again.
+    /// The leaf that gives these variables of each solution. It may leave out solutions for which a
+    /// condition does not hold, which are looked at again.
     fn source(
         &self,
         variables: &[Arc<str>],
@@ -82,7 +84,7 @@ pub trait MappedRows: fmt::Debug + Send + Sync {
     ) -> Arc<dyn SolutionSource>;
 }
 
-/// What holds of a variable.
+/// A condition on a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappedCondition {
     /// Its name in the plan.

@@ -1,8 +1,9 @@
-//! What whoever asks needs of a query's solutions: some of the variables, some of the rows.
+//! The narrowing of a query to the variables and rows that its caller needs.
 //!
-//! A query that stands in another plan, such as a table of SQL, is asked for less than its text says. That goes into the algebra before it is planned, so that it
-//! is planned as if the text had said so: conditions beside the query's own filters, where its patterns are matched; fewer variables, so that what is not
-//! needed is not decoded.
+//! A query that stands in another plan, such as a table of SQL, is asked for less than its text
+//! says. That goes into the algebra before it is planned, so that it is planned as if the text had
+//! said so: conditions beside the query's own filters, where its patterns are matched; fewer
+//! variables, so that what is not needed is not decoded.
 
 use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::Query;
@@ -23,7 +24,7 @@ pub struct Narrowing {
     pub limit: Option<usize>,
 }
 
-/// What must hold of a variable.
+/// A condition on a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableCondition {
     /// Without `?`.
@@ -32,7 +33,7 @@ pub struct VariableCondition {
     pub test: VariableTest,
 }
 
-/// What can be tested of a variable.
+/// The kinds of conditions on a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VariableTest {
     /// It is one of these IRIs.
@@ -45,7 +46,7 @@ pub enum VariableTest {
     Bound,
 }
 
-/// How numbers are compared.
+/// A comparison of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberComparison {
     /// `=`
@@ -199,14 +200,15 @@ fn selected(pattern: &GraphPattern) -> Vec<Variable> {
     }
 }
 
-/// What is known of a variable that a query selects, by the text alone.
+/// The properties of a selected variable, from the text alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectedVariable {
     /// Without `?`.
     pub name: String,
     /// The datatype of all its values, where a cast or an aggregate says it.
     pub datatype: Option<String>,
-    /// Whether it is an IRI or a blank node wherever it is bound: the subject, the predicate or the graph of a pattern that is always matched.
+    /// Whether it is an IRI or a blank node wherever it is bound: the subject, the predicate or the
+    /// graph of a pattern that is always matched.
     pub is_resource: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Settings of the engine and of one query, typed and with their defaults.
+//! The settings of the engine and of one query, with their defaults.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -18,8 +18,8 @@ pub struct EngineOptions {
     /// Memory that all queries together may hold in sorts, joins and aggregations;
     /// beyond it they spill, and beyond what can spill they fail. Default: 2 GiB.
     pub memory_bytes: u64,
-    /// Whether the process as a whole is to stay within `memory_bytes`, which is for a process that does nothing
-    /// else. Default: no.
+    /// Whether the process as a whole is to stay within `memory_bytes`, which is for a process that
+    /// does nothing else. Default: no.
     pub is_process_bound: bool,
     /// Where spilled runs go. Default: the system's temporary directory.
     pub temp_dir: PathBuf,
@@ -33,8 +33,8 @@ pub struct EngineOptions {
     pub batch_rows: usize,
     /// How `SERVICE` asks other endpoints. Default: not at all.
     pub service: Option<ServiceOptions>,
-    /// Threads that queries may keep busy together. A query that is much work is spread over as many as the others
-    /// leave. Default: the cores of the machine.
+    /// Busy-thread limit of all queries together. A query that is much work is spread over as many
+    /// as the others leave. Default: the cores of the machine.
     pub threads: usize,
 }
 
@@ -74,18 +74,20 @@ pub struct QueryOptions {
     pub waiting: Option<Weak<()>>,
     /// The state to read, such as an old commit; the newest if not given.
     pub snapshot: Option<Arc<Snapshot>>,
-    /// A view of the state to read, where one was made already, for the same scope; `snapshot` is not looked at then.
+    /// A view of the state to read, where one was made already, for the same scope; `snapshot` is
+    /// not looked at then.
     pub view: Option<Arc<ReadView>>,
     /// Who asks, and which graphs they may see.
     pub scope: ReadScope,
-    /// Whether each prefix of the text must be declared in it, as the standard has it; else the well-known ones and those of the
-    /// database are assumed. Default: no.
+    /// Whether each prefix of the text must be declared in it, as the standard has it; else the
+    /// well-known ones and those of the database are assumed. Default: no.
     pub strict_prefixes: bool,
-    /// Whether `SERVICE` is refused, also where the engine may ask other endpoints, because somebody waits for the end of the query who
-    /// should not wait for others. Default: no.
+    /// Whether `SERVICE` is refused, also where the engine may ask other endpoints, because
+    /// somebody waits for the end of the query who should not wait for others. Default: no.
     pub asks_nobody: bool,
-    /// Where its memory comes from, and what counts what updates cost ([`PreparedQuery::touch_reader`](crate::PreparedQuery::touch_reader) tells it of
-    /// queries). Default: nobody asks.
+    /// Where its memory comes from, and what counts what updates cost
+    /// ([`PreparedQuery::touch_reader`](crate::PreparedQuery::touch_reader) tells it of queries).
+    /// Default: nobody asks.
     pub spending: Option<Arc<Spending>>,
     /// What is needed of its solutions. Default: all.
     pub narrowing: Narrowing,
@@ -94,7 +96,7 @@ pub struct QueryOptions {
 }
 
 impl QueryOptions {
-    /// What the protocol says where it says nothing, for this asker.
+    /// The protocol's defaults for an asker.
     pub fn of(scope: ReadScope) -> Self {
         Self {
             base_iri: None,
@@ -115,7 +117,7 @@ impl QueryOptions {
         }
     }
 
-    /// The same for whoever runs the process, who sees all graphs.
+    /// The protocol's defaults for the process itself, which sees all graphs.
     pub fn of_process() -> Self {
         Self::of(ReadScope::all_graphs(Asker::Process))
     }
@@ -146,14 +148,14 @@ impl QueryOptions {
         })
     }
 
-    /// What the asker sees of a state.
+    /// The asker's view of a state.
     pub fn view_of(&self, snapshot: Arc<Snapshot>) -> Result<Arc<ReadView>> {
         ReadView::new(snapshot, self.scope.clone())
     }
 }
 
-/// How a query is planned and run. The answer is the same for all settings: they exist so that
-/// tests can compare them.
+/// The tuning of planning and execution. The answer is the same for all settings: they exist so
+/// that tests can compare them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// Whether the query is rewritten and its joins are ordered. Without, the plan is the plain
@@ -163,32 +165,35 @@ pub struct Tuning {
     /// Rows in a vector, of patterns and of batches between operators, in place of the
     /// pattern's own choice and of `batch_rows`. Default: none.
     pub vector_rows: Option<usize>,
-    /// Whether patterns that bind the same variable, as the edges of a triangle do, are matched together by an
-    /// intersection, which is worst-case optimal. Without, one gives the candidates and the others are looked up.
-    /// Default: yes.
+    /// Whether patterns that bind the same variable, as the edges of a triangle do, are matched
+    /// together by an intersection, which is worst-case optimal. Without, one gives the candidates
+    /// and the others are looked up. Default: yes.
     pub intersects: bool,
-    /// Whether aggregation goes below joins, and over complements, wherever it may, though it saves nothing. Default: only where it
-    /// pays.
+    /// Whether aggregation goes below joins, and over complements, wherever it may, though it saves
+    /// nothing. Default: only where it pays.
     pub aggregates_early: bool,
-    /// Whether what is joined to rows that are there starts from their values wherever it may, though it is small, whether the
-    /// keys of a hash join's build side thin out the probe side, likewise, and whether texts are looked up by trigrams, likewise. Default: only where it pays.
+    /// Whether what is joined to rows that are there starts from their values wherever it may,
+    /// though it is small, whether the keys of a hash join's build side thin out the probe side,
+    /// likewise, and whether texts are looked up by trigrams, likewise. Default: only where it
+    /// pays.
     pub reduces_always: bool,
-    /// Whether the order of a join is kept for later queries of the same shape with similar counts, and taken from earlier
-    /// ones. Default: yes.
+    /// Whether the order of a join is kept for later queries of the same shape with similar counts,
+    /// and taken from earlier ones. Default: yes.
     pub keeps_orders: bool,
-    /// Whether the plan of a query is kept for later queries of the same shape with similar counts, and taken from earlier ones. Only
-    /// where all other settings are as by default. Default: yes.
+    /// Whether the plan of a query is kept for later queries of the same shape with similar counts,
+    /// and taken from earlier ones. Only where all other settings are as by default. Default: yes.
     pub keeps_plans: bool,
-    /// Whether tests of texts (`CONTAINS`, `REGEX`) look literals up in an index of trigrams, where the state has one and few have what the
-    /// test needs. Default: yes.
+    /// Whether tests of texts (`CONTAINS`, `REGEX`) look literals up in an index of trigrams, where
+    /// the state has one and few have what the test needs. Default: yes.
     pub looks_grams_up: bool,
-    /// Partitions of everything that can have several, in place of the planner's choice: each gets every so manyeth
-    /// pair of rows, however little that is. Default: none.
+    /// Partitions of everything that can have several, in place of the planner's choice: each gets
+    /// every so manyeth pair of rows, however little that is. Default: none.
     pub partitions: Option<usize>,
-    /// Named graphs that a `GRAPH ?g` with a `LIMIT` inside is taken apart into, so that each is read no further than
-    /// its limit; where there are more, all are read together. Default: 64.
+    /// Named graphs that a `GRAPH ?g` with a `LIMIT` inside is taken apart into, so that each is
+    /// read no further than its limit; where there are more, all are read together. Default: 64.
     pub graph_branches_max: usize,
-    /// Whether filters and orders by a place that is given are looked up in the index of places. Default: yes.
+    /// Whether filters and orders by a place that is given are looked up in the index of places.
+    /// Default: yes.
     pub uses_places_index: bool,
 }
 

@@ -1,8 +1,9 @@
-//! From text to spargebra's algebra, by `orrery_syntax`, with its bounds.
+//! Parsing of queries to spargebra's algebra by `orrery_syntax`, within bounds.
 //!
-//! Whatever walks a tree recurses, from the planner to dropping it. What most queries are fits the stack of a runtime's thread
-//! ([`Stack::Ordinary`]); a text that turns out to nest deeper, or to have longer chains of operators, is read again and
-//! prepared on a thread with a large stack, up to bounds beyond which it is refused with its place.
+//! Whatever walks a tree recurses, from the planner to dropping it. What most queries are fits the
+//! stack of a runtime's thread ([`Stack::Ordinary`]); a text that turns out to nest deeper, or to
+//! have longer chains of operators, is read again and prepared on a thread with a large stack, up
+//! to bounds beyond which it is refused with its place.
 
 mod cache;
 pub(crate) mod constants;
@@ -133,8 +134,9 @@ pub(crate) fn words_of(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a text is short, its brackets, wherever they stand, do not nest deeply, and it names no edge weight, which planning may have to bring up
-/// to date: a guess at what preparing it takes, at the price of one look at each byte.
+/// Whether a text is short, its brackets, wherever they stand, do not nest deeply, and it names no
+/// edge weight, which planning may have to bring up to date: a guess at what preparing it takes, at
+/// the price of one look at each byte.
 pub(crate) fn looks_small(text: &str, bytes_max: usize) -> bool {
     if text.len() > bytes_max {
         return false;
@@ -198,7 +200,8 @@ impl Assumed<'_> {
         let options = ParserOptions {
             base: self.base_iri,
             prefixes: Some(&prefix),
-            // Without prefixes it is to be as the standard has it (`QueryOptions::strict_prefixes`).
+            // Without prefixes it is to be as the standard has it
+            // (`QueryOptions::strict_prefixes`).
             is_standard: self.prefixes.is_none(),
             limits: stack.limits(),
         };

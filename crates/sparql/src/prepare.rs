@@ -1,4 +1,4 @@
-//! From text to a prepared query: parse, resolve the dataset, normalise, plan.
+//! The preparation of a query: parse, resolve the dataset, normalize, plan.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -86,7 +86,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// The variables that a query selects, and what its text says of them; none for a query that is no `SELECT`.
+    /// The variables that a query selects, and what its text says of them; none for a query that is
+    /// no `SELECT`.
     ///
     /// # Errors
     /// When the text is no query.
@@ -114,7 +115,8 @@ impl Engine {
     }
 }
 
-/// Takes the plan that is kept for a query, or plans it; then its plan is kept, if its shape is known.
+/// Takes the plan that is kept for a query, or plans it; then its plan is kept, if its shape is
+/// known.
 fn read_again(
     engine: &Engine,
     text: &str,
@@ -127,7 +129,8 @@ fn read_again(
         return prepared(engine, (text, &read.query()), (times, view), options, None);
     };
     let mut keeping = None;
-    // A plan is kept for the state that a commit left: what a transaction sees has the same number, and may never be committed.
+    // A plan is kept for the state that a commit left: what a transaction sees has the same number,
+    // and may never be committed.
     if keeps_plans(options)
         && !view.snapshot().is_of_transaction()
         && !(engine.mapped_in(view).is_some() && may_name_graphs(text))
@@ -151,7 +154,8 @@ fn read_again(
     )
 }
 
-/// Whether a query may be about graphs that are named: what mapped ones there are is not told by what is counted for a kept plan.
+/// Whether a query may be about graphs that are named: what mapped ones there are is not told by
+/// what is counted for a kept plan.
 fn may_name_graphs(text: &str) -> bool {
     let has = |word: &[u8]| {
         let mut windows = text.as_bytes().windows(word.len());
@@ -189,7 +193,8 @@ fn known(
         let base_iri = algebra.base_iri().map(|iri| iri.as_str().to_owned());
         let context = context(engine, view, options, (base_iri, None))?;
         context.note_language_tags(&TagFinder::in_text(TagSyntax::At, text));
-        // What cannot be made again is not tried twice. If no other plan fits, planning tells what is wrong.
+        // What cannot be made again is not tried twice. If no other plan fits, planning tells what
+        // is wrong.
         let Ok(plan) = variant.build(bindings, &context) else {
             engine.plans().forget(key, variant);
             continue;
@@ -270,7 +275,8 @@ pub(crate) fn prepare_parsed(
     prepared(engine, (text, query), ((now, now), view), options, None)
 }
 
-/// Plans a query that was read, and keeps its plan for the constants and under the key that are given.
+/// Plans a query that was read, and keeps its plan for the constants and under the key that are
+/// given.
 fn prepared(
     engine: &Engine,
     (text, query): (&str, &Query),
@@ -397,7 +403,8 @@ struct Planned {
 }
 
 impl Source<'_> {
-    /// Normalises and plans; `wanted` tells which variables are needed of the normalised group, and anything else.
+    /// Normalises and plans; `wanted` tells which variables are needed of the normalised group, and
+    /// anything else.
     fn plan<T>(
         self,
         engine: &Engine,
@@ -460,7 +467,8 @@ impl Source<'_> {
     }
 }
 
-/// The mapped graphs that a view shows, with ids for their names: a rule about a graph holds however the graph is made.
+/// The mapped graphs that a view shows, with ids for their names: a rule about a graph holds
+/// however the graph is made.
 fn seen_mapped(
     engine: &Engine,
     view: &ReadView,
@@ -511,8 +519,9 @@ pub(crate) fn is_same_each_time(term: &TermPattern) -> bool {
     }
 }
 
-/// Whether no triple of a `CONSTRUCT` can come twice, so that none has to be remembered: each solution is another triple of one
-/// graph, and all its variables are in the one triple that is made of it. So is the answer for a whole graph.
+/// Whether no triple of a `CONSTRUCT` can come twice, so that none has to be remembered: each
+/// solution is another triple of one graph, and all its variables are in the one triple that is
+/// made of it. So is the answer for a whole graph.
 fn gives_each_triple_once(query: &Query, dataset: &Dataset) -> bool {
     let Query::Construct {
         template, pattern, ..
@@ -557,7 +566,8 @@ fn gives_each_triple_once(query: &Query, dataset: &Dataset) -> bool {
         && variables(found).is_subset(&variables(made))
 }
 
-/// Whether a template of quads gives back what was found, where it was found: of each graph with a name, and before that of the default graph if that is asked for.
+/// Whether a template of quads gives back what was found, where it was found: of each graph with a
+/// name, and before that of the default graph if that is asked for.
 fn is_of_whole_graphs(
     template: &[TriplePattern],
     pattern: &GraphPattern,
@@ -714,7 +724,8 @@ pub(crate) fn prepare_pattern(
         service: pattern.service.clone(),
         is_ask: false,
         is_set: pattern.is_set,
-        // What other endpoints are asked depends on the order, and is asked again when they have answered.
+        // What other endpoints are asked depends on the order, and is asked again when they have
+        // answered.
         is_repeated: pattern.service.is_some(),
         is_kept: false,
     };

@@ -1,4 +1,4 @@
-//! A query with its plan, ready to run or to be explained.
+//! A prepared query: its plan, ready to run or to be explained.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub struct PreparedQuery {
     pub(crate) has_run: AtomicBool,
 }
 
-/// How long it took to prepare a query.
+/// The times of preparing a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Preparation {
     /// From the text to the algebra.
@@ -99,38 +99,41 @@ impl PreparedQuery {
         self.context.snapshot()
     }
 
-    /// What the query sees of it.
+    /// The read view of the query.
     pub fn view(&self) -> &Arc<ReadView> {
         self.context.view()
     }
 
-    /// What runs of the query have read of the permutations so far. Values that are in memory as adjacencies do not count.
+    /// The rows that runs of the query have read so far. Values that are in memory as adjacencies
+    /// do not count.
     pub fn cost(&self) -> ReadCounts {
         self.view().cost() - self.planning_cost
     }
 
-    /// What runs of the query have cost so far, in touches ([`orrery_operators::touches`]): the same for the same query and state, whatever
-    /// is in memory and however busy the machine is. Each solution costs one more for each of its terms.
+    /// What runs of the query have cost so far, in touches ([`orrery_operators::touches`]): the
+    /// same for the same query and state, whatever is in memory and however busy the machine is.
+    /// Each solution costs one more for each of its terms.
     pub fn touches(&self) -> u64 {
         self.touch_reader().touches()
     }
 
-    /// The same for whoever looks on while it runs.
+    /// A reader of the touches of a running query.
     pub fn touch_reader(&self) -> TouchReader {
         TouchReader::new(Arc::clone(&self.plan), Arc::clone(&self.context))
     }
 
-    /// How many rows are expected to pass through the nodes of the plan, infinite where that is unknown.
+    /// The estimated rows that pass the plan's nodes, infinite where unknown.
     pub fn expected_rows(&self) -> f64 {
         work::expected_rows(&self.plan, &self.estimates)
     }
 
-    /// How long it took to prepare the query.
+    /// The times of preparing the query.
     pub fn preparation(&self) -> Preparation {
         self.preparation
     }
 
-    /// Whether parts of the query run as tasks of their own, for which a runtime with several threads is of use.
+    /// Whether parts of the query run as tasks of their own, for which a runtime with several
+    /// threads is of use.
     pub fn is_parallel(&self) -> bool {
         self.is_parallel
     }
@@ -174,7 +177,7 @@ impl PreparedQuery {
         explain::nodes(&self.plan, &self.estimates, Told::Estimates)
     }
 
-    /// As [`PreparedQuery::analyze`], the plan as a tree.
+    /// The analyzed plan as a tree, see [`PreparedQuery::analyze`].
     pub async fn analyzed_plan(&self) -> Result<PlanNode, QueryError> {
         self.run_to_end().await?;
         Ok(explain::nodes(

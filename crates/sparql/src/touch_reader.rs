@@ -1,4 +1,4 @@
-//! What a query has cost so far, for whoever looks on while it runs.
+//! A reader of a running query's cost so far.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use orrery_operators::context::QueryContext;
 use orrery_operators::touches;
 use orrery_runtime::Touched;
 
-/// Reads the touches of the runs of one prepared query ([`orrery_operators::touches`]), and of the terms of its answers.
+/// Reads the touches of the runs of one prepared query ([`orrery_operators::touches`]), and of the
+/// terms of its answers.
 pub struct TouchReader {
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<QueryContext>,

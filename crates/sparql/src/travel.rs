@@ -1,11 +1,12 @@
-//! Prepared queries whose plans run in another process.
+//! Prepared queries that run in another process.
 //!
 //! ```text
 //! PreparedQuery --encoded_plan--> bytes --with_encoded_plan, elsewhere--> PreparedQuery over another engine
 //! ```
 //!
-//! What goes is the plan (`orrery_operators::codec`). What becomes of the solutions (the form of the answer, templates) stays where
-//! the query was prepared; here it is taken along to compare both answers. Nothing is encoded unless somebody asks.
+//! What goes is the plan (`orrery_operators::codec`). What becomes of the solutions (the form of
+//! the answer, templates) stays where the query was prepared; here it is taken along to compare
+//! both answers. Nothing is encoded unless somebody asks.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,13 +33,14 @@ impl From<CodecError> for QueryError {
 }
 
 impl PreparedQuery {
-    /// The plan as bytes, for other processes. Before the query runs here: it gives shares of the numbers of blank nodes away.
+    /// The plan as bytes, for other processes. Before the query runs here: it gives shares of the
+    /// numbers of blank nodes away.
     pub fn encoded_plan(&self, to: Destination) -> Result<Vec<u8>, QueryError> {
         Ok(codec::encode(&self.plan, &self.context, to)?)
     }
 
-    /// The same query with its plan read from the bytes, as this process of those that they were sent to makes it over an engine of
-    /// its own. The engine's database must be the same one, with the commit that the query reads.
+    /// The query with a plan decoded from bytes, as another process does it with its own engine.
+    /// The engine's database must be the same one, with the commit that the query reads.
     pub fn with_encoded_plan(
         &self,
         engine: &Engine,

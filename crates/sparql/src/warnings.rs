@@ -1,8 +1,9 @@
-//! What is no error of a query or update and surely not meant: constant patterns and flags of `REGEX` and `REPLACE` that are wrong, constant texts
-//! of which `IRI` makes none.
+//! Warnings about valid but surely unintended parts of a query, such as constant patterns that are
+//! none.
 //!
-//! SPARQL makes them errors of an expression, so a filter with them finds nothing, a template adds nothing, and nobody knows why. They are found in the text, whose
-//! places are told: a plan has none, and a plan that is kept (decision 0012) comes without its text being parsed. Texts without
+//! SPARQL makes them errors of an expression, so a filter with them finds nothing, a template adds
+//! nothing, and nobody knows why. They are found in the text, whose places are told: a plan has
+//! none, and a plan that is kept (decision 0012) comes without its text being parsed. Texts without
 //! these functions cost a look for brackets; with them, another pass of the lexer.
 
 use std::ops::Range;
@@ -43,7 +44,7 @@ impl std::fmt::Display for Warning {
     }
 }
 
-/// What is surely not meant in a text that was parsed.
+/// The warnings about a parsed text.
 pub fn warnings(text: &str) -> Vec<Warning> {
     let text = without_mark(text);
     match calls_functions(text.as_bytes()) {

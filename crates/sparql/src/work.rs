@@ -1,8 +1,8 @@
-//! How much a plan is expected to do, in rows that pass through its nodes.
+//! The estimated work of a plan, in rows that pass its nodes.
 //!
-//! A server asks this to tell queries that are over before another thread would have woken up from those
-//! that may compute for long. It is as good as the planner's estimates: whoever relies on it must bear a plan
-//! that turns out larger.
+//! A server asks this to tell queries that are over before another thread would have woken up from
+//! those that may compute for long. It is as good as the planner's estimates: whoever relies on it
+//! must bear a plan that turns out larger.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::plan::{PlanEstimates, Positions};
 /// Plans with more nodes than this are not looked at.
 const NODES_MAX: usize = 64;
 
-/// The rows of all nodes, and of all steps within them. Infinite where the planner cannot know: paths, other
-/// endpoints, leaves without an estimate.
+/// The rows of all nodes, and of all steps within them. Infinite where the planner cannot know:
+/// paths, other endpoints, leaves without an estimate.
 pub(crate) fn expected_rows(plan: &Arc<dyn ExecutionPlan>, estimates: &PlanEstimates) -> f64 {
     if estimates.nodes() > NODES_MAX {
         return f64::INFINITY;

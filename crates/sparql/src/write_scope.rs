@@ -1,4 +1,4 @@
-//! Which graphs an asker may change: the other half of a [`ReadScope`].
+//! The write scope: the graphs an asker may change, the counterpart of [`ReadScope`].
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl WriteScope {
         }
     }
 
-    /// Where nobody says what an asker may change: all graphs if all are seen, else none.
+    /// The default write scope of an asker: all graphs if all are readable, else none.
     pub fn of(scope: &ReadScope) -> Self {
         match scope.graphs() {
             None => Self::all_graphs(),
@@ -52,7 +52,7 @@ impl WriteScope {
         graphs.is_none_or(|graphs| graphs.contains(graph))
     }
 
-    /// The same by its IRI.
+    /// Whether the graph of an IRI may be changed.
     pub fn allows_iri(&self, graph: Option<&str>) -> bool {
         let name = graph.map(|iri| Term::iri(iri.to_owned()));
         self.allows(name.as_ref())

@@ -1,12 +1,14 @@
-//! Both languages in one query: SPARQL's solutions, and the quads, as tables of SQL.
+//! SPARQL within SQL: solutions and quads as tables.
 //!
 //! ```text
 //!   SQL plan -> GraphExec (orrery-sql) -> EngineGraphs: GraphQuery -> narrowed query -> orrery-sparql's plan -> terms -> texts of the columns' types
 //! ```
 //!
-//! `orrery-sql` and `orrery-sparql` do not know each other; this crate stands above both, and gives sessions what `sparql('...')` and `quads` read from.
-//! A query runs on the engine's threads and memory and in the snapshot of the statement, and is planned as if its text had the conditions, the limit and the
-//! choice of variables that come from SQL. It sees the graphs that whoever asks may read.
+//! `orrery-sql` and `orrery-sparql` do not know each other; this crate stands above both, and gives
+//! sessions what `sparql('...')` and `quads` read from. A query runs on the engine's threads and
+//! memory and in the snapshot of the statement, and is planned as if its text had the conditions,
+//! the limit and the choice of variables that come from SQL. It sees the graphs that whoever asks
+//! may read.
 
 mod values;
 
@@ -35,7 +37,8 @@ pub struct EngineGraphs {
 /// How texts of SPARQL are read, where whoever runs the engine may choose.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Readings {
-    /// Where a query gives no dataset: the default graph is the union of all graphs. Not in `quads`.
+    /// Where a query gives no dataset: the default graph is the union of all graphs. Not in
+    /// `quads`.
     pub union_default_graph: bool,
     /// Whether each prefix must be declared in the text.
     pub strict_prefixes: bool,

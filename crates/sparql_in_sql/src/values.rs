@@ -1,7 +1,8 @@
-//! Terms as the texts that SQL reads values from, and the types of SQL for datatypes of RDF.
+//! The conversion of terms to SQL values, and of RDF datatypes to SQL types.
 //!
-//! A column of text takes every term: the IRI, the characters of a literal, `_:b12`. A column of another type takes literals of the datatypes that mean the
-//! same alone, so that `"12"` is no number here as it is none in SPARQL, and conditions on numbers find the same in both languages.
+//! A column of text takes every term: the IRI, the characters of a literal, `_:b12`. A column of
+//! another type takes literals of the datatypes that mean the same alone, so that `"12"` is no
+//! number here as it is none in SPARQL, and conditions on numbers find the same in both languages.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,8 @@ use orrery_storage::table::ColumnType;
 use orrery_term::vocabulary::xsd;
 use orrery_term::{LiteralKind, Term};
 
-/// Digits of an `xsd:decimal` that the text of a query makes a column of: before and behind the point.
+/// Digits of an `xsd:decimal` that the text of a query makes a column of: before and behind the
+/// point.
 const DECIMAL: ColumnType = ColumnType::Decimal {
     precision: 38,
     scale: 10,

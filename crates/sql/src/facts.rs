@@ -1,4 +1,4 @@
-//! What a plan can ask about its session: its settings and its user. It travels with the engine's configuration.
+//! Session facts for plans, settings and user, carried in the engine's configuration.
 
 use std::sync::Arc;
 

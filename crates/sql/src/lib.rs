@@ -1,4 +1,4 @@
-//! SQL over the same engine as SPARQL: the same memory, the same threads, the same plans.
+//! SQL in PostgreSQL's dialect, over the memory, threads and storage that SPARQL uses.
 //!
 //! ```text
 //!   SQL text -> parse  -> statement -> plan -> logical plan -> physical plan -> run -> Arrow batches
@@ -6,27 +6,28 @@
 //!                                 \-> change: transaction -> definitions | rows -> commit
 //! ```
 //!
-//! A [`Session`] is what one client has: the database that it sees, its settings, its transaction. It takes threads, memory and place for spills from the engine's
-//! [`Runtime`](orrery_runtime::Runtime), so that `--memory` holds for both languages together. A statement comes to an [`Outcome`]; what fails is an
-//! [`Error`] with the code that PostgreSQL's clients know, and with the place in the text where the planner knows it.
+//! A [`Session`] has one client's view of the database, settings and transaction. It takes threads,
+//! memory and spill files from the engine's [`Runtime`](orrery_runtime::Runtime), so that
+//! `--memory` holds for both languages together. A statement has an [`Outcome`], or fails with an
+//! [`Error`], which has PostgreSQL's code, and the place in the text where it is known.
 //!
 //! The rooms, by the way of a statement:
 //!
 //! | room | what it does |
 //! | --- | --- |
-//! | `session` | what one client has, and the way from its text to an outcome |
+//! | `session` | the state of one client, and the way from a text to an outcome |
 //! | `parse` | text to statement, within limits |
-//! | `catalog` | which tables there are, and who may see them |
+//! | `catalog` | tables, views and functions, filtered by rights |
 //! | `plan` | statement to plan, over one state of the tables |
-//! | `semantics`, `functions` | SQL's meaning, where DataFusion's is another |
-//! | `optimizer` | rules that stand beside DataFusion's |
-//! | `execute` | plan nodes and streams; they bound memory and end when nobody waits |
-//! | `transactions` | what a session has begun; each change is done as a whole or not at all |
-//! | `definitions`, `changes` | what changes: tables, indexes and views; rows |
+//! | `semantics`, `functions` | PostgreSQL's meaning, where DataFusion's differs |
+//! | `optimizer` | optimizer rules beside DataFusion's: fixes, join order |
+//! | `execute` | plan nodes and streams, with bounded memory and cancellation |
+//! | `transactions` | transaction blocks, cursors, and their memory |
+//! | `definitions`, `changes` | changes of tables, indexes and views; changes of rows |
 //! | `copy`, `files`, `delimited` | rows from and to clients and files |
 //! | `graph`, `mapped` | graphs as tables (from a [`GraphSource`]), and tables as graphs |
 //! | `distributed` | statements over several processes |
-//! | `answers` | outcomes, tags, and how large an answer may be |
+//! | `answers` | outcomes, command tags, and answer size limits |
 //! | `values`, `errors` | types and values; errors with PostgreSQL's codes |
 
 mod answers;

@@ -1,10 +1,13 @@
-//! Settings of a session, by the names that PostgreSQL has for them.
+//! Session settings, by PostgreSQL's names.
 //!
-//! Some say what cannot be otherwise here (texts are UTF-8, times are in UTC): these can be set to what they are. Some are kept and have no effect, for
-//! clients set them as a matter of course. What is set within a transaction is undone with it, and `SET LOCAL` ends with it.
+//! Some say what cannot be otherwise here (texts are UTF-8, times are in UTC): these can be set to
+//! what they are. Some are kept and have no effect, for clients set them as a matter of course.
+//! What is set within a transaction is undone with it, and `SET LOCAL` ends with it.
 //!
-//! Two are not kept but looked up each time: `in_hot_standby`, which says that this process does not write now, and `transaction_read_only`, which says that changes
-//! would be refused. Clients that look for the server which writes ask for these (`target_session_attrs` of libpq, `targetServerType` of the JDBC driver).
+//! Two are not kept but looked up each time: `in_hot_standby`, which says that this process does
+//! not write now, and `transaction_read_only`, which says that changes would be refused. Clients
+//! that look for the server which writes ask for these (`target_session_attrs` of libpq,
+//! `targetServerType` of the JDBC driver).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -474,7 +477,8 @@ impl Settings {
         Ok(())
     }
 
-    /// `SET TRANSACTION READ ONLY` or `READ WRITE`: of the open transaction, and without effect where there is none, as each statement is one of its own then.
+    /// `SET TRANSACTION READ ONLY` or `READ WRITE`: of the open transaction, and without effect
+    /// where there is none, as each statement is one of its own then.
     pub(crate) fn set_read_only(&mut self, is_read_only: bool) -> Result<()> {
         let Some(open) = &mut self.open else {
             return Ok(());
@@ -489,7 +493,8 @@ impl Settings {
         Ok(())
     }
 
-    /// What a client asks for as it comes. The zone of its machine is not held against it: it is told which one there is.
+    /// What a client asks for as it comes. The zone of its machine is not held against it: it is
+    /// told which one there is.
     pub(crate) fn set_at_start(&mut self, name: &str, value: &str) -> Result<()> {
         let is_place = name.eq_ignore_ascii_case("TimeZone");
         match self
@@ -671,7 +676,8 @@ pub(crate) fn columns_shown(name: &str) -> SchemaRef {
     })
 }
 
-/// The name of a setting as a text has it: `TIME ZONE` and `TRANSACTION ISOLATION LEVEL` are names too.
+/// The name of a setting as a text has it: `TIME ZONE` and `TRANSACTION ISOLATION LEVEL` are names
+/// too.
 pub(crate) fn setting_name<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     let parts: Vec<&str> = parts.collect();
     let upper: Vec<String> = parts.iter().map(|part| part.to_uppercase()).collect();

@@ -1,7 +1,7 @@
 //! What commits cost in the storage alone, without parsing or HTTP: issue 4's bars from below.
 //!
-//! `cargo bench -p orrery-storage --bench commit [-- DIRECTORY]`; prints one line a figure. Not a test: nothing
-//! here decides anything.
+//! `cargo bench -p orrery-storage --bench commit [-- DIRECTORY]`; prints one line a figure. Not a
+//! test: nothing here decides anything.
 #![allow(clippy::unwrap_used, reason = "a bench may fail on the spot")]
 
 use std::path::Path;

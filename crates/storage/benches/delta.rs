@@ -1,4 +1,5 @@
-//! Reading two million rows with 1% of them in a delta, against none: `cargo bench -p orrery-storage --bench delta`.
+//! Reading two million rows with 1% of them in a delta, against none:
+//! `cargo bench -p orrery-storage --bench delta`.
 
 mod common;
 

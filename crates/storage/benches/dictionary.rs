@@ -1,7 +1,9 @@
-//! Size and speed of a dictionary of the BSBM terms: `cargo bench -p orrery-storage --bench dictionary`.
+//! Size and speed of a dictionary of the BSBM terms:
+//! `cargo bench -p orrery-storage --bench dictionary`.
 //!
-//! Takes the terms of `$ORRERY_SHARED/bsbm/bsbm-1m.nt.zst`; says so and ends where that is not there. Prints one line per
-//! figure; encoding is measured as wall time with one encoding thread beside the caller's.
+//! Takes the terms of `$ORRERY_SHARED/bsbm/bsbm-1m.nt.zst`; says so and ends where that is not
+//! there. Prints one line per figure; encoding is measured as wall time with one encoding thread
+//! beside the caller's.
 
 use std::collections::BTreeSet;
 use std::error::Error;

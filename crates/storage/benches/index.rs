@@ -1,4 +1,5 @@
-//! Look-ups and scans in a permutation of two million rows: `cargo bench -p orrery-storage --bench index`.
+//! Look-ups and scans in a permutation of two million rows:
+//! `cargo bench -p orrery-storage --bench index`.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Writing, scanning and looking up in the file of a table of a million rows: `cargo bench -p orrery-storage --bench table`.
+//! Writing, scanning and looking up in the file of a table of a million rows:
+//! `cargo bench -p orrery-storage --bench table`.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};

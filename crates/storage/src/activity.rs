@@ -1,4 +1,4 @@
-//! What the storage has done since the database was opened, for whoever watches a process: plain numbers, read at any time.
+//! Counters of what the storage has done since the database was opened, for metrics:
 //!
 //! ```text
 //! log writers -> LogActivity    records, bytes, fdatasyncs
@@ -13,7 +13,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::durations::Durations;
 
-/// What an fdatasync of the log takes: from a disk with a cache that survives, to one that is overloaded.
+/// What an fdatasync of the log takes: from a disk with a cache that survives, to one that is
+/// overloaded.
 const SYNC_BOUNDS_US: &[u64] = &[
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 5_000_000,
@@ -34,7 +35,7 @@ pub struct Activity {
     pub loads: Work,
 }
 
-/// What was written to the log of commits.
+/// Counters of the commit log.
 #[derive(Debug)]
 pub struct LogActivity {
     records: AtomicU64,
@@ -70,7 +71,7 @@ impl LogActivity {
         &self.syncs
     }
 
-    /// Those of them that failed; after one, writing has ended.
+    /// The number of failed syncs; after one, writing has ended.
     pub fn failed_syncs(&self) -> u64 {
         self.failed_syncs.load(Ordering::Relaxed)
     }
@@ -88,7 +89,7 @@ impl LogActivity {
     }
 }
 
-/// One kind of work that happens now and then.
+/// Counters of one kind of background work.
 #[derive(Debug, Default)]
 pub struct Work {
     running: AtomicU64,
@@ -99,7 +100,8 @@ pub struct Work {
     last_end_s: AtomicU64,
 }
 
-/// One run of it, while it is under way. Dropped without a word, there was nothing to do, or it was given up.
+/// A running piece of that work. Dropped without a word, there was nothing to do, or it was given
+/// up.
 #[derive(Debug)]
 pub struct Run<'w> {
     work: &'w Work,
@@ -141,7 +143,7 @@ impl Work {
         self.ns.load(Ordering::Relaxed) as f64 / 1e9
     }
 
-    /// When the last one came to its end, in seconds since 1970.
+    /// The time of the last end, in seconds since 1970.
     pub fn last_end_s(&self) -> Option<u64> {
         match self.last_end_s.load(Ordering::Relaxed) {
             0 => None,

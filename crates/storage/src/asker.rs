@@ -1,15 +1,16 @@
-//! Who asks, as far as anybody knows.
+//! The identity of the asker: a user, anonymous, or the process itself.
 
 use std::fmt;
 
-/// Who asks.
+/// The identity of an asker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Asker {
     /// Somebody at a server whom nothing is known of.
     Anonymous,
     /// A user of the database, by number.
     User(u64),
-    /// Whoever runs the process, who can read the database's files anyhow: the command line, a server's own work.
+    /// Whoever runs the process, who can read the database's files anyhow: the command line, a
+    /// server's own work.
     Process,
 }
 

@@ -1,4 +1,5 @@
-//! How long something took, counted: so many within each bound, and the sum of all. Two relaxed additions for each; nobody waits for anybody.
+//! A histogram of durations: counts per bucket, and their sum. Two relaxed additions for each;
+//! nobody waits for anybody.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,7 +13,7 @@ pub struct Durations {
     sum_ns: AtomicU64,
 }
 
-/// What was counted until now.
+/// The counts of a histogram so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationCounts {
     /// In microseconds, ascending.
@@ -24,7 +25,8 @@ pub struct DurationCounts {
 }
 
 impl Durations {
-    /// Nothing counted yet. `bounds_us`: in microseconds, ascending; a few, for they are walked through.
+    /// An empty histogram. `bounds_us`: in microseconds, ascending; a few, for they are walked
+    /// through.
     pub fn new(bounds_us: &'static [u64]) -> Self {
         debug_assert!(bounds_us.is_sorted());
         Self {
@@ -45,7 +47,7 @@ impl Durations {
         self.sum_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// What was counted until now; what is being counted meanwhile may be in one figure and not yet in the other.
+    /// The counts so far; concurrent updates may be partially included.
     pub fn counts(&self) -> DurationCounts {
         let counts = self.counts.iter();
         DurationCounts {

@@ -1,4 +1,4 @@
-//! What can go wrong in the storage, by what the caller can do about it.
+//! The errors of the storage, by what the caller can do about them.
 //!
 //! Every variant about files names the path. The sentences say what happened, to what, and what
 //! to do; the command line prints them as they are, so they are written for people.
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::asker::Asker;
-use crate::words::{ByteCount, reason};
+use crate::words::{ByteCount, reason, storage_place};
 
 /// The result of a storage operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -112,7 +112,8 @@ pub enum Error {
         /// What it says it is.
         kind: u8,
     },
-    /// A commit in a log has a part that a newer program wrote, and without which it means something else.
+    /// A commit in a log has a part that a newer program wrote, and without which it means
+    /// something else.
     #[error("{} has a commit with a section of the unknown kind {kind} at byte {offset}; use the program that wrote it, or a newer one", path.display())]
     UnknownSection {
         /// The log file.
@@ -153,7 +154,7 @@ pub enum Error {
         key: Box<str>,
     },
     /// Rows to be written that are not in the order of their key.
-    #[error("{}: row {row} does not follow the one before", path.display())]
+    #[error("cannot write {}: row {row} does not follow the one before; this is a fault of the program, please report it", path.display())]
     RowOrder {
         /// The file.
         path: PathBuf,
@@ -167,7 +168,7 @@ pub enum Error {
         what: String,
     },
     /// Somebody who may not see all graphs wants what takes all of them.
-    #[error("only who may see all graphs may {work}; this asker ({asker}) may not")]
+    #[error("{asker} may not {work}: only who may read all graphs may")]
     HiddenGraphs {
         /// Who asks.
         asker: Asker,
@@ -189,7 +190,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// Another process holds the lock.
-    #[error("{} is locked: another process{} is writing; wait until it has ended", path.display(), process_text(*holder))]
+    #[error(
+        "{} is locked: a server or another writer{} has this database; use --server URL, or stop it",
+        path.display(),
+        process_text(*holder)
+    )]
     Locked {
         /// The lock file.
         path: PathBuf,
@@ -197,16 +202,17 @@ pub enum Error {
         holder: Option<u32>,
     },
     /// The log could not be written, so nothing can be committed until the database is opened anew.
-    #[error("writing has stopped because of {}: {what}; look at the disk, then restart", path.display())]
+    #[error("writing has stopped because of {}: {what}; look at {}, then restart", path.display(), storage_place(path))]
     WritingStopped {
         /// The log file.
         path: PathBuf,
         /// What failed.
         what: String,
     },
-    /// The turn to write is over: another process writes, or will. Of what was asked nothing is done.
+    /// The turn to write is over: another process writes, or will. Of what was asked nothing is
+    /// done.
     #[error(
-        "this process does not write {} any more: {reason}; nothing of the change was made, try again",
+        "this process has lost the writer role for {}: {reason}; nothing was changed, try again",
         path.display()
     )]
     TurnEnded {
@@ -215,9 +221,10 @@ pub enum Error {
         /// Why it is over.
         reason: String,
     },
-    /// A change was on its way to the disk, or to other nodes, when writing stopped: it may be there when the database is opened anew, or when another process writes it.
+    /// A change was on its way to the disk, or to other nodes, when writing stopped: it may be
+    /// there when the database is opened anew, or when another process writes it.
     #[error(
-        "whether {change} was made is not known, for writing stopped because of {}: {what}; look whether what it changed is there before you change it again",
+        "it is unknown whether {change} was made: writing stopped because of {}: {what}; look for it in the data before you try again",
         path.display()
     )]
     OutcomeUnknown {
@@ -258,7 +265,7 @@ pub enum Error {
         what: String,
     },
     /// More texts came since the last compaction than an index in memory takes.
-    #[error("{} has too many new texts for its index; run `orrery compact`, then try again", path.display())]
+    #[error("{} has too many new literals for the full-text index; run `orrery compact`, then try again", path.display())]
     TextsBehind {
         /// The base's directory.
         path: PathBuf,
@@ -274,8 +281,10 @@ pub enum Error {
     },
     /// The changes of a transaction need more memory than they may have. Nothing was changed.
     #[error(
-        "the changes of this transaction need {needed_bytes} bytes of memory or more, which cannot be had within the budget of \
-         {limit_bytes} bytes; nothing was changed; split it, use `orrery load`, or raise the budget"
+        "the changes of this transaction need {} of memory or more, the limit is {}; nothing was changed; \
+         split the transaction, use `orrery load`, or raise --memory",
+        ByteCount(*needed_bytes),
+        ByteCount(*limit_bytes)
     )]
     TransactionMemory {
         /// What it had taken, with what it wanted next.
@@ -283,13 +292,15 @@ pub enum Error {
         /// The budget, for all that share it.
         limit_bytes: u64,
     },
-    /// An operation would have to read what an earlier one of its transaction inserted beyond the memory. Nothing was changed.
+    /// An operation would have to read what an earlier one of its transaction inserted beyond the
+    /// memory. Nothing was changed.
     #[error(
-        "an operation reads or clears what an earlier one of the same request inserted, which was more than memory holds; nothing \
-         was changed; make two requests of it, or raise the budget"
+        "an operation reads or clears what an earlier one of the same request inserted, which exceeds memory; nothing \
+         was changed; make two requests of it, or raise --memory"
     )]
     StagedUnreadable,
-    /// Whoever asked for a new base does not want it as it has become, see [`crate::Rebase::check_with`]. Nothing was changed.
+    /// Whoever asked for a new base does not want it as it has become, see
+    /// [`crate::Rebase::check_with`]. Nothing was changed.
     #[error("{what}")]
     Refused {
         /// What is wrong with it, and what to do.
@@ -334,7 +345,7 @@ pub enum Error {
     },
 }
 
-/// What was on its way to the disk when writing stopped.
+/// The change that was pending when writing stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PendingChange {
     /// A commit, by its number: of a transaction, or of a load.
@@ -347,13 +358,14 @@ impl fmt::Display for PendingChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Commit(number) => write!(f, "commit {number}"),
-            Self::TextRules => f.write_str("the change of the index of texts"),
+            Self::TextRules => f.write_str("the change of the full-text index"),
         }
     }
 }
 
 impl Error {
-    /// The same of a change that was on its way: where writing has stopped, nobody knows whether it was made.
+    /// The same of a change that was on its way: where writing has stopped, nobody knows whether it
+    /// was made.
     pub(crate) fn of_pending(self, change: PendingChange) -> Self {
         match self {
             Self::WritingStopped { path, what } => Self::OutcomeUnknown { change, path, what },
@@ -401,7 +413,7 @@ impl Error {
 }
 
 fn process_text(holder: Option<u32>) -> String {
-    holder.map_or_else(String::new, |process| format!(" (process {process})"))
+    holder.map_or_else(String::new, |process| format!(" (pid {process})"))
 }
 
 #[cfg(test)]
@@ -432,7 +444,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "d/LOCK is locked: another process (process 17) is writing; wait until it has ended"
+            "d/LOCK is locked: a server or another writer (pid 17) has this database; use --server URL, or stop it"
         );
     }
 }

@@ -1,23 +1,25 @@
-//! Dictionary, sorted permutations, manifest, snapshots: the only place that knows files.
+//! The storage engine: dictionary, sorted permutations, tables, commit log, manifest and snapshots.
 //!
-//! A [`Database`] is a directory; its [`Snapshot`] is what queries read: a [`Dictionary`] between terms and ids, sorted
-//! permutations of all quads, and [`Statistics`]. A [`SegmentBuilder`] writes the next state under
-//! a [`WriterLock`] and publishes it by one atomic rename; [`verify()`] checks every byte.
+//! A [`Database`] is a directory. Queries read a [`Snapshot`] of it: a [`Dictionary`] between terms
+//! and ids, sorted permutations of all quads, and [`Statistics`]. A [`SegmentBuilder`] writes
+//! the next state under a [`WriterLock`] and publishes it by one atomic rename; [`verify()`] checks
+//! every byte.
 //!
-//! All files go through the seam in [`io`] and are made of checksummed blocks ([`block_file`]).
+//! All file access goes through the interface in [`io`]; files consist of checksummed blocks
+//! ([`block_file`]).
 //!
 //! | room | what it holds |
 //! | --- | --- |
-//! | `files` | the seam to disks, block files, the log, the lock, the manifest and its components |
+//! | `files` | the file system interface, block files, the log, the lock, the manifest |
 //! | `quads` | the dictionary, permutations, deltas over them, statistics, adjacencies |
-//! | [`table`] | tables: projections, indices, and what changed since |
-//! | [`text`] | the index of the texts of literals |
-//! | `access` | which graphs an asker may see |
-//! | `snapshots` | one unchanging state, put together from files and log, and the views that read it |
-//! | `database` | a directory: made, opened, filled, dumped, copied |
-//! | `history` | old states, and what each commit changed |
+//! | [`table`] | tables: projections, indexes, and deltas over them |
+//! | [`text`] | the full-text index of literals |
+//! | `access` | read scopes: the graphs an asker may read |
+//! | `snapshots` | snapshots, put together from files and log, and filtered views of them |
+//! | `database` | creation, opening, bulk filling, dump and backup of a database |
+//! | `history` | past commits, their changes, and the states after them |
 //! | `writer` | the one writer: transactions, commits, checkpoints, new bases |
-//! | `verification` | the check of every byte, and that the parts agree |
+//! | `verification` | the check of all bytes, and of the agreement of all parts |
 
 pub mod table;
 pub mod text;
@@ -72,7 +74,7 @@ pub use snapshots::derived::{BaseChange, DERIVED_MAX, DerivedIndex};
 pub use snapshots::read_view::{IndexView, ReadView};
 pub use snapshots::snapshot::{CommittedState, Snapshot};
 pub use verification::verify::{VerifyProgress, verify, verify_with};
-pub use words::{ByteCount, reason, without_numbers};
+pub use words::{ByteCount, reason, storage_place, without_numbers};
 pub use writer::{
     BulkEnd, BulkTransaction, ChangeMemory, CommitOptions, Durability, FixedMemory, InsertionStage,
     PendingCommit, Rebase, Retention, StagedCommit, StateCheck, TableSavepoint, Transaction,

@@ -1,7 +1,9 @@
-//! Words for people that the messages of several crates need: lengths with a unit, and what the system said without its numbers.
+//! Texts shared by the messages of several crates: byte counts with units, reasons of system
+//! errors.
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 /// A number of bytes for people, with a unit that counts in powers of 1,024.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +27,7 @@ impl fmt::Display for ByteCount {
     }
 }
 
-/// What the system said about a file or a connection, and what to do where that is known.
+/// The reason of a system error in plain words, and the remedy where it is known.
 pub fn reason(error: &io::Error) -> String {
     if error.raw_os_error().is_none() {
         return without_numbers(&error.to_string());
@@ -48,7 +50,17 @@ pub fn reason(error: &io::Error) -> String {
     known.to_owned()
 }
 
-/// Takes the numbers of errors out of a message that quotes the system: they tell people nothing.
+/// The kind of place a path is in, for messages: paths in stores begin with an address.
+pub fn storage_place(path: &Path) -> &'static str {
+    let path = path.to_string_lossy();
+    match path.split_once("://") {
+        Some(("cluster", _)) => "the cluster's nodes",
+        Some(_) => "the object store",
+        None => "the disk",
+    }
+}
+
+/// Removes the numbers of system errors from a message.
 pub fn without_numbers(message: &str) -> String {
     const BEGIN: &str = " (os error ";
     let mut rest = message;
@@ -87,6 +99,14 @@ mod tests {
         for (bytes, text) in cases {
             assert_eq!(ByteCount(bytes).to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_bucket_is_no_disk() {
+        let of = |path: &str| storage_place(Path::new(path));
+        assert_eq!(of("/var/db/log/000001.log"), "the disk");
+        assert_eq!(of("s3://bucket/db/log/000001.log"), "the object store");
+        assert_eq!(of("cluster://database/MANIFEST"), "the cluster's nodes");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Times of parsing long texts, ours beside spargebra's: `cargo run --release -p orrery-syntax --example parse-times`.
+//! Measures parsing of long texts, beside spargebra:
+//! `cargo run --release -p orrery-syntax --example parse-times`.
 //!
 //! The figures stand in `docs/decisions/0028-a-parser-of-our-own.md`. No test decides by them.
 

@@ -1,4 +1,5 @@
-//! Which characters names are made of (SPARQL 1.2, 19.8, the rules `PN_CHARS_BASE` to `PN_LOCAL_ESC`).
+//! Which characters names are made of (SPARQL 1.2, 19.8, the rules `PN_CHARS_BASE` to
+//! `PN_LOCAL_ESC`).
 //!
 //! ASCII is looked up in a table, for nearly all names are; the rest is compared with ranges.
 

@@ -1,4 +1,4 @@
-//! What may stand at a place of a text that is being typed.
+//! Completion: the tokens that may stand at a place of a text.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use crate::token::TokenKind;
 /// What may stand at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The part of the text that is being typed: a word, a variable or a name that ends at the place; else empty.
+    /// The part of the text that is being typed: a word, a variable or a name that ends at the
+    /// place; else empty.
     pub replaced: Range<usize>,
     /// What may stand there.
     pub expected: ExpectedSet,
@@ -21,8 +22,8 @@ pub struct Completion {
     pub prefixes: Vec<String>,
 }
 
-/// What may stand at a byte of a query, or of an update. Whatever is behind it, and whatever is wrong before it,
-/// does not matter, as long as the parser finds back.
+/// What may stand at a byte of a query, or of an update. Whatever is behind it, and whatever is
+/// wrong before it, does not matter, as long as the parser finds back.
 pub fn completion(
     text: &str,
     place: usize,

@@ -1,7 +1,8 @@
-//! Edge weights in spargebra's algebra, which has no place for their statements.
+//! Edge weight statements encoded in spargebra's algebra.
 //!
-//! `CREATE EDGE WEIGHT` and `DROP EDGE WEIGHT` are read as a change without templates, whose pattern is one `SERVICE` with a name that no text can
-//! write; its triples are what the statement says. [`weight_statement`] tells them from other operations.
+//! `CREATE EDGE WEIGHT` and `DROP EDGE WEIGHT` are read as a change without templates, whose
+//! pattern is one `SERVICE` with a name that no text can write; its triples are what the statement
+//! says. [`weight_statement`] tells them from other operations.
 
 use spargebra::GraphUpdateOperation;
 use spargebra::algebra::GraphPattern;
@@ -54,7 +55,8 @@ pub enum WeightStatement {
     Create {
         /// Its name.
         name: NamedNode,
-        /// A query that gives the start, the end and the weight of each pair, with all prefixes that it needs.
+        /// A query that gives the start, the end and the weight of each pair, with all prefixes
+        /// that it needs.
         definition: String,
         /// Whether one of that name that is there goes.
         replaces: bool,

@@ -1,4 +1,4 @@
-//! What is wrong with a text, where, and what may mend it.
+//! Syntax errors: what is wrong, where, and the likely fix.
 //!
 //! The parser makes these as data; the sentences for people are in [`message`](crate::message).
 
@@ -24,7 +24,8 @@ pub struct SyntaxError {
     pub column: usize,
     /// What stands there, cut to a readable length; empty at the end of the text.
     pub found: String,
-    /// What may stand there. Where [`kind`](Self::kind) says what is missing this is more than that.
+    /// What may stand there. Where [`kind`](Self::kind) says what is missing this is more than
+    /// that.
     pub expected: ExpectedSet,
     /// The likely mend.
     pub hint: Option<Hint>,
@@ -246,7 +247,8 @@ pub enum ErrorKind {
     VariableInData,
     /// A blank node in what is deleted.
     BlankNodeInDelete,
-    /// A blank node label in two groups of patterns, or in two operations, each of which would mean another node.
+    /// A blank node label in two groups of patterns, or in two operations, each of which would mean
+    /// another node.
     SharedLabel {
         /// Without its `_:`.
         label: String,
@@ -347,7 +349,8 @@ impl Hint {
 }
 
 impl SyntaxError {
-    /// The same as it leaves the parser: without a mend that repeats so much of the text that nobody reads it.
+    /// The same as it leaves the parser: without a mend that repeats so much of the text that
+    /// nobody reads it.
     pub(crate) fn for_people(mut self: Box<Self>) -> Box<Self> {
         if let Some(hint) = &self.hint
             && hint.written_bytes() > WRITTEN_BYTES_MAX

@@ -1,4 +1,4 @@
-//! What may stand at a place, in people's words.
+//! The expected tokens at a place, in plain words.
 
 use std::fmt;
 

@@ -1,8 +1,9 @@
-//! From text to tokens.
+//! The lexer: from text to tokens.
 //!
-//! One pass, no allocation, no state but the place. Of several tokens that could stand at a place the longest is taken
-//! (SPARQL 1.2, 19.8), so that `<` begins an IRI wherever one ends before a character that it cannot hold; each `<` is
-//! looked at up to there only, which bounds the whole to twice the text. Blanks and comments are skipped.
+//! One pass, no allocation, no state but the place. Of several tokens that could stand at a place
+//! the longest is taken (SPARQL 1.2, 19.8), so that `<` begins an IRI wherever one ends before a
+//! character that it cannot hold; each `<` is looked at up to there only, which bounds the whole to
+//! twice the text. Blanks and comments are skipped.
 
 use orrery_term::names::{is_name_character, is_name_start};
 
@@ -20,8 +21,8 @@ fn without_mark(text: &str) -> &str {
 pub struct Lexer<'t> {
     text: &'t str,
     at: usize,
-    /// Words before this place are known to be no prefixes: the run of name characters and dots that they stand in
-    /// does not end with a colon.
+    /// Words before this place are known to be no prefixes: the run of name characters and dots
+    /// that they stand in does not end with a colon.
     prefixes_from: usize,
 }
 
@@ -362,7 +363,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// `LIMIT10`: no token holds both (SPARQL 1.1, 19.1), so it is two. Other words run together are more likely misspelled.
+    /// `LIMIT10`: no token holds both (SPARQL 1.1, 19.1), so it is two. Other words run together
+    /// are more likely misspelled.
     fn bound_run_together(&mut self, start: usize) -> TokenKind {
         let word = &self.text[start..self.at];
         let letters = word.trim_end_matches(|it: char| it.is_ascii_digit());

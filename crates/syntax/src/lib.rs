@@ -5,14 +5,17 @@
 //!                              '---> SyntaxError          what, where, what may stand there, the likely mend
 //! ```
 //!
-//! The grammar is that of SPARQL 1.1 and 1.2, which is LL(1): recursive descent by hand, with no way back, in time
-//! linear in the text. Nesting is bounded, chains of operators and lists are loops ([`Limits`]).
+//! The grammar is that of SPARQL 1.1 and 1.2, which is LL(1): recursive descent by hand, with no
+//! way back, in time linear in the text. Nesting is bounded, chains of operators and lists are
+//! loops ([`Limits`]).
 //!
-//! - [`parse_query`] and [`parse_update`] are strict: a text is right, or the first error comes back.
+//! - [`parse_query`] and [`parse_update`] are strict: a text is right, or the first error comes
+//!   back.
 //! - [`read_query`] and [`read_update`] go on behind errors and give what could be read with them.
 //! - [`completion`] tells what may stand at a place of a text that is being typed.
 //!
-//! What it does not do: it knows no data and no functions but the built-in ones, and evaluates nothing.
+//! What it does not do: it knows no data and no functions but the built-in ones, and evaluates
+//! nothing.
 
 mod chars;
 mod complete;
@@ -57,9 +60,10 @@ pub struct Reading<T> {
 
 /// Reads a query. Gives its size with it.
 ///
-/// The tree is as deep as [`Limits`] allow, and what was read until an error is dropped here: whoever allows much needs
-/// a thread with a large stack (the default takes 16 MiB), or asks for little first and reads again what is
-/// [too deep](ErrorKind::TooDeep) or has [too many operators](ErrorKind::TooManyOperators) for that.
+/// The tree is as deep as [`Limits`] allow, and what was read until an error is dropped here:
+/// whoever allows much needs a thread with a large stack (the default takes 16 MiB), or asks for
+/// little first and reads again what is [too deep](ErrorKind::TooDeep) or has
+/// [too many operators](ErrorKind::TooManyOperators) for that.
 pub fn parse_query(
     text: &str,
     options: &ParserOptions<'_>,

@@ -1,4 +1,4 @@
-//! The sentences for people.
+//! The sentences of syntax errors.
 
 use std::borrow::Cow;
 use std::fmt;

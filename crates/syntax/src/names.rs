@@ -1,4 +1,4 @@
-//! The variables of a text: a number for each name, which of them are in scope, and names for new ones.
+//! The variables of a text: numbers, scopes, and fresh names.
 
 use std::hash::BuildHasher;
 
@@ -74,7 +74,8 @@ fn hash_of(name: &str) -> u64 {
 
 const NONE: u32 = u32::MAX;
 
-/// Which variables groups bring into scope: a stack of occurrences, each of which knows the one before it.
+/// Which variables groups bring into scope: a stack of occurrences, each of which knows the one
+/// before it.
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
     seen: Vec<(VariableId, u32)>,
@@ -142,7 +143,8 @@ pub fn is_made_up(name: &str) -> bool {
     number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Makes up names of variables and blank nodes that the text does not have. The same text gives the same names.
+/// Makes up names of variables and blank nodes that the text does not have. The same text gives the
+/// same names.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
     /// The numbers behind a stem anywhere in the text; none before the first name is made.

@@ -1,4 +1,4 @@
-//! What a reader of a text may know beside it.
+//! The options of parsing.
 
 /// Looks up a prefix that a text does not declare; gives the IRI that it stands for.
 pub type AssumedPrefixes<'o> = &'o (dyn Fn(&str) -> Option<String> + 'o);
@@ -10,7 +10,8 @@ pub struct ParserOptions<'o> {
     pub base: Option<&'o str>,
     /// Prefixes that need no declaration; those that are declared win.
     pub prefixes: Option<AssumedPrefixes<'o>>,
-    /// Whether what the recommendation forbids by a test of its suite is refused: `GRAPH` in the short form of `CONSTRUCT`.
+    /// Whether what the recommendation forbids by a test of its suite is refused: `GRAPH` in the
+    /// short form of `CONSTRUCT`.
     pub is_standard: bool,
     /// Bounds.
     pub limits: Limits,
@@ -27,13 +28,14 @@ impl std::fmt::Debug for ParserOptions<'_> {
     }
 }
 
-/// Bounds of what is read. The algebra is a tree, whose depth is at most their sum; whoever walks it recursively (as dropping it
-/// does) needs stack for that.
+/// Bounds of what is read. The algebra is a tree, whose depth is at most their sum; whoever walks
+/// it recursively (as dropping it does) needs stack for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Brackets that may stand inside each other.
     pub nesting_max: usize,
-    /// Operators, groups and other parts that each put what came before them one level deeper; in each operation of an update.
+    /// Operators, groups and other parts that each put what came before them one level deeper; in
+    /// each operation of an update.
     pub operators_max: usize,
 }
 
@@ -51,6 +53,7 @@ impl Default for Limits {
 pub struct Shape {
     /// Brackets that stand inside each other.
     pub nesting: usize,
-    /// Operators, groups and other parts that deepen the tree; of an update, those of the operation with the most.
+    /// Operators, groups and other parts that deepen the tree; of an update, those of the operation
+    /// with the most.
     pub operators: usize,
 }

@@ -1,4 +1,4 @@
-//! What a word was meant to be.
+//! The suggestion of a similar word.
 
 use orrery_term::prefixes::{OFTEN_MEANT, WELL_KNOWN};
 

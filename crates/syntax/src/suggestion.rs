@@ -1,4 +1,4 @@
-//! Mends as changes of the text, for programs that offer to make them.
+//! Fixes as text edits, for programs that apply them.
 
 use crate::error::{ErrorKind, Hint, Suggestion, SyntaxError};
 use crate::parser::closing;

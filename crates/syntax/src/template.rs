@@ -1,8 +1,10 @@
-//! Templates of `CONSTRUCT` with graphs, as Jena has them: `CONSTRUCT { ?s ?p ?o GRAPH ?g { ?a ?b ?c } }`.
+//! Templates of `CONSTRUCT` with graphs, as Jena has them:
+//! `CONSTRUCT { ?s ?p ?o GRAPH ?g { ?a ?b ?c } }`.
 //!
-//! spargebra's template is a list of triples. The graph of those that follow stands among them as a *mark*: a triple whose predicate is no
-//! IRI, so that no text has one, and whose subject is the graph's name. What walks over constants and variables of templates finds those of graphs
-//! as well, and a template without graphs is what it was.
+//! spargebra's template is a list of triples. The graph of those that follow stands among them as a
+//! *mark*: a triple whose predicate is no IRI, so that no text has one, and whose subject is the
+//! graph's name. What walks over constants and variables of templates finds those of graphs as
+//! well, and a template without graphs is what it was.
 
 use spargebra::term::{NamedNode, NamedNodePattern, TermPattern, TriplePattern};
 
@@ -23,7 +25,8 @@ pub(crate) fn mark(graph: Option<&NamedNodePattern>) -> TriplePattern {
     }
 }
 
-/// Whether a member of a template is a mark, and the graph of what follows then: its name, or `None` for the default graph.
+/// Whether a member of a template is a mark, and the graph of what follows then: its name, or
+/// `None` for the default graph.
 pub fn template_graph(member: &TriplePattern) -> Option<Option<&TermPattern>> {
     match &member.predicate {
         NamedNodePattern::NamedNode(predicate) if predicate.as_str() == MARK => {

@@ -1,7 +1,7 @@
-//! Words that the grammar knows: keywords, and the names of functions and aggregates, in any case.
+//! The words of the grammar: keywords, functions and aggregates, in any case.
 //!
-//! A word of at most sixteen letters is one number in upper case, and the table of known ones is searched by halves:
-//! seven comparisons, whatever the word.
+//! A word of at most sixteen letters is one number in upper case, and the table of known ones is
+//! searched by halves: seven comparisons, whatever the word.
 
 use spargebra::algebra::{AggregateFunction, Function};
 

@@ -1,9 +1,10 @@
-//! By which projection a table is read, and how many rows will come.
+//! The access path: the projection by which a table is read, and its row estimate.
 //!
-//! The first columns of each key that conditions bound narrow its positions exactly (see `key_range`), by some searches in the file. The primary
-//! projection is read unless an index has much fewer rows within its bounds: in its place where it has all columns that are needed, else, of few rows, for
-//! the places of these. What further conditions leave is
-//! found by trying them on some vectors.
+//! The first columns of each key that conditions bound narrow its positions exactly (see
+//! `key_range`), by some searches in the file. The primary projection is read unless an index has
+//! much fewer rows within its bounds: in its place where it has all columns that are needed, else,
+//! of few rows, for the places of these. What further conditions leave is found by trying them on
+//! some vectors.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ pub(super) struct Access {
     pub(super) is_exact: bool,
 }
 
-/// Chooses it: `needed` are the columns that are given or named by the conditions, which name columns by their index in `ids`.
+/// Chooses it: `needed` are the columns that are given or named by the conditions, which name
+/// columns by their index in `ids`.
 pub(super) fn choose(
     table: &TableState,
     needed: &[ColumnId],
@@ -106,7 +108,8 @@ pub(super) fn choose(
     })
 }
 
-/// How many new rows have keys within ranges. They are counted up to some; beyond these it is all new rows.
+/// How many new rows have keys within ranges. They are counted up to some; beyond these it is all
+/// new rows.
 fn new_rows(projection: &Projection, ranges: &KeyRanges, counted_max: u64) -> u64 {
     let changes = projection.changes();
     if ranges.columns == 0 || changes.inserted() == 0 {

@@ -1,8 +1,9 @@
-//! Which of some numbers are wanted, a bit for each.
+//! A bit set of wanted numbers.
 
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer};
 
-/// Of each value whether something holds. Eight at once, so that each bit has its place in the code: three times as fast as with a place that is counted.
+/// Of each value whether something holds. Eight at once, so that each bit has its place in the
+/// code: three times as fast as with a place that is counted.
 #[inline]
 pub(super) fn bits_of(values: &[i64], holds: impl Fn(i64) -> bool) -> BooleanBuffer {
     let byte = |values: &[i64]| {

@@ -1,4 +1,4 @@
-//! Conditions that compare one column with values: what zones and keys can be asked about.
+//! Comparisons of one column with values, for zone maps and key look-ups.
 
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::common::ScalarValue;
@@ -35,7 +35,8 @@ pub(super) fn values_of_list(list: &InListExpr) -> Option<(&Column, Vec<&ScalarV
     Some((column, values.collect::<Option<_>>()?))
 }
 
-/// A value as an array of one row, of the type in which the column's values come. `None` if it is of another one.
+/// A value as an array of one row, of the type in which the column's values come. `None` if it is
+/// of another one.
 pub(super) fn array_of(value: &ScalarValue, column_type: ColumnType) -> Option<ArrayRef> {
     let wanted = column_type.arrow();
     let value = match value {

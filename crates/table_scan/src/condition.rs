@@ -1,6 +1,8 @@
-//! A condition on rows, made ready for one projection: which columns it reads, what zones and dictionaries say of it, and its value for rows.
+//! A condition compiled for one projection: its columns, its tests of zones and dictionaries, and
+//! its evaluation on rows.
 //!
-//! A condition that cannot fail, whatever the values, may be asked of rows for which another one is false already; others are asked of the rest alone.
+//! A condition that cannot fail, whatever the values, may be asked of rows for which another one is
+//! false already; others are asked of the rest alone.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -44,7 +46,8 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// Of an expression over columns with these numbers, all of which are in the projection, that will be asked of so many rows at most.
+    /// Of an expression over columns with these numbers, all of which are in the projection, that
+    /// will be asked of so many rows at most.
     pub(super) fn new(
         expression: &Arc<dyn PhysicalExpr>,
         ids: &[ColumnId],
@@ -193,7 +196,8 @@ fn is_true(value: &BooleanArray) -> BooleanBuffer {
     }
 }
 
-/// The codes of a column for which a condition on it alone is true, where all of its rows have codes and these are few.
+/// The codes of a column for which a condition on it alone is true, where all of its rows have
+/// codes and these are few.
 fn coded(
     file: &ProjectionFile,
     place: usize,
@@ -220,7 +224,8 @@ fn coded(
     Ok(Some(Arc::new(set)))
 }
 
-/// Whether a condition is cheap and cannot fail: a column compared with a value or a pattern, and what is made of such.
+/// Whether a condition is cheap and cannot fail: a column compared with a value or a pattern, and
+/// what is made of such.
 fn is_simple(expression: &Arc<dyn PhysicalExpr>) -> bool {
     use datafusion::logical_expr::Operator;
     use datafusion::physical_expr::expressions::{BinaryExpr, NotExpr};

@@ -1,8 +1,10 @@
 //! A scan whose partitions are ranges of the key.
 //!
-//! Partitions that take morsels from one queue have any keys. Where each has a range of them instead, groups by the first column of the key are whole
-//! within a partition, and two tables that are divided at the same values are joined on it without moving a row. So tables that refer to one another by the first
-//! column of their keys are divided at the values of the one at the end of the chain: lines of orders as orders are.
+//! Partitions that take morsels from one queue have any keys. Where each has a range of them
+//! instead, groups by the first column of the key are whole within a partition, and two tables that
+//! are divided at the same values are joined on it without moving a row. So tables that refer to
+//! one another by the first column of their keys are divided at the values of the one at the end of
+//! the chain: lines of orders as orders are.
 //!
 //! ```text
 //! orders    key  o_orderkey               divided at the values of its rows n/2           ->  Range([o_orderkey], [v])
@@ -67,7 +69,8 @@ impl Divided {
         Ok(Some(Self { values, starts }))
     }
 
-    /// Whether some positions, which ascend, are about as many in each part. Where they are not, one partition would have most of the work.
+    /// Whether some positions, which ascend, are about as many in each part. Where they are not,
+    /// one partition would have most of the work.
     pub(super) fn is_even(&self, positions: &[Range<u64>]) -> bool {
         let parts = self.parts(positions);
         let count = |part: &Vec<Range<u64>>| part.iter().map(|it| it.end - it.start).sum::<u64>();
@@ -98,7 +101,8 @@ fn first_column(projection: &Projection) -> Option<ProjectionColumn> {
     (!is_other && !column.is_nullable).then_some(column)
 }
 
-/// The table to which the first column of the key refers, if it is the first of that one's, and so on.
+/// The table to which the first column of the key refers, if it is the first of that one's, and so
+/// on.
 fn root_of<'t>(tables: Option<&'t Tables>, table: &'t TableState) -> &'t TableState {
     let mut root = table;
     let Some(tables) = tables else { return root };

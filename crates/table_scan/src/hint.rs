@@ -1,4 +1,4 @@
-//! Filters that operators above change while the scan runs: the bound of a TopK, the keys of a hash join.
+//! Dynamic filters from operators above a scan: the bound of a TopK, the keys of a hash join.
 
 use std::sync::Arc;
 
@@ -41,7 +41,8 @@ pub(super) struct OwnRange {
 }
 
 impl OwnRange {
-    /// Of a hint that says something for each range what it says of this one; any other hint as it is. `ids` are the columns that it names, by their index.
+    /// Of a hint that says something for each range what it says of this one; any other hint as it
+    /// is. `ids` are the columns that it names, by their index.
     pub(super) fn of(
         &self,
         hint: &Arc<dyn PhysicalExpr>,

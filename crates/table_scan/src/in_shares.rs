@@ -1,4 +1,4 @@
-//! What of a plan can be divided among processes: scans whose partitions have shares of the rows.
+//! The distributable parts of a plan: scans whose partitions hold shares of the rows.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::dense::rows_apart;
 use super::keys::KeysExec;
 use super::node::ScanExec;
 
-/// Whether a node reads a stored table in several partitions, each of which has a share of its rows whoever runs the others. Nodes that read one
-/// themselves are taken with it ([`reads_by_itself`]).
+/// Whether a node reads a stored table in several partitions, each of which has a share of its rows
+/// whoever runs the others. Nodes that read one themselves are taken with it ([`reads_by_itself`]).
 pub fn is_in_shares(plan: &Arc<dyn ExecutionPlan>) -> bool {
     match plan.downcast_ref::<ScanExec>() {
         Some(scan) => scan.is_in_shares(),
@@ -31,7 +31,8 @@ pub fn reads_by_itself(plan: &Arc<dyn ExecutionPlan>) -> bool {
     rows_apart(plan).is_some()
 }
 
-/// Whether a node tells a scan elsewhere in the plan which keys its rows have, and has to see all of them there.
+/// Whether a node tells a scan elsewhere in the plan which keys its rows have, and has to see all
+/// of them there.
 pub fn tells_keys(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.is::<KeysExec>()
 }

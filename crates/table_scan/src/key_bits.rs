@@ -1,7 +1,8 @@
-//! The keys that one side of a hash join has, as bits, for the scan of the other side.
+//! A bit set of a hash join's build keys, which filters the scan of the probe side.
 //!
-//! A scan that knows them reads no row that finds nothing. The hash table of the join could say the same, row by row, by hashing each key; integers of a range
-//! that is not much larger than the table are one bit each:
+//! A scan that knows them reads no row that finds nothing. The hash table of the join could say the
+//! same, row by row, by hashing each key; integers of a range that is not much larger than the
+//! table are one bit each:
 //!
 //! ```text
 //! join                                    the rule (share) finds a join with one key of integers whose other side comes from a scan
@@ -177,7 +178,8 @@ impl KeyBits {
         self.set.load(Ordering::Relaxed) < self.range / 4
     }
 
-    /// Which of some values are keys, of bits that are complete. Values outside of the bounds may be keys.
+    /// Which of some values are keys, of bits that are complete. Values outside of the bounds may
+    /// be keys.
     pub(super) fn has(&self, values: &[i64]) -> BooleanBuffer {
         let words = self.words.get().map_or(&[][..], |words| words);
         let least = self.least;

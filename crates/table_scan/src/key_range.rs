@@ -1,11 +1,11 @@
-//! The positions of a projection to which conditions on the first columns of its key narrow a scan.
+//! The range of positions to which conditions on leading key columns narrow a scan.
 //!
 //! ```text
 //! key (a, b, c)     a IN (1, 2) AND b >= 5 AND c = 0  ->  keys 1|5 .. behind 1, 2|5 .. behind 2
 //! ```
 //!
-//! Rows within the ranges are still looked at by all conditions, so a range may be too wide: at each end it has one position more, for new rows that
-//! stand there.
+//! Rows within the ranges are still looked at by all conditions, so a range may be too wide: at
+//! each end it has one position more, for new rows that stand there.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -115,7 +115,8 @@ impl KeyRanges {
         Ok(ranges)
     }
 
-    /// The new rows with such keys, from one on, at some positions, ascending, each with its position.
+    /// The new rows with such keys, from one on, at some positions, ascending, each with its
+    /// position.
     pub(super) fn new_rows<'a>(
         &'a self,
         changes: &'a ProjectionChanges,

@@ -1,4 +1,4 @@
-//! The node that sets the bits of the keys that pass through it (`key_bits`).
+//! The plan node that collects passing keys into a bit set (`key_bits`).
 
 use std::fmt;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Rows of a range of the file that conditions have left.
+//! The rows of a file range that pass the conditions.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Stored tables in plans: scans, look-ups by an index, groups counted as they are read.
+//! Scans of stored tables: index look-ups, pushed-down filters, and dense aggregation.
 //!
 //! ```text
 //! StoredTable    a table of a snapshot: columns, constraints
@@ -6,20 +6,26 @@
 //!   partitions   -> streams that take morsels of positions from one queue (morsels, stream), and give what is left of them (left)
 //! ```
 //!
-//! All filters that hold for a row by itself are evaluated here and not above. Four things spare reading: the first columns of a key bound positions by
-//! searches in the file; zones rule out vectors; a condition on a column with a dictionary is evaluated once for each of its values; and columns that no
-//! condition names are read for rows that pass alone. What operators above find while they run (`hint`) is taken in between morsels;
-//! which keys a join has they tell as bits (`share`, `keys`, `key_bits`).
+//! All filters that hold for a row by itself are evaluated here and not above. Four things spare
+//! reading: the first columns of a key bound positions by searches in the file; zone maps rule out
+//! vectors; a condition on a column with a dictionary is evaluated once for each of its values; and
+//! columns without a condition are read for passing rows alone. Dynamic filters of operators above
+//! (`hint`) are applied between morsels; joins publish their keys as bits (`share`, `keys`,
+//! `key_bits`).
 //!
-//! Each partition takes the next morsel from the queue, and morsels ascend; so what a partition gives ascends by the key of the projection that is read,
-//! and a slow partition leaves the rest to the others. Rows that changed since the files were written are decoded piece by piece (`new_rows`), looked at by the
-//! same conditions, and put where they belong.
+//! Each partition takes the next morsel from the queue, and morsels ascend; so what a partition
+//! gives ascends by the key of the projection that is read, and a slow partition leaves the rest to
+//! the others. Rows that changed since the files were written are decoded piece by piece
+//! (`new_rows`), looked at by the same conditions, and put where they belong.
 //!
-//! Of a large table each partition has a range of the key instead, if the key's first column is given (`divided`).
+//! Of a large table each partition has a range of the key instead, if the key's first column is
+//! given (`divided`).
 //!
-//! An index that lacks columns serves for few rows: their primary keys are read from it, and looked up (`look_up`).
+//! An index that lacks columns serves for few rows: their primary keys are read from it, and looked
+//! up (`look_up`).
 //!
-//! A scan holds a batch and the numbers of its rows, and a piece of new rows; nothing here grows with the table.
+//! A scan holds a batch and the numbers of its rows, and a piece of new rows; nothing here grows
+//! with the table.
 
 mod access;
 mod bits;

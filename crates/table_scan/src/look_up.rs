@@ -1,10 +1,11 @@
-//! Rows of a table by way of an index that does not have all columns.
+//! Look-ups of full rows through an index that lacks some columns.
 //!
 //! ```text
 //! positions of the index -> primary keys, sorted -> places in the primary projection -> rows -> conditions -> batch
 //! ```
 //!
-//! For few rows only: each costs a search. They come in the order of the primary key within a batch, and in none between batches.
+//! For few rows only: each costs a search. They come in the order of the primary key within a
+//! batch, and in none between batches.
 
 use std::ops::Range;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Positions divided among the partitions of a scan.
+//! The queue of morsels from which a scan's partitions take positions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use orrery_storage::table::file::GROUP_ROWS;
 /// Positions of a morsel: a group, whose blocks are then touched by one partition alone.
 const MORSEL_POSITIONS: u64 = GROUP_ROWS as u64;
 
-/// In the engine's configuration: partitions of scans have shares of the rows, as they may be in different processes. Else they take rows from one queue.
+/// In the engine's configuration: partitions of scans have shares of the rows, as they may be in
+/// different processes. Else they take rows from one queue.
 #[derive(Debug, Clone, Copy)]
 pub struct ScansInShares;
 

@@ -1,10 +1,11 @@
-//! Rows of a morsel that are not in the file, read and tested piece by piece.
+//! The rows of a morsel that are not in the file, read and filtered in pieces.
 //!
 //! ```text
 //! unread -> a piece of at most PIECE_BYTES -> conditions -> positions and columns of those that pass -> given
 //! ```
 //!
-//! There may be any number of them at one position. A piece is a step of the scan, behind which it can give way to others and hold no more than the piece.
+//! There may be any number of them at one position. A piece is a step of the scan, behind which it
+//! can give way to others and hold no more than the piece.
 
 use std::ops::Range;
 
@@ -67,7 +68,8 @@ impl NewRows {
             .map_or(u64::MAX, |(position, _)| *position)
     }
 
-    /// Reads the next piece, of at most so many rows, in place of the one that was given. Gives how many rows it looked at.
+    /// Reads the next piece, of at most so many rows, in place of the one that was given. Gives how
+    /// many rows it looked at.
     pub(super) fn read(&mut self, plan: &Plan, rows_max: usize) -> Result<usize> {
         let Some((position, first)) = self.unread.take() else {
             return Ok(0);

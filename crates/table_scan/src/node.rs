@@ -1,8 +1,10 @@
-//! The node of a plan that reads a projection of a stored table.
+//! The plan node that scans a projection of a stored table.
 //!
-//! Filters come in three ways: with the plan of the table (all that hold for each row by themselves), from a filter above the node, and as hints that
-//! operators above make while they run (the bound of a TopK, the keys of a hash join). The first two are evaluated here, and nowhere else; hints only spare
-//! work. Each of them changes what is read, so a node with other filters is made anew.
+//! Filters come in three ways: with the plan of the table (all that hold for each row by
+//! themselves), from a filter above the node, and as hints that operators above make while they run
+//! (the bound of a TopK, the keys of a hash join). The first two are evaluated here, and nowhere
+//! else; hints only spare work. Each of them changes what is read, so a node with other filters is
+//! made anew.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -103,7 +105,8 @@ pub(super) struct ScanExec {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// A scan that says nothing of the order in which its rows come, for one that does. `None` where a node is no scan of a stored table.
+/// A scan that says nothing of the order in which its rows come, for one that does. `None` where a
+/// node is no scan of a stored table.
 pub fn scan_without_order(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     let scan = plan.downcast_ref::<ScanExec>()?;
     Some(Arc::new(scan.without_order()))
@@ -173,7 +176,8 @@ impl ScanExec {
         }
     }
 
-    /// The same of the rows that are in the file; its partitions and those of this one take morsels from one another.
+    /// The same of the rows that are in the file; its partitions and those of this one take morsels
+    /// from one another.
     pub(super) fn of_file_rows(&self) -> Self {
         Self {
             rows: ScannedRows::File,
@@ -234,7 +238,8 @@ impl ScanExec {
         (plan, counts)
     }
 
-    /// Rows that its own conditions left to be looked at, whether or not a hint spared some of them: hints come sooner or later.
+    /// Rows that its own conditions left to be looked at, whether or not a hint spared some of
+    /// them: hints come sooner or later.
     pub(super) fn touches(&self) -> u64 {
         let counted = self.metrics.clone_inner();
         let sum = |name| counted.sum_by_name(name).map_or(0, |sum| sum.as_usize());
@@ -313,7 +318,8 @@ impl ScanExec {
     }
 }
 
-/// How positions are divided among the partitions: by the key where that is given, else by whoever is first.
+/// How positions are divided among the partitions: by the key where that is given, else by whoever
+/// is first.
 fn partitions(wanted: &Wanted, access: &Access) -> (Queues, Partitioning) {
     let positions = &access.ranges.positions;
     if let Some(divided) = &access.divided

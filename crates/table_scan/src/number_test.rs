@@ -1,7 +1,7 @@
-//! Conditions that compare a column of numbers with values, or with another column: asked of the file's 64-bit integers, without an array.
+//! Conditions that compare a number column, evaluated on the file's 64-bit integers.
 //!
-//! Several conditions on one column are one range, so the column is read once. Where the file has NULL in a column, or numbers of two lanes, the condition is
-//! evaluated as any other.
+//! Several conditions on one column are one range, so the column is read once. Where the file has
+//! NULL in a column, or numbers of two lanes, the condition is evaluated as any other.
 
 use std::ops::Range;
 use std::sync::Arc;

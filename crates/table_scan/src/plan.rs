@@ -1,4 +1,4 @@
-//! What a scan reads, the same for all of its partitions, and what each of them counts.
+//! The scan plan that all partitions share, and the counters of each.
 
 use std::sync::Arc;
 

@@ -1,10 +1,12 @@
-//! The rule that gives scans the keys of the joins above them (`key_bits`).
+//! The optimizer rule that gives scans the keys of joins above them (`key_bits`).
 //!
-//! A hash join says while it runs which keys it has, by a filter that was pushed down to scans of its other side. Where such a filter is about a column of
-//! integers whose bounds the scan's file knows, the rows of the join's first side also set bits, and the scan asks these.
+//! A hash join says while it runs which keys it has, by a filter that was pushed down to scans of
+//! its other side. Where such a filter is about a column of integers whose bounds the scan's file
+//! knows, the rows of the join's first side also set bits, and the scan asks these.
 //!
-//! A filter about several keys stays above a node that does not give all of them, such as one that groups by one of the keys and computes another. Then each
-//! key is followed down by itself (`traced`).
+//! A filter about several keys stays above a node that does not give all of them, such as one that
+//! groups by one of the keys and computes another. Then each key is followed down by itself
+//! (`traced`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,11 +33,12 @@ use super::traced::scan_of;
 /// Bits for each row of the file, at most.
 const BITS_PER_ROW_MAX: u64 = 32;
 
-/// Gives them.
+/// The optimizer rule that shares join keys with scans.
 #[derive(Debug)]
 pub struct ShareKeys;
 
-/// What a scan is told by a filter: of each key of the join the column, if it is one that bits can be had of, with its bounds.
+/// What a scan is told by a filter: of each key of the join the column, if it is one that bits can
+/// be had of, with its bounds.
 type Told = Vec<Option<(ColumnId, i64, i64)>>;
 
 impl PhysicalOptimizerRule for ShareKeys {
@@ -45,7 +48,8 @@ impl PhysicalOptimizerRule for ShareKeys {
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut told: BTreeMap<u64, Option<Told>> = BTreeMap::new();
-        // What runs again and again has other keys each time, and what stands twice in a plan two lists of them.
+        // What runs again and again has other keys each time, and what stands twice in a plan two
+        // lists of them.
         let mut is_again = false;
         let mut scans: Vec<*const ()> = Vec::new();
         plan.apply(|node| {
@@ -129,7 +133,8 @@ fn filters_of(scan: &ScanExec) -> impl Iterator<Item = (u64, Told)> {
     })
 }
 
-/// The bounds of a column of integers or dates of a file, if bits for all values between them are not too many.
+/// The bounds of a column of integers or dates of a file, if bits for all values between them are
+/// not too many.
 fn bounds(projection: &Projection, column: ColumnId) -> Option<(i64, i64)> {
     let file = projection.file()?;
     let place = projection.layout().position(column)?;

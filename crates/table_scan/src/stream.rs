@@ -1,12 +1,13 @@
-//! The rows that one partition of a scan gives.
+//! The stream of rows of one scan partition.
 //!
 //! ```text
 //! morsel -> vectors that zones do not rule out -> chunks of a batch's rows
 //! chunk  -> conditions, each on the rows that are left -> numbers of rows, collected to a batch -> the given columns of these
 //! ```
 //!
-//! Columns that conditions do not name are read for rows that pass alone. New rows are decoded piece by piece, and put between the file's where
-//! they belong. A condition that only spares work above is left out once most rows have passed it.
+//! Columns that conditions do not name are read for rows that pass alone. New rows are decoded
+//! piece by piece, and put between the file's where they belong. A condition that only spares work
+//! above is left out once most rows have passed it.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -184,7 +185,8 @@ impl ScanStream {
         }
     }
 
-    /// The next chunk, up to the first new row that is not read yet. None where that stands before it.
+    /// The next chunk, up to the first new row that is not read yet. None where that stands before
+    /// it.
     fn next_chunk(&mut self) -> Option<Range<u64>> {
         let read_until = self.new.read_until();
         let chunk = self.chunks.pop()?;

@@ -1,4 +1,4 @@
-//! A stored table as DataFusion plans with it.
+//! The DataFusion table provider of a stored table.
 
 use std::fmt;
 use std::sync::Arc;
@@ -51,20 +51,20 @@ impl StoredTable {
         }
     }
 
-    /// The same among others, to which it may refer.
+    /// The table in a set of tables, to which it may refer.
     pub fn among(state: TableState, tables: &Arc<Tables>) -> Self {
         let mut table = Self::new(state);
         table.tables = Some(Arc::clone(tables));
         table
     }
 
-    /// The same table with the rows that it has among others; `None` if it is not there.
+    /// The table over another set of tables; `None` if it is not in there.
     pub fn over(&self, tables: &Arc<Tables>) -> Option<Self> {
         let state = tables.table(self.state.definition().id)?;
         Some(Self::among(state.clone(), tables))
     }
 
-    /// The same with the number of each row behind the other columns, under a name; of a table without a primary key.
+    /// The table with a column of row numbers behind the others; for tables without a primary key.
     pub fn with_row_number(state: TableState, name: &str) -> Self {
         let mut table = Self::new(state);
         let number = Field::new(name, ColumnType::BigInt.arrow(), false);
@@ -85,8 +85,9 @@ fn schema_of(definition: &TableDefinition) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// What rows of it cannot have in common. The planner takes each of these for a key, whether columns are NULL or not; rows that are NULL in columns of a
-/// unique index may be many, so that such an index is none.
+/// What rows of it cannot have in common. The planner takes each of these for a key, whether
+/// columns are NULL or not; rows that are NULL in columns of a unique index may be many, so that
+/// such an index is none.
 fn constraints_of(definition: &TableDefinition) -> Constraints {
     let places = |ids: &[ColumnId]| -> Option<Vec<usize>> {
         let place = |id: &ColumnId| definition.columns.iter().position(|it| it.id == *id);
@@ -128,7 +129,7 @@ impl StoredTable {
         Some((access.rows as f64, self.state.rows() as f64))
     }
 
-    /// How many values a column has, by its place; `None` if that is not known.
+    /// The number of distinct values of a column, by its place; `None` if unknown.
     pub fn distinct(&self, place: usize) -> Option<f64> {
         let id = *self.columns.get(place)?;
         let key = self.state.definition().primary_key.as_ref();

@@ -1,4 +1,4 @@
-//! What a scan tells the planner: statistics of its columns, and its order.
+//! The statistics and sort order that a scan reports to the planner.
 
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -9,7 +9,8 @@ use orrery_storage::table::{ColumnId, ColumnType, KeyEncoder, Projection, Projec
 
 use super::compared::is_padded;
 
-/// How the rows of each partition ascend: by the first columns of the key, as far as they are given and the engine compares them as keys do.
+/// How the rows of each partition ascend: by the first columns of the key, as far as they are given
+/// and the engine compares them as keys do.
 pub(super) fn ordering(
     projection: &Projection,
     columns: &[ColumnId],
@@ -34,7 +35,8 @@ pub(super) fn ordering(
         .collect()
 }
 
-/// Of `rows` rows of a projection; exact where all of them are meant and none changed since the file was written.
+/// Of `rows` rows of a projection; exact where all of them are meant and none changed since the
+/// file was written.
 pub(super) fn statistics(
     projection: &Projection,
     columns: &[ColumnId],

@@ -1,4 +1,4 @@
-//! How often a node of this crate took a row in hand.
+//! The touch counter of this crate's nodes.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::dense::rows_apart;
 use super::node::ScanExec;
 
-/// The touches of a node without its inputs: of a scan, one for each row that is left by its key, its zones and its index, whether or not it passes then.
-/// `None` of a node of another crate.
+/// The touches of a node without its inputs: of a scan, one for each row that is left by its key,
+/// its zones and its index, whether or not it passes then. `None` of a node of another crate.
 pub fn touches(node: &Arc<dyn ExecutionPlan>) -> Option<u64> {
     if let Some(scan) = node.downcast_ref::<ScanExec>() {
         return Some(scan.touches());

@@ -1,7 +1,7 @@
-//! From a column of a plan down to the scan that reads it.
+//! The tracing of a plan's column down to the scan that reads it.
 //!
-//! What is above must give nothing else if the scan leaves out rows by that column: so the way leads through what keeps or drops rows one by one, or by groups of
-//! that column.
+//! Nodes above must give the same answer if the scan leaves out rows by that column: so the way
+//! leads through what keeps or drops rows one by one, or by groups of that column.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a condition says of a vector, by its zones: whether any of its rows can make it true.
+//! The zone map test: whether any row of a vector can pass a condition.
 //!
 //! Zones are of the file alone. Rows that changed are looked at one by one, wherever they stand.
 
@@ -199,8 +199,8 @@ impl Zoned<'_> {
         let Some((at, behind)) = known.lanes(value)? else {
             return Ok(ZoneTest::Unknown);
         };
-        // `at` is the least lane that is not before the value, `behind` the greatest that is not behind it; where both are one, values of that lane
-        // may be the value.
+        // `at` is the least lane that is not before the value, `behind` the greatest that is not
+        // behind it; where both are one, values of that lane may be the value.
         let (least, greatest) = match operator {
             Operator::Eq if at > behind => return Ok(ZoneTest::Nothing),
             Operator::Eq => (at, behind),
@@ -243,7 +243,8 @@ impl Zoned<'_> {
 }
 
 impl Known {
-    /// The lane of a value, as the least that is not before it and the greatest that is not behind it. `None` for values of another type.
+    /// The lane of a value, as the least that is not before it and the greatest that is not behind
+    /// it. `None` for values of another type.
     fn lanes(&self, value: &ScalarValue) -> Result<Option<(u64, u64)>> {
         if let Some(dictionary) = &self.dictionary {
             let bytes = match value {
@@ -275,7 +276,8 @@ impl Known {
                 && !matches!(self.column_type, ColumnType::Real | ColumnType::Double)
     }
 
-    /// Whether lanes are in the order in which the engine compares values: it does not pass over the spaces at the end of a `CHAR(n)`.
+    /// Whether lanes are in the order in which the engine compares values: it does not pass over
+    /// the spaces at the end of a `CHAR(n)`.
     fn is_ordered(&self) -> bool {
         self.dictionary.is_some() || !is_padded(self.column_type)
     }

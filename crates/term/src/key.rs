@@ -41,7 +41,8 @@ const DIRECTION_MARK: &str = "--";
 /// Hexadecimal digits of a blank node's number within a triple term: 48 bits.
 const BLANK_NODE_DIGITS: usize = 12;
 
-/// The first byte that no IRI's key begins with: keys below are IRIs, the others literals and triple terms.
+/// The first byte that no IRI's key begins with: keys below are IRIs, the others literals and
+/// triple terms.
 pub const FIRST_LITERAL_KEY: &[u8] = &[LANGUAGE];
 /// Where the keys of triple terms begin: keys below are IRIs and literals.
 pub const FIRST_TRIPLE_KEY: &[u8] = &[TRIPLE];

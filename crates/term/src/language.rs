@@ -1,11 +1,13 @@
-//! How language tags were written.
+//! The spelling of language tags.
 //!
-//! Tags are compared without regard to case (RFC 5646, 2.1.1), so terms hold them in lower case, and equal terms are equal bytes. What
-//! a reader gets is the tag as it was written: `en-GB`, `zh-Hant`. One small table says how ([`LanguageTags`]); it is asked where
-//! terms leave the house, never where they are compared.
+//! Tags are compared without regard to case (RFC 5646, 2.1.1), so terms hold them in lower case,
+//! and equal terms are equal bytes. What a reader gets is the tag as it was written: `en-GB`,
+//! `zh-Hant`. One small table says how ([`LanguageTags`]); it is asked where terms leave the house,
+//! never where they are compared.
 //!
-//! Parsers of others put tags into lower case themselves. Their text is looked through beside them ([`TagFinder`]), which
-//! finds what looks like a tag in strings and comments, too; so what it finds is only asked how a tag is written that a term has.
+//! Parsers of others put tags into lower case themselves. Their text is looked through beside them
+//! ([`TagFinder`]), which finds what looks like a tag in strings and comments, too; so what it
+//! finds is only asked how a tag is written that a term has.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +18,8 @@ use crate::term::{LiteralKind, Term};
 
 /// Tags that are noted at most; further ones come back in lower case.
 pub const LANGUAGE_TAGS_MAX: usize = 4_096;
-/// What a finder notes at most of a syntax in which nearly everything may be a tag. What no term has is forgotten with the finder.
+/// What a finder notes at most of a syntax in which nearly everything may be a tag. What no term
+/// has is forgotten with the finder.
 const CANDIDATES_MAX: usize = 1 << 16;
 /// Longest tag that is noted, in bytes: longer ones are nobody's.
 pub const LANGUAGE_TAG_BYTES_MAX: usize = 48;
@@ -34,8 +37,9 @@ pub struct LanguageTags {
 }
 
 impl LanguageTags {
-    /// Notes how one source of terms (a load, a document, a request) writes a tag. Of several ways the one that has small letters first
-    /// stays, in whatever order they come, for a load has no order. Returns whether anything changed.
+    /// Notes how one source of terms (a load, a document, a request) writes a tag. Of several ways
+    /// the one that has small letters first stays, in whatever order they come, for a load has no
+    /// order. Returns whether anything changed.
     pub fn note(&mut self, tag: &str) -> bool {
         self.note_of_at_most(LANGUAGE_TAGS_MAX, tag)
     }
@@ -171,8 +175,9 @@ pub enum TagSyntax {
     At,
     /// `xml:lang="en-GB"`: RDF/XML, results in XML.
     Xml,
-    /// `"@language": "en-GB"`, aliases of that such as `"lang": "en-GB"`, and keys such as `"en-GB": "text"` of language maps: JSON-LD.
-    /// So every short key and string may be one, if it has the form of a tag.
+    /// `"@language": "en-GB"`, aliases of that such as `"lang": "en-GB"`, and keys such as
+    /// `"en-GB": "text"` of language maps: JSON-LD. So every short key and string may be one, if it
+    /// has the form of a tag.
     JsonLd,
     /// `"xml:lang": "en-GB"`: results in JSON.
     JsonResults,
@@ -309,7 +314,8 @@ impl TagFinder {
         &self.found
     }
 
-    /// Notes the tags of a text; where it may go on, none that reaches its end. Returns whether one was not noted yet.
+    /// Notes the tags of a text; where it may go on, none that reaches its end. Returns whether one
+    /// was not noted yet.
     fn look(&mut self, text: &[u8], is_whole: bool) -> bool {
         let mut is_new = false;
         let mut last: &[u8] = b"";
@@ -371,7 +377,8 @@ mod tests {
             found(TagSyntax::JsonLd, json),
             ["label", "pt-BR", "zh-Hant"]
         );
-        // An alias of @language, and what is none: not in the form of a tag, or the value of another keyword.
+        // An alias of @language, and what is none: not in the form of a tag, or the value of
+        // another keyword.
         let json = "{\"lang\":\"en and more\",\"q-1\": \"1-GB\", \"lang\" : \"en-GB\", \"@id\":\"urn\", \"ninechars\": \"en\"}";
         assert_eq!(
             found(TagSyntax::JsonLd, json),

@@ -1,8 +1,10 @@
-//! Lexical forms of XML Schema's numbers: which texts are numbers, and the canonical text of a double.
+//! Lexical forms of XML Schema's numbers: which texts are numbers, and the canonical text of a
+//! double.
 //!
-//! Rust's own parsers accept more than XML Schema does (`inf`, `infinity`, `nan` in any case); a literal that only they
-//! can read is ill-typed and no number (XML Schema 1.1, part 2, 3.3.4 and 3.3.5). Forms are strict: white space around a
-//! number belongs to no lexical form. A cast from a string removes it first ([`collapsed`]).
+//! Rust's own parsers accept more than XML Schema does (`inf`, `infinity`, `nan` in any case); a
+//! literal that only they can read is ill-typed and no number (XML Schema 1.1, part 2, 3.3.4 and
+//! 3.3.5). Forms are strict: white space around a number belongs to no lexical form. A cast from a
+//! string removes it first ([`collapsed`]).
 
 use std::fmt::LowerExp;
 
@@ -20,23 +22,24 @@ pub fn parse_float(lexical: &str) -> Option<f32> {
     (value.is_finite() || is_exceptional(lexical)).then_some(value)
 }
 
-/// Whether a text that Rust reads as infinite or as no number is one of XML Schema: digits beyond the range, or one of
-/// its four words.
+/// Whether a text that Rust reads as infinite or as no number is one of XML Schema: digits beyond
+/// the range, or one of its four words.
 #[cold]
 fn is_exceptional(lexical: &str) -> bool {
     matches!(lexical, "INF" | "+INF" | "-INF" | "NaN")
         || lexical.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// A text without the white space around it, as casts from strings read it (`whiteSpace` is `collapse` for all of
-/// XML Schema's types that are cast to, and none of them has white space inside).
+/// A text without the white space around it, as casts from strings read it (`whiteSpace` is
+/// `collapse` for all of XML Schema's types that are cast to, and none of them has white space
+/// inside).
 #[inline]
 pub fn collapsed(text: &str) -> &str {
     text.trim_matches(['\t', '\n', '\r', ' '])
 }
 
-/// The canonical form of a finite double or float: one digit before the point, at least one after it, an exponent
-/// (`1.0E6`).
+/// The canonical form of a finite double or float: one digit before the point, at least one after
+/// it, an exponent (`1.0E6`).
 pub fn canonical_exponent(value: impl LowerExp) -> String {
     let text = format!("{value:e}");
     match text.split_once('e') {

@@ -1,4 +1,4 @@
-//! What an RDF term is, and how it fits into 64 bits.
+//! RDF terms, and their 64-bit ids.
 //!
 //! Everything above this crate moves terms around as [`TermId`]s: eight bytes,
 //! a kind in the top four bits and a payload in the other sixty. Numbers, dates,

@@ -1,4 +1,4 @@
-//! The characters of names, which XML, Turtle and SPARQL have in common.
+//! The name characters that XML, Turtle and SPARQL share.
 
 /// `NCNameStartChar` of Namespaces in XML; `PN_CHARS_U` of Turtle, N-Triples and SPARQL.
 pub fn is_name_start(character: char) -> bool {

@@ -1,11 +1,13 @@
-//! How deep a text nests what its parser makes one value of: such values are dropped, copied and compared by recursion, so a text of a few MB
-//! could take more stack than there is. It is looked through before the parser sees it.
+//! The nesting limit of texts, whose values are dropped, copied and compared recursively. It is
+//! looked through before the parser sees it.
 //!
-//! - Turtle, TriG and the solutions of TSV nest triple terms. One stands in another as its object, which is its end: as deep as they nest, so
-//!   many `)>>` stand behind each other, and between them are only blanks and comments. A literal in which they do counts as well.
+//! - Turtle, TriG and the solutions of TSV nest triple terms. One stands in another as its object,
+//!   which is its end: as deep as they nest, so many `)>>` stand behind each other, and between
+//!   them are only blanks and comments. A literal in which they do counts as well.
 //! - JSON nests arrays and objects, XML elements.
 //!
-//! What nests deeper than a triple term may is refused with its place later; the limits here are for the stack alone.
+//! What nests deeper than a triple term may is refused with its place later; the limits here are
+//! for the stack alone.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Prefixes of IRIs: those that everybody assumes, those of one database, and how IRIs are shortened with them.
+//! IRI prefixes: well-known ones, those of a database, and the shortening of IRIs.
 //!
 //! ```text
 //! declared in the text itself        always wins
@@ -7,8 +7,9 @@
 //! of loaded files                    the first file that declares a name
 //! ```
 //!
-//! What is further down never changes what is further up, so a load makes at most an error into an answer, never an answer into another. Only
-//! who gives a prefix to a database another IRI on purpose changes what queries mean.
+//! What is further down never changes what is further up, so a load makes at most an error into an
+//! answer, never an answer into another. Only who gives a prefix to a database another IRI on
+//! purpose changes what queries mean.
 //!
 //! All of it is bounded: a file may declare what it likes.
 
@@ -21,8 +22,9 @@ use crate::names::{is_name_character, is_name_start};
 
 /// Prefixes that are assumed without being declared, by name.
 ///
-/// Where stores differ: `geo:` is GeoSPARQL's, as the OGC writes it, with RDF4J and GraphDB (Virtuoso has the W3C's `wgs84_pos#`); `dc:` are the
-/// elements, as Virtuoso and prefix.cc have it (the RDFa context, so RDF4J, has the terms); `schema:` is `http`, as the RDFa context, Virtuoso
+/// Where stores differ: `geo:` is GeoSPARQL's, as the OGC writes it, with RDF4J and GraphDB
+/// (Virtuoso has the W3C's `wgs84_pos#`); `dc:` are the elements, as Virtuoso and prefix.cc have it
+/// (the RDFa context, so RDF4J, has the terms); `schema:` is `http`, as the RDFa context, Virtuoso
 /// and RDF4J have it, though schema.org itself writes `https` today.
 pub const WELL_KNOWN: [(&str, &str); 17] = [
     ("dc", "http://purl.org/dc/elements/1.1/"),
@@ -44,7 +46,8 @@ pub const WELL_KNOWN: [(&str, &str); 17] = [
     ("xsd", "http://www.w3.org/2001/XMLSchema#"),
 ];
 
-/// Further prefixes that many know, for messages about those that are not declared. They are not assumed.
+/// Further prefixes that many know, for messages about those that are not declared. They are not
+/// assumed.
 pub const OFTEN_MEANT: [(&str, &str); 16] = [
     ("dbo", "http://dbpedia.org/ontology/"),
     ("dbr", "http://dbpedia.org/resource/"),
@@ -250,7 +253,8 @@ impl Prefixes {
         self.entries.is_empty()
     }
 
-    /// Notes what a loaded file declares, if the name is free, is one, and there is a place; whether anything changed.
+    /// Notes what a loaded file declares, if the name is free, is one, and there is a place;
+    /// whether anything changed.
     pub fn note_loaded(&mut self, name: &str, iri: &str) -> bool {
         let is_kept = self.iri(name).is_none()
             && self.entries.len() < PREFIXES_MAX
@@ -284,7 +288,8 @@ impl Prefixes {
         is_changed
     }
 
-    /// Gives a prefix an IRI; another one than it has only with `is_replaced`. Returns whether anything changed.
+    /// Gives a prefix an IRI; another one than it has only with `is_replaced`. Returns whether
+    /// anything changed.
     pub fn give(&mut self, name: &str, iri: &str, is_replaced: bool) -> Result<bool, PrefixError> {
         if !is_prefix_name(name) {
             return Err(PrefixError::Name(name.to_owned()));
@@ -405,7 +410,8 @@ fn is_pn_chars_base(character: char) -> bool {
     character != '_' && is_name_start(character)
 }
 
-/// Whether a text may stand behind a prefix as it is: `PN_LOCAL` of Turtle and SPARQL without escapes, or nothing.
+/// Whether a text may stand behind a prefix as it is: `PN_LOCAL` of Turtle and SPARQL without
+/// escapes, or nothing.
 pub fn is_local_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut characters = text.char_indices();
@@ -447,7 +453,8 @@ impl Shortener {
         Self { by_iri }
     }
 
-    /// The number of the prefix with the longest IRI that an IRI begins with, and the rest of it, if that may stand behind a prefix.
+    /// The number of the prefix with the longest IRI that an IRI begins with, and the rest of it,
+    /// if that may stand behind a prefix.
     pub fn shorten<'i>(&self, iri: &'i str) -> Option<(usize, &'i str)> {
         let mut beginning = iri;
         loop {

@@ -1,4 +1,4 @@
-//! RDF terms as text: what comes from a parser and goes to a serializer.
+//! RDF terms as text, between parsers and serializers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,8 +18,8 @@ pub enum Term<'a> {
     Triple(Box<Triple<'a>>),
 }
 
-/// Triple terms may stand within each other this many levels deep, the outermost counted: reading, writing
-/// and comparing them recurses.
+/// Triple terms may stand within each other this many levels deep, the outermost counted: reading,
+/// writing and comparing them recurses.
 pub const TRIPLE_DEPTH_MAX: usize = 64;
 
 /// A triple that is a term: subject an IRI or a blank node, predicate an IRI, object any term.
@@ -58,7 +58,8 @@ pub struct Literal<'a> {
 pub enum LiteralKind<'a> {
     /// `xsd:string`.
     String,
-    /// With a language tag, in lower case but where the term is only shown ([`crate::LanguageTags::in_term`]).
+    /// With a language tag, in lower case but where the term is only shown
+    /// ([`crate::LanguageTags::in_term`]).
     Language(Cow<'a, str>),
     /// With a language tag, in lower case, and a base direction (RDF 1.2).
     Directional(Cow<'a, str>, Direction),
@@ -142,7 +143,8 @@ impl<'a> Term<'a> {
         })
     }
 
-    /// The bytes of its texts: of an IRI, a literal's lexical form, tag and datatype, of a triple term those of its parts.
+    /// The bytes of its texts: of an IRI, a literal's lexical form, tag and datatype, of a triple
+    /// term those of its parts.
     pub fn text_bytes(&self) -> usize {
         match self {
             Self::BlankNode(_) => 0,

@@ -1,4 +1,4 @@
-//! What can be wrong with the files.
+//! The errors of TLS files.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The files: where they are, how a change of them is seen, and what is made of them.
+//! The certificate and key files, and their reload on change.
 
 use std::fs::Metadata;
 use std::io;
@@ -31,7 +31,8 @@ pub struct TlsFiles {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Looks(Vec<Option<FileLooks>>);
 
-/// Time of the last change, length, and number of a file: one that is replaced by renaming has another number.
+/// Time of the last change, length, and number of a file: one that is replaced by renaming has
+/// another number.
 #[derive(Debug, PartialEq, Eq)]
 struct FileLooks {
     seconds: i64,

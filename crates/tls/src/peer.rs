@@ -1,6 +1,8 @@
-//! What a client's certificate says of who it is: the URIs of its subject alternative names, of which one may be a WebID.
+//! The identity of a client certificate: the URIs among its subject alternative names, such as a
+//! WebID.
 //!
-//! The handshake has checked the certificate then: who vouches for it, its days, and that the client has its key.
+//! The handshake has checked the certificate then: who vouches for it, its days, and that the
+//! client has its key.
 
 use std::sync::Arc;
 

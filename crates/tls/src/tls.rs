@@ -1,4 +1,4 @@
-//! What is served, and how another takes its place.
+//! The served TLS configuration, and its replacement.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +52,8 @@ impl Tls {
     /// Reads the files. `protocols` are the names that clients may ask for (ALPN, RFC 7301).
     ///
     /// # Errors
-    /// When one of the files is not there or not what it should be, or the key is another certificate's.
+    /// When one of the files is not there or not what it should be, or the key is another
+    /// certificate's.
     pub fn open(files: TlsFiles, protocols: &[&'static [u8]]) -> Result<Arc<Self>, TlsError> {
         // Before they are read: what is written meanwhile is seen by the next look.
         let looks = files.looks();
@@ -79,7 +80,8 @@ impl Tls {
         self.served().accept(stream).await
     }
 
-    /// Looks at the files, and serves what they have if they are others than at the last look. What cannot be served is told once, and the old one stays.
+    /// Looks at the files, and serves what they have if they are others than at the last look. What
+    /// cannot be served is told once, and the old one stays.
     pub fn look(&self) {
         let looks = self.files.looks();
         let handshakes = {
@@ -104,7 +106,8 @@ impl Tls {
         }
     }
 
-    /// Looks at the files every second, for as long as this is held by somebody. To be called within a runtime.
+    /// Looks at the files every second, for as long as this is held by somebody. To be called
+    /// within a runtime.
     pub fn watch(self: &Arc<Self>) {
         let watched = Arc::downgrade(self);
         tokio::spawn(async move {

@@ -1,5 +1,5 @@
-//! Whom a client trusts: the public authorities, those of a file, and the very certificates of that
-//! file.
+//! The trust anchors of a client: public authorities, those of a file, and that file's certificates
+//! themselves.
 //!
 //! A self-made certificate, as `openssl req -x509` makes it, says that it is an authority's, and a
 //! server shows it as its own. By the rules for chains of certificates that is refused; but who has

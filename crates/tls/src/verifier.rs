@@ -1,4 +1,4 @@
-//! A client's settings, with a check of the server's certificate that may take some of those that the rules for chains of certificates refuse.
+//! The verifier of server certificates, which also accepts the exact certificates of a file.
 //!
 //! Signatures of the handshake are checked as always.
 
@@ -49,7 +49,8 @@ pub fn add_authorities(
 pub type Takes =
     Box<dyn Fn(&Error, &CertificateDer<'_>, &ServerName<'_>) -> Result<bool, Error> + Send + Sync>;
 
-/// A client's settings that trust these authorities, and what else is taken; anybody, if there are none.
+/// A client's settings that trust these authorities, and what else is taken; anybody, if there are
+/// none.
 ///
 /// # Errors
 /// A line for people, where the authorities cannot be used.

@@ -1,4 +1,4 @@
-//! Files that the drivers read, compressed or not.
+//! Input files, compressed or not.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};

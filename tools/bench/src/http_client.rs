@@ -1,11 +1,10 @@
-//! A minimal HTTP/1.1 client for measurements: one kept-alive connection, one
-//! request at a time, over the standard library's sockets.
+//! A minimal HTTP/1.1 client for measurements: one kept-alive connection, one request at a time.
 //!
-//! It exists so that what is measured is the server: a request is one write, the
-//! answer is read whole into a buffer that the caller reuses, and the time from
-//! the first byte sent to the last one read is what the drivers take. It knows
-//! `Content-Length`, chunks and end of connection; no TLS, no redirects, no
-//! compression. (A client such as reqwest, which the server has for `SERVICE`, brings a pool, a runtime and buffers of its own into each measurement.)
+//! It exists so that what is measured is the server: a request is one write, the answer is read
+//! whole into a buffer that the caller reuses, and the time from the first byte sent to the last
+//! one read is what the drivers take. It knows `Content-Length`, chunks and end of connection; no
+//! TLS, no redirects, no compression. (A client such as reqwest, which the server has for
+//! `SERVICE`, brings a pool, a runtime and buffers of its own into each measurement.)
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -122,8 +121,8 @@ impl Answer {
     }
 }
 
-/// A query that was sent and whose answer nobody reads; dropping it closes the connection, at which a server ends
-/// the query.
+/// A query that was sent and whose answer nobody reads; dropping it closes the connection, at which
+/// a server ends the query.
 #[derive(Debug)]
 pub struct BegunQuery {
     connection: BufReader<TcpStream>,
@@ -201,8 +200,8 @@ impl HttpClient {
         self
     }
 
-    /// The same client, giving up a server that says nothing for so long, which must be more than zero.
-    /// From a connection that is open already it goes on waiting as before.
+    /// The same client, giving up a server that says nothing for so long, which must be more than
+    /// zero. From a connection that is open already it goes on waiting as before.
     #[must_use]
     pub fn with_silence_max(mut self, silence_max: Duration) -> Self {
         self.silence_max = silence_max;
@@ -243,8 +242,8 @@ impl HttpClient {
         self.exchange(request.as_bytes(), body)
     }
 
-    /// Sends a query by POST and leaves the answer on the connection, which this client keeps open and uses for
-    /// nothing else until it is dropped.
+    /// Sends a query by POST and leaves the answer on the connection, which this client keeps open
+    /// and uses for nothing else until it is dropped.
     ///
     /// # Errors
     /// When the server cannot be reached.
@@ -311,7 +310,8 @@ impl HttpClient {
     /// Sends a request once and takes the answer as it comes, whatever its status.
     ///
     /// # Errors
-    /// When the server cannot be reached, or the connection breaks before the head of the answer was read.
+    /// When the server cannot be reached, or the connection breaks before the head of the answer
+    /// was read.
     pub fn send(&mut self, request: &Request) -> Result<Answer, HttpError> {
         let Request {
             method,
@@ -359,8 +359,8 @@ impl HttpClient {
     fn exchange(&mut self, request: &[u8], body: &mut Vec<u8>) -> Result<(), HttpError> {
         let is_reused = self.connection.is_some();
         match self.try_exchange(request, body) {
-            // A kept connection may have been closed since; queries can be repeated. One that took too long
-            // is not: it would take as long again, beside itself.
+            // A kept connection may have been closed since; queries can be repeated. One that took
+            // too long is not: it would take as long again, beside itself.
             Err(HttpError::Connection { .. }) if is_reused => self.try_exchange(request, body),
             result => result,
         }

@@ -1,8 +1,8 @@
-//! Generators, drivers, reports: what `orrery bench` runs.
+//! Benchmark generators, drivers and reports, which `orrery bench` runs.
 //!
-//! [`bsbm`], [`snb`], [`spb`] and [`tpch`] make data and queries, [`drivers`] measure the `orrery` binary and its
-//! server from outside, [`report`] sums up and shows. The crate depends on no
-//! other of ours, so what it says of them it found as a user would.
+//! [`bsbm`], [`snb`], [`spb`] and [`tpch`] make data and queries, [`drivers`] measure the `orrery`
+//! binary and its server from outside, [`report`] sums up and shows. The crate depends on no other
+//! of ours, so what it says of them it found as a user would.
 
 pub mod bsbm;
 pub mod drivers;

@@ -1,4 +1,4 @@
-//! Literals as SPARQL and N-Triples write them, and times: milliseconds since 1970, in Greenwich.
+//! Literals in SPARQL and N-Triples syntax, and times in UTC.
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
@@ -41,7 +41,8 @@ pub fn date(ms: i64) -> String {
     format!("\"{year:04}-{month:02}-{day:02}\"^^<{XSD}date>")
 }
 
-/// Milliseconds since 1970 of a date or a point in time as SPARQL writes it; without a time zone it is Greenwich's.
+/// Milliseconds since 1970 of a date or a point in time as SPARQL writes it; without a time zone it
+/// is Greenwich's.
 pub fn milliseconds(text: &str) -> Option<i64> {
     let (date, time) = text.split_once('T').unwrap_or((text, "00:00:00"));
     let mut parts = date.strip_suffix('Z').unwrap_or(date).splitn(3, '-');
@@ -73,7 +74,8 @@ pub fn milliseconds(text: &str) -> Option<i64> {
     Some(days * DAY_MS + minutes * 60_000 + seconds * 1_000 + thousandths)
 }
 
-/// Year, month and day of a day since 1970 (Hinnant's algorithm, over eras of 400 years that begin in March).
+/// Year, month and day of a day since 1970 (Hinnant's algorithm, over eras of 400 years that begin
+/// in March).
 pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

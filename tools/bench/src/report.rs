@@ -1,5 +1,4 @@
-//! What the drivers measured: times in order, and tables for people. For programs
-//! every report is a `serde::Serialize`.
+//! Measured times, and tables of reports. For programs every report is a `serde::Serialize`.
 
 use std::fmt::{self, Write};
 use std::time::Duration;

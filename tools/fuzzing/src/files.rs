@@ -1,6 +1,8 @@
-//! Readers of a database's files, in a file system in memory. Whatever is in the files, opening, checking and reading them ends in an error or in data.
+//! Fuzz targets: readers of a database's files, on an in-memory file system. Whatever is in the
+//! files, opening, checking and reading them ends in an error or in data.
 //!
-//! Bytes at random would end at the first checksum. So they say what is changed of a good file, and the checksums of what comes out are right.
+//! Bytes at random would end at the first checksum. So they say what is changed of a good file, and
+//! the checksums of what comes out are right.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -124,7 +126,8 @@ pub(crate) fn manifest(bytes: &[u8]) {
     let _ = written.and_then(|()| read_all(&disk));
 }
 
-/// The first byte chooses a file of the segment; each five that follow change one byte: its block, the place there, what stands there then.
+/// The first byte chooses a file of the segment; each five that follow change one byte: its block,
+/// the place there, what stands there then.
 pub(crate) fn segment(bytes: &[u8]) {
     let good = &*GOOD;
     let Some((&choice, changes)) = bytes.split_first() else {
@@ -210,7 +213,8 @@ fn set_entry(value: &mut Value, name: &str, summary: FileSummary) {
     }
 }
 
-/// Two bytes are the length of what a record has behind its checksum, which follows; and so on. The first byte says how many bytes the end lacks.
+/// Two bytes are the length of what a record has behind its checksum, which follows; and so on. The
+/// first byte says how many bytes the end lacks.
 pub(crate) fn log(bytes: &[u8]) {
     let good = &*GOOD;
     let Ok(whole) = good.disk.read(&good.log) else {

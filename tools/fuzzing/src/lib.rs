@@ -1,4 +1,4 @@
-//! What fuzzers give bytes to: each target is a function that takes any bytes, and must neither panic nor take for ever.
+//! Fuzz targets: functions that take any bytes, and must neither panic nor run for ever.
 //!
 //! ```text
 //!   bytes -> text  -> parser of SPARQL, of a format of RDF, of another endpoint's solutions

@@ -1,4 +1,4 @@
-//! Parsers of texts: SPARQL, RDF, the solutions of other endpoints.
+//! Fuzz targets: parsers of SPARQL, RDF, and endpoints' answers.
 
 use std::io::Cursor;
 
@@ -11,7 +11,8 @@ use sparesults::{QueryResultsFormat, QueryResultsParser, ReaderQueryResultsParse
 const BASE: &str = "http://example.com/base";
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
 
-/// A text as a query and as an update; what recovers from errors finds an error exactly where there is one.
+/// A text as a query and as an update; what recovers from errors finds an error exactly where there
+/// is one.
 pub(crate) fn sparql(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;

@@ -1,4 +1,4 @@
-//! Which file takes which names from which: the arrows of one crate root.
+//! The import graph of one crate root: which file uses which names of which file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -16,7 +16,8 @@ pub(crate) struct Arrows {
     pub(crate) crates: BTreeSet<String>,
 }
 
-/// The arrows of a root. A re-export is none, nor is `mod name;`: only a file that uses a name takes it.
+/// The arrows of a root. A re-export is none, nor is `mod name;`: only a file that uses a name
+/// takes it.
 pub(crate) fn of(tree: &SourceTree) -> Arrows {
     let mut arrows = Arrows {
         files: tree.files.clone(),

@@ -1,4 +1,4 @@
-//! The drawing of crates and rooms in ARCHITECTURE.md, which stands between two marks.
+//! The drawing of crates and rooms in ARCHITECTURE.md, between two marks.
 //!
 //! ```text
 //! name        what the crate is for
@@ -128,7 +128,8 @@ fn floors(house: &House) -> BTreeMap<&str, usize> {
         .iter()
         .map(|package| (package.name.as_str(), 0))
         .collect();
-    // Each round raises what is too low; a knot of crates, which is told elsewhere, must not raise for ever.
+    // Each round raises what is too low; a knot of crates, which is told elsewhere, must not raise
+    // for ever.
     for _ in 0..house.packages.len() {
         for package in &house.packages {
             let above = package

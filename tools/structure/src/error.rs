@@ -1,4 +1,4 @@
-//! What can go wrong while the tree is read.
+//! The errors of reading the source tree.
 
 use std::path::PathBuf;
 

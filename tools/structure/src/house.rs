@@ -1,4 +1,4 @@
-//! The crates of the workspace: what each is for, its files and folders, and whom it imports.
+//! The crates of the workspace: description, files, folders, and dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Knots: files, or crates, of which each reaches all others along the arrows.
+//! The search for import cycles among files and crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Checks the structure of this tree: `structure [--write] [DIRECTORY]`.
+//! The structure check of this source tree: `structure [--write] [DIRECTORY]`.
 //!
 //! ```text
 //! Cargo.toml of each crate -> house     crates, what they are for, which they may import

@@ -1,5 +1,5 @@
-//! The names that the code of a module uses: its imports, and the paths in types, expressions, patterns
-//! and calls of macros.
+//! The names that a module's code uses: imports, and paths in types, expressions, patterns and
+//! macros.
 //!
 //! A macro's arguments are read as words: `a::b` is a path wherever it stands. A single word that a
 //! pattern of the same function binds is a variable, and no path.
@@ -15,7 +15,8 @@ pub(crate) struct Import {
     pub(crate) path: Vec<String>,
     /// What it is called here; none for `*`.
     pub(crate) name: Option<String>,
-    /// Whether it hands the name on (`pub use`): then it is an arrow only if the code here uses the name too.
+    /// Whether it hands the name on (`pub use`): then it is an arrow only if the code here uses the
+    /// name too.
     pub(crate) is_handed_on: bool,
 }
 
@@ -210,7 +211,8 @@ fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
     is_punct(tokens.get(at), ':') && is_punct(tokens.get(at + 1), ':')
 }
 
-/// Whether a word after these tokens is a field, a method, a lifetime, a parameter of the macro, or a new name.
+/// Whether a word after these tokens is a field, a method, a lifetime, a parameter of the macro, or
+/// a new name.
 fn is_no_path_after(before: &[TokenTree], word: &str) -> bool {
     match before.last() {
         Some(TokenTree::Punct(punct)) => match punct.as_char() {

@@ -1,4 +1,4 @@
-//! Follows a path to the file that defines the item, through imports, re-exports and globs.
+//! The resolution of a path to the file that defines it, through imports, re-exports and globs.
 
 use std::collections::HashSet;
 
@@ -59,7 +59,8 @@ impl SourceTree {
         targets
     }
 
-    /// One word further: into a module; what belongs to an item (a variant, a method) is in the item's file.
+    /// One word further: into a module; what belongs to an item (a variant, a method) is in the
+    /// item's file.
     fn step(&self, target: Target, name: &str, followed: &mut Followed) -> Vec<Target> {
         let Target::Module(module) = target else {
             return vec![target];

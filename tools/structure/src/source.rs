@@ -1,4 +1,4 @@
-//! The modules of one crate root, with what each defines, imports and names.
+//! The modules of one crate root: definitions, imports and used names.
 //!
 //! `mod name;` is followed to its file as the compiler does. What is behind `#[cfg(test)]` or
 //! `#[test]` is left out, so a file that only tests declare is not read at all.

@@ -1,4 +1,4 @@
-//! Small invented crates: what is a knot, and what is none.
+//! Tests on small invented crates, with and without cycles.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! An answer in a form in which two engines can be compared.
+//! An answer in a form that two engines can be compared by.
 //!
 //! Solutions are a multiset of rows; a row maps variables to terms in N-Triples
 //! form. Blank nodes are compared only as "some blank node": the two engines number

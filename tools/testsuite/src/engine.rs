@@ -1,4 +1,4 @@
-//! Our own engine, from files through the loader to an answer.
+//! Our engine under test, from files through the loader to an answer.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

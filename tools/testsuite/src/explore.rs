@@ -1,4 +1,4 @@
-//! The BSBM explore queries over the official data set, and the golden answers to them.
+//! The BSBM explore queries over the official data set, with golden answers.
 //!
 //! A golden entry holds the parameters, the number of rows without LIMIT and OFFSET,
 //! and a digest of those rows: ties in ORDER BY make which rows a LIMIT leaves

@@ -1,4 +1,4 @@
-//! Tests of the whole house through its public doors, and what they share.
+//! The test suite of the whole product through its public interfaces, and its shared helpers.
 //!
 //! - [`answer`]: an answer in a form in which two engines can be compared.
 //! - [`mod@reference`]: `spareval`, the evaluator of the Oxigraph project, as an

@@ -1,4 +1,4 @@
-//! The independent opinion: `spareval` over an in-memory data set.
+//! The independent reference: `spareval` over an in-memory data set.
 
 use std::io::Read;
 

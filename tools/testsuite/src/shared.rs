@@ -1,5 +1,5 @@
-//! Test data that is not ours: found through `ORRERY_SHARED`, or `../shared`
-//! beside the clone. Nothing of it is copied into the project.
+//! External test data, found through `ORRERY_SHARED`, or `../shared` beside the clone. Nothing of
+//! it is copied into the project.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Backups to a directory and to an object store, and what happens when one of their files is damaged.
+//! Backups to a directory and to an object store, and what happens when one of their files is
+//! damaged.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::BTreeSet;
@@ -117,7 +118,7 @@ fn who_may_not_see_all_graphs_gets_no_backup() {
         let refused = run(taken).unwrap_err().to_string();
         assert_eq!(
             refused,
-            "only who may see all graphs may back up the database; this asker (anonymous) may not"
+            "anonymous may not back up the database: only who may read all graphs may"
         );
         let mut written = std::fs::read_dir(place.join("backups")).unwrap();
         assert!(written.next().is_none(), "nothing was written");
@@ -239,7 +240,8 @@ fn a_damaged_or_missing_object_is_named_and_nothing_is_restored() {
         }
         run(store.delete(&path)).unwrap();
         assert!(restore_to(&target, None, &directory).is_err());
-        // A list that names an object which went away does not stop the next backup from storing it.
+        // A list that names an object which went away does not stop the next backup from storing
+        // it.
         run(backup(&LocalFileSystem, &source, &target)).unwrap();
         run(store.put(&path, whole.into())).unwrap();
     }

@@ -1,4 +1,4 @@
-//! What the expressions of a query share, as far as it is the query's and not the process's.
+//! The encoding of a query's shared context, without the process's part.
 
 use std::sync::Arc;
 
@@ -67,8 +67,8 @@ impl TermKeyText {
 }
 
 impl ContextText {
-    /// The description of a context, for so many other processes. From now on the context takes only its own share of the numbers of
-    /// blank nodes; it must not run yet.
+    /// The description of a context, for so many other processes. From now on the context takes
+    /// only its own share of the numbers of blank nodes; it must not run yet.
     pub fn of(context: &ExpressionContext, parts: u32) -> Result<Self, CodecError> {
         let blank_nodes = context.deal_blank_nodes(parts).ok_or_else(|| {
             CodecError::CannotTravel(format!(
@@ -89,12 +89,13 @@ impl ContextText {
         })
     }
 
-    /// How many terms are the query's own.
+    /// The number of the query's own terms.
     pub fn own_terms(&self) -> u64 {
         self.own_terms.len() as u64
     }
 
-    /// The context where one of the parts runs; the parts are counted from 1, and what described the context is 0.
+    /// The context where one of the parts runs; the parts are counted from 1, and what described
+    /// the context is 0.
     pub fn build(
         &self,
         snapshot: Arc<Snapshot>,

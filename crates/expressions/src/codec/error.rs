@@ -1,8 +1,8 @@
-//! Why something cannot be described, or a description not be understood.
+//! The errors of encoding and decoding expressions.
 
 use thiserror::Error;
 
-/// Why something cannot be described, or a description not be understood.
+/// The reason why an expression cannot be encoded or decoded.
 #[derive(Debug, Error)]
 pub enum CodecError {
     /// There is no description of such a thing.

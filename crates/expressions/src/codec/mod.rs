@@ -1,4 +1,4 @@
-//! Expressions as descriptions that can be written down, and back.
+//! The expression codec: expressions as descriptions that travel between processes.
 //!
 //! ```text
 //! Expression, GraphPattern, path  <->  AlgebraText    operators after their operands, terms as text
@@ -6,8 +6,9 @@
 //! ExpressionContext               <->  ContextText    base IRI, NOW(), the query's own terms, numbers of blank nodes
 //! ```
 //!
-//! The texts have no levels: an expression is a list, so that a long chain of operations needs no recursion to be written or read. What is
-//! compiled is not written, but compiled again. Who wraps the texts in bytes, and how: `orrery-operators`.
+//! The texts have no levels: an expression is a list, so that a long chain of operations needs no
+//! recursion to be written or read. What is compiled is not written, but compiled again. Who wraps
+//! the texts in bytes, and how: `orrery-operators`.
 
 mod algebra;
 mod context;

@@ -1,4 +1,4 @@
-//! Physical expressions over columns of ids.
+//! The encoding of physical expressions over id columns.
 
 use std::sync::Arc;
 

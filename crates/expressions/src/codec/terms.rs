@@ -1,4 +1,4 @@
-//! Terms of the algebra.
+//! The encoding of terms.
 
 use oxrdf::vocab::xsd;
 use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, Variable};

@@ -1,4 +1,4 @@
-//! What is described comes back, and what is damaged is told.
+//! Tests of the codec: descriptions read back, and damaged ones are refused.
 
 use std::sync::Arc;
 

@@ -1,13 +1,14 @@
-//! `YEAR`, `MONTH` and `DAY` of dates that stand in their ids, from id to id.
+//! `YEAR`, `MONTH` and `DAY` of inline dates, computed from id to id.
 //!
 //! ```text
 //! ids of one kind and zone  -> local day -> table of the days of the batch     where these are no more than its rows
 //! others                    -> table of ids that came lately -> calendar       dates of a data set are few, and come again and again
 //! ```
 //!
-//! The parts of the local day are computed with integers (`orrery_term::inline`). As values, each batch's ids had to be sorted or hashed for every part, and
-//! the calendar of `xsd:dateTime` is one of 128 bits (by_month of `orrery bench relational`: half of its time). A column that has anything but
-//! inline dates and date-times goes the general way.
+//! The parts of the local day are computed with integers (`orrery_term::inline`). As values, each
+//! batch's ids had to be sorted or hashed for every part, and the calendar of `xsd:dateTime` is one
+//! of 128 bits (by_month of `orrery bench relational`: half of its time). A column that has
+//! anything but inline dates and date-times goes the general way.
 
 use arrow::array::{Array, UInt64Array};
 use orrery_term::TermId;
@@ -15,7 +16,8 @@ use orrery_term::inline::{InlineValue, LocalDays, civil_from_days, days_from_civ
 
 use crate::columns::compare_alike::are_alike;
 
-/// So many ids at most are remembered with their part; a power of two. Of the days of a year few then have the same place.
+/// So many ids at most are remembered with their part; a power of two. Of the days of a year few
+/// then have the same place.
 const REMEMBERED_MAX: usize = 4_096;
 /// Rows for each place of the table: to clear it costs little beside them.
 const ROWS_PER_PLACE: usize = 4;
@@ -107,7 +109,8 @@ pub(crate) fn parts_of_dates(part: CalendarPart, ids: &UInt64Array) -> Option<UI
     Some(UInt64Array::new(parts.into(), ids.nulls().cloned()))
 }
 
-/// The parts of all rows, if the ids are dates of one kind and zone that lie no more days apart than there are rows, and none is null.
+/// The parts of all rows, if the ids are dates of one kind and zone that lie no more days apart
+/// than there are rows, and none is null.
 fn parts_by_day(part: CalendarPart, ids: &UInt64Array) -> Option<UInt64Array> {
     let first = TermId::from_bits(*ids.values().first()?);
     let (days, order) = (LocalDays::of(first)?, first.value_order()?);
@@ -134,7 +137,8 @@ fn parts_by_day(part: CalendarPart, ids: &UInt64Array) -> Option<UInt64Array> {
     Some(UInt64Array::new(found?.into(), None))
 }
 
-/// The place of an id among a power of two: the top bits of a product (Knuth's multiplicative hashing).
+/// The place of an id among a power of two: the top bits of a product (Knuth's multiplicative
+/// hashing).
 #[inline]
 fn place_of(bits: u64, places: usize) -> usize {
     (bits.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - places.ilog2())) as usize
@@ -202,7 +206,8 @@ mod tests {
         }
     }
 
-    /// All days of 400 years, and the milliseconds before and after midnight, in zones on both sides.
+    /// All days of 400 years, and the milliseconds before and after midnight, in zones on both
+    /// sides.
     #[test]
     fn days_that_lie_close_together_are_looked_up_by_their_number() {
         let mut columns: Vec<Vec<String>> = Vec::new();

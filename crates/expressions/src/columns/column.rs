@@ -1,9 +1,9 @@
-//! What an expression gives for the rows of a batch, and how ids become values.
+//! The result of an expression for a batch, and the decoding of ids to values.
 //!
-//! A [`Column`] keeps the cheapest form that is exact: ids of a variable stay ids, so that terms that
-//! are only passed on are never read; results of logic are a bitmap; computed values wait as values
-//! until someone wants their ids. An absent element is an unbound variable or SPARQL's error: the
-//! difference only matters to `BOUND`, which looks at the variable itself.
+//! A [`Column`] keeps the cheapest form that is exact: ids of a variable stay ids, so that terms
+//! that are only passed on are never read; results of logic are a bitmap; computed values wait as
+//! values until someone wants their ids. An absent element is an unbound variable or SPARQL's
+//! error: the difference only matters to `BOUND`, which looks at the variable itself.
 //!
 //! Ids are read in bulk ([`read_ids`]): inline ones from their bits, all others once per distinct
 //! id, sorted, so that each page of the dictionary is decompressed once per batch.
@@ -35,7 +35,7 @@ pub(crate) struct Constant {
     pub(crate) written: Value,
 }
 
-/// How a function wants its argument.
+/// The form in which a function reads its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reading {
     /// As a value: numbers parsed, dates on the time line.
@@ -116,7 +116,8 @@ impl Operand {
         }
     }
 
-    /// Something else of each of its values, which is asked for by row as the values are: made once for each distinct value that is known to be one.
+    /// Something else of each of its values, which is asked for by row as the values are: made once
+    /// for each distinct value that is known to be one.
     pub(crate) fn read<T>(&self, read: impl Fn(&Value) -> Option<T>) -> ReadOperand<'_, T> {
         let values = self.values.list.iter();
         ReadOperand {
@@ -293,8 +294,8 @@ fn intern_values(values: &[Option<Value>], context: &ExpressionContext) -> Resul
         .collect()
 }
 
-/// The ids of plain numbers. Where one does not fit into an id, a term is made of each different one once: to make it costs many times
-/// what it costs to find it again.
+/// The ids of plain numbers. Where one does not fit into an id, a term is made of each different
+/// one once: to make it costs many times what it costs to find it again.
 fn intern_numbers<P: ArrowPrimitiveType>(
     numbers: &PrimitiveArray<P>,
     bits: impl Fn(P::Native) -> u64,
@@ -340,8 +341,8 @@ pub(crate) struct DistinctIds {
 }
 
 impl DistinctIds {
-    /// The distinct ids of a column. Costs one pass if they are sorted, a look-up a row where a beginning shows that they
-    /// repeat much, and a sort otherwise.
+    /// The distinct ids of a column. Costs one pass if they are sorted, a look-up a row where a
+    /// beginning shows that they repeat much, and a sort otherwise.
     pub(crate) fn of(column: &UInt64Array) -> Self {
         let has_null = column.null_count() > 0;
         let (ids, mut index) = if !has_null && column.values().is_sorted() {
@@ -400,7 +401,8 @@ fn distinct_of_unsorted(column: &UInt64Array) -> Distinct {
     (ids, index)
 }
 
-/// `None` as soon as more than every fourth of the rows seen brings a new id: then a sort is quicker.
+/// `None` as soon as more than every fourth of the rows seen brings a new id: then a sort is
+/// quicker.
 fn distinct_of_repeated(column: &UInt64Array) -> Option<Distinct> {
     /// So many ids may be new at the beginning.
     const FIRST_IDS: usize = 64;

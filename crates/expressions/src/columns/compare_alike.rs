@@ -1,9 +1,10 @@
-//! `=`, `<` and their kin over columns whose ids are of one kind.
+//! Comparisons of columns whose ids are of one kind.
 //!
-//! Numbers of one type, dates of one time zone and short strings are compared by their bits, IRIs and blank nodes are equal to
-//! nothing but themselves: one pass looks whether the whole column is so, a second one compares, and both are loops that
-//! the compiler makes vector code of. About 1 ns a row, where telling the kinds apart row by row takes 5 to 10. A column of
-//! several kinds is left to `compare_columns`, whose answers these must be.
+//! Numbers of one type, dates of one time zone and short strings are compared by their bits, IRIs
+//! and blank nodes are equal to nothing but themselves: one pass looks whether the whole column is
+//! so, a second one compares, and both are loops that the compiler makes vector code of. About 1 ns
+//! a row, where telling the kinds apart row by row takes 5 to 10. A column of several kinds is left
+//! to `compare_columns`, whose answers these must be.
 
 use arrow::array::{Array, BooleanArray, UInt64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};

@@ -1,4 +1,4 @@
-//! `=`, `<`, `sameTerm` and `IN` over columns, on ids as far as ids tell.
+//! Comparisons of columns (`=`, `<`, `sameTerm`, `IN`), on ids as far as these suffice.
 //!
 //! Most rows are decided without reading a term:
 //!
@@ -7,8 +7,8 @@
 //! - a dictionary literal's rank tells whether it is a string, has a language tag or a datatype
 //!   (`LiteralRanks`); two strings are equal only if they are the same term.
 //!
-//! What remains is collected, read from the dictionary in one go and compared as values. A column that is all of one kind
-//! does not even need to be told apart by rows (`compare_alike`).
+//! What remains is collected, read from the dictionary in one go and compared as values. A column
+//! that is all of one kind does not even need to be told apart by rows (`compare_alike`).
 
 use std::cmp::Ordering;
 
@@ -49,7 +49,8 @@ impl Verdict {
     }
 }
 
-/// The verdicts as an array; bytes first and bits at the end, which the compiler makes vector code of.
+/// The verdicts as an array; bytes first and bits at the end, which the compiler makes vector code
+/// of.
 fn answers(verdicts: &[Verdict]) -> BooleanArray {
     let rows = verdicts.len();
     BooleanArray::new(

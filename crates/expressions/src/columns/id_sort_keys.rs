@@ -1,7 +1,7 @@
-//! Sort keys of ids, as far as possible without reading terms.
+//! Sort keys of ids, without reading terms where possible.
 //!
-//! The order is that of [`sort_key`](crate::values::sort_key), but the dictionary is sorted already: the rank of
-//! an IRI or a string stands for its text.
+//! The order is that of [`sort_key`](crate::values::sort_key), but the dictionary is sorted
+//! already: the rank of an IRI or a string stands for its text.
 //!
 //! ```text
 //! of rank r in the dictionary           class  2 r + 1 (8 bytes, big-endian)
@@ -9,11 +9,11 @@
 //! ```
 //!
 //! The second form is for terms that the query computed and for short strings, which live in their
-//! ids: their place among the ranks is searched for, which takes microseconds. So a query whose first
-//! sorted batch has short strings sorts its strings by text instead; the choice is made once per query
-//! ([`StringKeys`]), for keys of different forms must not meet. Keys of ids must not meet those of
-//! computed values either, and do not: an expression whose results can be IRIs or strings gives ids
-//! always or never (arithmetic may do either, but numbers have one form of key).
+//! ids: their place among the ranks is searched for, which takes microseconds. So a query whose
+//! first sorted batch has short strings sorts its strings by text instead; the choice is made once
+//! per query ([`StringKeys`]), for keys of different forms must not meet. Keys of ids must not meet
+//! those of computed values either, and do not: an expression whose results can be IRIs or strings
+//! gives ids always or never (arithmetic may do either, but numbers have one form of key).
 
 use std::cmp::Ordering;
 
@@ -29,7 +29,8 @@ use crate::error::Result;
 use crate::values::sort_key::{IRI, STRING, write_sort_key};
 use crate::values::value::Value;
 
-/// Calls `each` with the row and the sort key of every id. Keys that are long are counted until the last is given.
+/// Calls `each` with the row and the sort key of every id. Keys that are long are counted until the
+/// last is given.
 pub fn sort_keys_of_ids(
     ids: &UInt64Array,
     context: &ExpressionContext,
@@ -73,7 +74,8 @@ pub fn sort_keys_of_ids(
     Ok(())
 }
 
-/// Whether all ids of a column, of which none is null, are such that [`order_alike`] tells their order.
+/// Whether all ids of a column, of which none is null, are such that [`order_alike`] tells their
+/// order.
 pub fn are_alike(ids: &UInt64Array) -> bool {
     let Some(first) = ids.values().first() else {
         return true;
@@ -84,7 +86,8 @@ pub fn are_alike(ids: &UInt64Array) -> bool {
     }
 }
 
-/// The order of two ids' values, as their sort keys have it, if their bits tell it: numbers of one kind, dates of one zone.
+/// The order of two ids' values, as their sort keys have it, if their bits tell it: numbers of one
+/// kind, dates of one zone.
 #[inline]
 pub fn order_alike(left: TermId, right: TermId) -> Option<Ordering> {
     let order = alike_order(left)?;
@@ -97,7 +100,8 @@ pub fn sort_key_of_alike(id: TermId, key: &mut Vec<u8>) {
     write_sort_key(Value::from_inline(id).as_ref(), key);
 }
 
-/// Short strings are not among them: their place among the strings of the dictionary must be searched for.
+/// Short strings are not among them: their place among the strings of the dictionary must be
+/// searched for.
 #[inline]
 fn alike_order(id: TermId) -> Option<ValueOrder> {
     match id.kind() {

@@ -1,8 +1,8 @@
-//! `+ - * /` over columns of inline integers and doubles, from id to id.
+//! Arithmetic over columns of inline integers and doubles, from id to id.
 //!
-//! The common case of arithmetic in a filter (`?a < ?b + 120`). As soon as one row is something else,
-//! or its result does not fit into an id, the whole batch goes the general way over values: this
-//! one is three times as quick, and need not know any rule of the other.
+//! The common case of arithmetic in a filter (`?a < ?b + 120`). As soon as one row is something
+//! else, or its result does not fit into an id, the whole batch goes the general way over values:
+//! this one is three times as quick, and need not know any rule of the other.
 
 use arrow::array::{Array, UInt64Array};
 use orrery_term::TermId;
@@ -70,7 +70,8 @@ impl<'a> InlineOperand<'a> {
         }
     }
 
-    /// The operand of a row: outer `None` if it is no inline integer or double, inner if it is null.
+    /// The operand of a row: outer `None` if it is no inline integer or double, inner if it is
+    /// null.
     #[inline]
     fn get(&self, row: usize) -> Option<Option<InlineNumber>> {
         match self {
@@ -81,8 +82,8 @@ impl<'a> InlineOperand<'a> {
     }
 }
 
-/// The results of all rows, if all of them are inline integers or doubles. Operands that are the same in every row (the one
-/// product that all others are compared with) are computed with once.
+/// The results of all rows, if all of them are inline integers or doubles. Operands that are the
+/// same in every row (the one product that all others are compared with) are computed with once.
 pub(crate) fn apply_inline(
     operator: Arithmetic,
     left: &Column,

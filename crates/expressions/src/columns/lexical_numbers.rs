@@ -1,18 +1,20 @@
-//! The number that a term's text is: `xsd:float(STR(?x))`, `xsd:double(xsd:string(?x))` and their kin, in one step.
+//! Fused casts of a term's text to a number: `xsd:float(STR(?x))` and the like.
 //!
 //! ```text
 //! ids --memo--> numbers            literals of the dictionary that were read before
 //!     \--sorted, read once--> text of each term --parse--> numbers --> memo
 //! ```
 //!
-//! Prices as `"123.45"^^<currency>` are numbers only after a detour through their text. Instead of a string, a value and
-//! an interned term a row, this gives a column of plain numbers. What a literal of the dictionary parses to is
-//! kept beside the dictionary ([`Memo`]), for the next batch and the next query: dictionaries never change, so it cannot grow
-//! stale. On 10 million triples, the first query over 430,000 different prices reads each once; later ones take a few
-//! nanoseconds a row.
+//! Prices as `"123.45"^^<currency>` are numbers only after a detour through their text. Instead of
+//! a string, a value and an interned term a row, this gives a column of plain numbers. What a
+//! literal of the dictionary parses to is kept beside the dictionary ([`Memo`]), for the next batch
+//! and the next query: dictionaries never change, so it cannot grow stale. On 10 million triples,
+//! the first query over 430,000 different prices reads each once; later ones take a few nanoseconds
+//! a row.
 //!
-//! Invariant: the memo's answers are those of parsing, bit for bit but for the payload of NaN. It holds at
-//! most [`MEMO_BYTES_MAX`] for each form of text and type of number; literals beyond that are read each time.
+//! Invariant: the memo's answers are those of parsing, bit for bit but for the payload of NaN. It
+//! holds at most [`MEMO_BYTES_MAX`] for each form of text and type of number; literals beyond that
+//! are read each time.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -83,8 +85,8 @@ enum MemoizedNumber<N> {
     Unread,
 }
 
-/// Both types stand in the memo with all their bits turned over, so that zero, with which cells begin, is a NaN
-/// that [`Parsed::store`] never writes, and one is another: the error.
+/// Both types stand in the memo with all their bits turned over, so that zero, with which cells
+/// begin, is a NaN that [`Parsed::store`] never writes, and one is another: the error.
 macro_rules! parsed {
     ($arrow:ty, $native:ty, $cell:ty, $parse:ident, $unread:literal, $error:literal) => {
         impl Parsed for $arrow {
@@ -126,8 +128,8 @@ parsed!(Float64Type, f64, AtomicU64, parse_double, 0, 1);
 /// The numbers of neighbouring literals, made at the first need.
 type Chunk<P> = OnceLock<Box<[<P as Parsed>::Cell]>>;
 
-/// The numbers of a dictionary's literals, as far as they were read; see the module's documentation. Cells are
-/// written without locks: whoever writes one writes the same.
+/// The numbers of a dictionary's literals, as far as they were read; see the module's
+/// documentation. Cells are written without locks: whoever writes one writes the same.
 struct Memo<P: Parsed> {
     form: TextForm,
     first_rank: u64,
@@ -176,8 +178,8 @@ impl<P: Parsed> Memo<P> {
         P::store(&cells[cell], number);
     }
 
-    /// Takes one more chunk into account, if there is room. Two threads that make the same chunk count it twice,
-    /// which only makes the memo stop somewhat early.
+    /// Takes one more chunk into account, if there is room. Two threads that make the same chunk
+    /// count it twice, which only makes the memo stop somewhat early.
     fn may_grow(&self) -> bool {
         self.chunk_count
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {

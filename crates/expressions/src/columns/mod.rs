@@ -1,4 +1,5 @@
-//! Operators over columns of ids: decided on the ids as far as they tell, on values read once per distinct id beyond.
+//! Operators over id columns, which read each distinct value at most once, and only where ids do
+//! not suffice.
 //!
 //! | file | what it does |
 //! | --- | --- |

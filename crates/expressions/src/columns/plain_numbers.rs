@@ -1,8 +1,9 @@
 //! Casts, arithmetic and comparisons over columns of plain `xsd:float`s and `xsd:double`s.
 //!
-//! A float has no place inside an id, so that a value of its own a row, and a term of the query at the end, is dear: 100 to 200 ns.
-//! `xsd:float(?count) / ?all` over ids of integers is a column of numbers from the cast to the sort key (1 to 2 ns a row). What is not
-//! plain in a whole column (decimals, numbers outside of their ids, text) goes the general way over values, whose results
+//! A float has no place inside an id, so that a value of its own a row, and a term of the query at
+//! the end, is dear: 100 to 200 ns. `xsd:float(?count) / ?all` over ids of integers is a column of
+//! numbers from the cast to the sort key (1 to 2 ns a row). What is not plain in a whole column
+//! (decimals, numbers outside of their ids, text) goes the general way over values, whose results
 //! these are: operands meet in the wider type, and a null is an error.
 
 use arrow::array::{Array, ArrowPrimitiveType, BooleanArray, Float32Array, PrimitiveArray};
@@ -27,7 +28,8 @@ enum PlainOperand<P: ArrowPrimitiveType> {
 
 /// A type of plain numbers.
 trait Plain: ArrowPrimitiveType + Sized {
-    /// The number of an inline id, if it is one of those that this type takes in without loss of type.
+    /// The number of an inline id, if it is one of those that this type takes in without loss of
+    /// type.
     fn of_id(id: TermId) -> Option<Self::Native>;
     /// The number of a value of this type or a narrower one.
     fn of_value(value: &Value) -> Option<Self::Native>;
@@ -210,7 +212,8 @@ pub(crate) fn compare_plain(
     })
 }
 
-/// The cast of a column to plain numbers; `of_value` is the cast of one value, an error where it gives none.
+/// The cast of a column to plain numbers; `of_value` is the cast of one value, an error where it
+/// gives none.
 pub(crate) fn cast_to_plain(
     number_type: NumberType,
     of_value: fn(&[&Value]) -> Option<Value>,
@@ -265,7 +268,8 @@ mod tests {
         ]
     }
 
-    /// A column in one of the forms, of which the first is always plain, and the values of its rows.
+    /// A column in one of the forms, of which the first is always plain, and the values of its
+    /// rows.
     fn column(rows: usize) -> impl Strategy<Value = (Column, Vec<Option<Value>>)> {
         let numbers = vec(option::weighted(0.9, number()), rows);
         (0..6, numbers).prop_map(move |(form, numbers)| {

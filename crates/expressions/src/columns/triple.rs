@@ -1,7 +1,8 @@
-//! Making triple terms and taking them apart.
+//! Construction and access functions of triple terms.
 //!
-//! Both work on ids and give ids: a part comes out as the very term it is, not as its value in canonical form.
-//! Each distinct triple term is read once a batch, and each distinct result interned once.
+//! Both work on ids and give ids: a part comes out as the very term it is, not as its value in
+//! canonical form. Each distinct triple term is read once a batch, and each distinct result
+//! interned once.
 
 use arrow::array::{UInt32Array, UInt64Array};
 use hashbrown::HashMap;

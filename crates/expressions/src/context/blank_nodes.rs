@@ -1,4 +1,4 @@
-//! The numbers of the blank nodes that a query makes.
+//! The numbers of blank nodes that a query creates.
 //!
 //! ```text
 //! first, step 3:   0 . . 3 . . 6      who made the plan
@@ -6,7 +6,8 @@
 //!                  . . 2 . . 5 .      part 2
 //! ```
 //!
-//! Where parts of a plan run in several processes, each takes every so-many-th number: none meets another's, however many each takes.
+//! Where parts of a plan run in several processes, each takes every so-many-th number: none meets
+//! another's, however many each takes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +27,8 @@ pub(crate) struct BlankNodeNumbers {
 }
 
 impl BlankNodeNumbers {
-    /// What one part takes of them where they are dealt to so many others beside part 0; nothing if there are too few.
+    /// What one part takes of them where they are dealt to so many others beside part 0; nothing if
+    /// there are too few.
     pub(crate) fn share(self, part: u32, others: u32) -> Option<Self> {
         let step = self.step.checked_mul(u64::from(others) + 1)?;
         let first = self.first.checked_add(self.step * u64::from(part))?;
@@ -60,8 +62,9 @@ impl BlankNodeCounter {
         self.next.fetch_add(step, Ordering::Relaxed)
     }
 
-    /// Gives the numbers that are left, for others to take their shares of, and keeps the share of part 0. Nobody may take a number
-    /// meanwhile. Dealt to as many again, they are the same: several plans of one query, or the same one once more.
+    /// Gives the numbers that are left, for others to take their shares of, and keeps the share of
+    /// part 0. Nobody may take a number meanwhile. Dealt to as many again, they are the same:
+    /// several plans of one query, or the same one once more.
     pub(super) fn deal(&self, others: u32) -> Option<BlankNodeNumbers> {
         let mut dealt = self.dealt.lock();
         if let Some((to, all)) = *dealt

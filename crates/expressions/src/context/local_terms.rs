@@ -1,8 +1,8 @@
-//! The terms that a query computes and no dictionary knows.
+//! Local terms: those that a query computes and no dictionary has.
 //!
-//! Keys stand one after another in segments, which never move: one growing arena would hold its keys twice each time
-//! it grows. A hash table of indexes finds them. An index, once given out, stays. Cost: the key's bytes, twelve
-//! for its place and about nine in the table.
+//! Keys stand one after another in segments, which never move: one growing arena would hold its
+//! keys twice each time it grows. A hash table of indexes finds them. An index, once given out,
+//! stays. Cost: the key's bytes, twelve for its place and about nine in the table.
 
 use datafusion_execution::memory_pool::MemoryReservation;
 use hashbrown::HashTable;

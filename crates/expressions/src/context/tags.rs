@@ -1,8 +1,10 @@
-//! How a query writes the language tags that it brings itself: its constants, what it computes, answers of other endpoints.
+//! The spelling of language tags that a query brings: constants, computed terms, answers of
+//! endpoints.
 //!
-//! The database's table decides first and is never locked. Tags that it does not know have a table of the query. A tag stays there as it was
-//! written first, in lower case too: rows may have gone out already. Whoever reads many terms shares the table as it stands; it is
-//! copied only if a tag is added meanwhile.
+//! The database's table decides first and is never locked. Tags that it does not know have a table
+//! of the query. A tag stays there as it was written first, in lower case too: rows may have gone
+//! out already. Whoever reads many terms shares the table as it stands; it is copied only if a tag
+//! is added meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +42,8 @@ impl OwnTags {
             .store(!table.is_lower_case(), Ordering::Relaxed);
     }
 
-    /// The same for one tag: nothing is locked if the database knows it, and nothing is written if the query does.
+    /// The same for one tag: nothing is locked if the database knows it, and nothing is written if
+    /// the query does.
     pub(super) fn add_tag(&self, known: &LanguageTags, lower: &str, tag: &str) {
         if known.is_known(lower) || !self.table.read().has_place(lower) {
             return;
@@ -66,7 +69,7 @@ impl OwnTags {
     }
 }
 
-/// How language tags are written in what a query gives.
+/// The spelling of language tags in a query's results.
 pub struct WrittenTags<'c> {
     pub(super) known: &'c LanguageTags,
     /// Has none of the known ones.

@@ -1,4 +1,4 @@
-//! Ids of terms: exact, shared by threads, bounded.
+//! Tests of local term ids: exact, shared by threads, bounded.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The one place that knows which operands an expression has.
+//! Access to the operands of an expression, for all passes.
 
 use spargebra::algebra::Expression;
 
@@ -49,7 +49,7 @@ pub fn for_each_child<'e>(expression: &'e Expression, visit: &mut dyn FnMut(&'e 
     visit_operands!(expression, visit, iter);
 }
 
-/// The same, for operands that may be changed.
+/// Visits the operands, which may be changed.
 pub fn for_each_child_mut(expression: &mut Expression, visit: &mut dyn FnMut(&mut Expression)) {
     visit_operands!(expression, visit, iter_mut);
 }

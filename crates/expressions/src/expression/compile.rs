@@ -1,4 +1,4 @@
-//! From spargebra's expression to the tree that is evaluated.
+//! The compiler from spargebra's expressions to evaluation trees.
 //!
 //! Besides translating, compilation resolves variables to columns and functions by name, evaluates
 //! what is constant, compiles constant patterns, and puts [`Node::PerDistinct`] above the largest
@@ -31,7 +31,8 @@ const DEPTH_MAX: usize = 500;
 /// Operations in a row from which on they are computed one after the other.
 const CHAIN_MIN: usize = 16;
 
-/// What is compared with something else, where that is `LANG(...)`: a constant in lower case, as tags are. So `LANG(?l) = "en-GB"` finds what it says, however the data write it.
+/// What is compared with something else, where that is `LANG(...)`: a constant in lower case, as
+/// tags are. So `LANG(?l) = "en-GB"` finds what it says, however the data write it.
 fn tag_beside<'e>(part: &'e Expression, other: &Expression) -> Cow<'e, Expression> {
     match part {
         Expression::Literal(tag)
@@ -420,8 +421,8 @@ impl Compiler<'_> {
         Ok(Some(part))
     }
 
-    /// Compiles parts and makes one node of them. Parts that read the same variable are left bare, to
-    /// be wrapped together further up; parts that read different ones are wrapped here.
+    /// Compiles parts and makes one node of them. Parts that read the same variable are left bare,
+    /// to be wrapped together further up; parts that read different ones are wrapped here.
     fn combine(
         &mut self,
         expressions: &[&Expression],
@@ -487,7 +488,8 @@ fn flatten<'a>(
     }
 }
 
-/// The leftmost operand of a long chain of operations and the others with their operators; of a short one the two sides.
+/// The leftmost operand of a long chain of operations and the others with their operators; of a
+/// short one the two sides.
 fn arithmetic_chain(expression: &Expression) -> (&Expression, Vec<(Arithmetic, &Expression)>) {
     let mut others = Vec::new();
     let mut first = expression;
@@ -581,7 +583,8 @@ fn constant_pattern<'a>(arguments: &[&'a Expression]) -> Option<(&'a str, &'a st
     Some((text(arguments.get(1)?)?, flags))
 }
 
-/// A function of a text and a constant as a test of the text, if it is one; else the arguments again.
+/// A function of a text and a constant as a test of the text, if it is one; else the arguments
+/// again.
 fn text_test(function: &Function, arguments: Vec<Node>) -> std::result::Result<Node, Vec<Node>> {
     let [text, argument] = <[Node; 2]>::try_from(arguments)?;
     let test = match &argument {

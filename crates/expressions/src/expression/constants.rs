@@ -1,10 +1,11 @@
-//! Putting other constants into an expression.
+//! The replacement of constants in an expression.
 
 use spargebra::algebra::Expression;
 
 use super::children::for_each_child_mut;
 
-/// Calls `change` for each constant of an expression, which may put another one in its place. Not for those of patterns in `EXISTS`.
+/// Calls `change` for each constant of an expression, which may put another one in its place. Not
+/// for those of patterns in `EXISTS`.
 pub fn for_each_constant_mut(expression: &mut Expression, change: &mut dyn FnMut(&mut Expression)) {
     match expression {
         Expression::NamedNode(_) | Expression::Literal(_) => change(expression),

@@ -1,5 +1,4 @@
-//! Expressions as `explain` shows them: SPARQL, with parentheses only where they are needed less to
-//! parse than to read, numbers and booleans plain, XML Schema's datatypes as `xsd:`.
+//! The text of expressions in `explain`: SPARQL with few parentheses and plain numbers.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -1,7 +1,8 @@
-//! Expressions of a plan that is kept: what they compute, without the query that they were compiled for.
+//! Expressions of cached plans, without the query that they were compiled for.
 //!
-//! A [`TermPhysicalExpr`] holds the context of its query. What is kept of it is its algebra and in which form it gives its results, so that
-//! it can be compiled for another query, over the same columns.
+//! A [`TermPhysicalExpr`] holds the context of its query. What is kept of it is its algebra and in
+//! which form it gives its results, so that it can be compiled for another query, over the same
+//! columns.
 
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ pub struct ComputedExpression {
 }
 
 impl KeptExpression {
-    /// What is kept of an expression over columns of this schema; nothing if it is not known how to make it again.
+    /// The cacheable form of an expression over columns of this schema; none where there is none.
     pub fn of(expression: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Self> {
         let any: &dyn std::any::Any = expression.as_ref();
         if any.is::<Column>() {

@@ -6,10 +6,11 @@
 //!                                                   +-- into_sort_key() Binary, memcmp order
 //! ```
 //!
-//! Evaluation goes a record batch at a time, on ids as far as they tell (`columns`), and on
-//! values read once per distinct id beyond (`columns/column.rs`). A literal that is only passed on keeps its lexical form
-//! (`STR("01"^^xsd:integer)` is `"01"`), all date and duration types of XML Schema are
-//! compared and computed by value, integers and decimals are exact (`values/exact.rs`). `docs/values.md` has the choices.
+//! Evaluation goes a record batch at a time, on ids as far as they tell (`columns`), and on values
+//! read once per distinct id beyond (`columns/column.rs`). A literal that is only passed on keeps
+//! its lexical form (`STR("01"^^xsd:integer)` is `"01"`), all date and duration types of XML Schema
+//! are compared and computed by value, integers and decimals are exact (`values/exact.rs`).
+//! `docs/values.md` has the choices.
 //!
 //! `EXISTS` is not evaluated here: the planner puts a variable in its place that a mark join fills.
 

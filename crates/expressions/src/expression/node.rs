@@ -1,12 +1,12 @@
-//! The compiled expression and its evaluation, a vector at a time.
+//! The evaluation tree of an expression, evaluated a vector at a time.
 //!
 //! A [`Node`] takes an [`Input`], the ids of the variables it reads for some rows, and gives a
 //! [`Column`]. Errors and unbound variables are absent elements, logic is three-valued (Kleene).
 //! Each side of a connective is only evaluated for the rows that the sides before left open.
 //!
-//! [`Node::PerDistinct`] stands above a part that reads one variable and is not cheap (text functions,
-//! regular expressions): the part is evaluated once per distinct id of that variable and the result
-//! spread over the rows.
+//! [`Node::PerDistinct`] stands above a part that reads one variable and is not cheap (text
+//! functions, regular expressions): the part is evaluated once per distinct id of that variable and
+//! the result spread over the rows.
 
 use std::sync::Arc;
 
@@ -62,7 +62,8 @@ pub(crate) enum Node {
     Cast(NumberType, PureFunction, Box<Node>),
     /// The cast of a variable's text to a number.
     NumberOfText(NumberType, TextForm, usize),
-    /// `YEAR`, `MONTH` or `DAY` of a variable, and how it is computed where that is not a date in each row's id.
+    /// `YEAR`, `MONTH` or `DAY` of a variable, and how it is computed where that is not a date in
+    /// each row's id.
     CalendarPart(CalendarPart, usize, Box<Node>),
     /// `isIRI`, `isBLANK`, `isLITERAL` or `isTRIPLE` of a variable.
     IsKind(NodeKind, usize),
@@ -556,7 +557,8 @@ fn values_by_row(
     Ok(Column::Values(Values::counted(values, counted)))
 }
 
-/// The results of a function by row, and what `count` does with each; an error in an argument is an error.
+/// The results of a function by row, and what `count` does with each; an error in an argument is an
+/// error.
 fn call_by_row<'c, R>(
     operands: &[Operand],
     rows: usize,

@@ -91,7 +91,8 @@ impl TermPhysicalExpr {
     /// The results for all rows of the input.
     ///
     /// # Errors
-    /// Where fewer rows may do, one that says so ([`is_of_many_rows`](crate::error::Error::is_of_many_rows)).
+    /// Where fewer rows may do, one that says so
+    /// ([`is_of_many_rows`](crate::error::Error::is_of_many_rows)).
     fn evaluate_at_once(&self, input: &Input) -> crate::error::Result<ColumnarValue> {
         let rows = input.rows;
         let context = &self.program.context;
@@ -122,7 +123,8 @@ impl TermPhysicalExpr {
         })
     }
 
-    /// The results for rows that are too many at a time. Texts of the next batch may be shorter: it begins with twice as many.
+    /// The results for rows that are too many at a time. Texts of the next batch may be shorter: it
+    /// begins with twice as many.
     #[cold]
     fn evaluate_in_parts(&self, input: &Input) -> Result<ArrayRef> {
         let known = self.program.rows_at_once.load(Ordering::Relaxed);
@@ -135,7 +137,8 @@ impl TermPhysicalExpr {
             match self.evaluate_at_once(&input.slice(from, rows)) {
                 Ok(part) => {
                     let part = part.into_array(rows)?;
-                    // Keys to sort by are texts, and they stand twice where the parts are put together.
+                    // Keys to sort by are texts, and they stand twice where the parts are put
+                    // together.
                     counted.add_bytes(2 * part.get_buffer_memory_size())?;
                     parts.push(part);
                     from += rows;
@@ -270,7 +273,8 @@ impl Eq for TermPhysicalExpr {}
 impl Hash for TermPhysicalExpr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.output.hash(state);
-        // Expressions of one plan are few; to hash their trees took longer than to compare those that are alike.
+        // Expressions of one plan are few; to hash their trees took longer than to compare those
+        // that are alike.
         self.variables.len().hash(state);
     }
 }

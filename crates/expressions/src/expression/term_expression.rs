@@ -1,4 +1,4 @@
-//! A compiled expression before it is known what is wanted of it: a filter, a term, a sort key.
+//! A compiled expression before its use is known: as filter, term or sort key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub struct TermExpression {
 }
 
 impl TermExpression {
-    /// Compiles an expression over the columns of a schema: a variable reads the column of its name, one
-    /// that the schema has not is unbound.
+    /// Compiles an expression over the columns of a schema: a variable reads the column of its
+    /// name, one that the schema has not is unbound.
     ///
     /// Fails for a function that is not known, for a wrong number of arguments, and for `EXISTS`.
     pub fn compile(
@@ -74,7 +74,8 @@ impl TermExpression {
         }
     }
 
-    /// Whether the same input may give another result the next time (`RAND()`, `UUID()`, `BNODE()`).
+    /// Whether the same input may give another result the next time (`RAND()`, `UUID()`,
+    /// `BNODE()`).
     pub fn is_volatile(&self) -> bool {
         self.program.is_volatile
     }
@@ -94,8 +95,8 @@ impl TermExpression {
         self.into_physical(ResultKind::Value)
     }
 
-    /// The argument of a sum: a plain `Float32` or `Float64` column where the expression is known to give such numbers,
-    /// else what [`into_value`](Self::into_value) gives. Null for an error.
+    /// The argument of a sum: a plain `Float32` or `Float64` column where the expression is known
+    /// to give such numbers, else what [`into_value`](Self::into_value) gives. Null for an error.
     pub fn into_number_or_value(self) -> Arc<dyn PhysicalExpr> {
         match self.program.root.number_type() {
             Some(number_type) => self.into_physical(ResultKind::Number(number_type)),
@@ -108,7 +109,8 @@ impl TermExpression {
         self.into_physical(ResultKind::SortKey)
     }
 
-    /// In the form that is asked for, whatever the expression is; nothing if it is not known to give such numbers.
+    /// In the form that is asked for, whatever the expression is; nothing if it is not known to
+    /// give such numbers.
     pub(crate) fn into_form(self, output: ResultKind) -> Option<TermPhysicalExpr> {
         let can_give = match output {
             ResultKind::Number(wanted) => self.program.root.number_type() == Some(wanted),

@@ -1,7 +1,8 @@
-//! The answers of a text test for a column of terms.
+//! Text tests (`CONTAINS`, `REGEX` ...) over a column, answered by a search of the dictionary.
 //!
-//! Each different term is asked once. Where there are many literals of the dictionary, what all texts that pass contain is searched for
-//! in their encoded form (`KeySearch`), and only those that have it are decoded, or none.
+//! Each different term is asked once. Where there are many literals of the dictionary, what all
+//! texts that pass contain is searched for in their encoded form (`KeySearch`), and only those that
+//! have it are decoded, or none.
 
 use arrow::array::{BooleanArray, UInt64Array};
 use orrery_storage::{KeySearch, KeyText};
@@ -120,7 +121,8 @@ mod tests {
     use crate::values::value::Value;
     use crate::xpath_regex::RegexCache;
 
-    /// Texts of words that come often, so that a vocabulary has them, and of others; with languages, directions, datatypes, and no texts.
+    /// Texts of words that come often, so that a vocabulary has them, and of others; with
+    /// languages, directions, datatypes, and no texts.
     fn terms() -> Vec<Term<'static>> {
         let words = ["puzzle", "sing", "King", "a", "zz", "dazzling", "é", "ing"];
         let text = |number: usize| {

@@ -1,7 +1,7 @@
 //! Casts to XML Schema datatypes (SPARQL 1.1, 17.5), called by the datatype's IRI.
 //!
-//! A string is read without the white space around it (XPath Functions 3.1, 19.2), numbers become the nearest ones of
-//! the other type ([`exact`]).
+//! A string is read without the white space around it (XPath Functions 3.1, 19.2), numbers become
+//! the nearest ones of the other type ([`exact`]).
 
 use orrery_term::inline::IntegerType;
 use orrery_term::lexical::{canonical_exponent, collapsed, parse_double, parse_float};
@@ -50,8 +50,8 @@ fn to_string(arguments: &[&Value]) -> Option<Value> {
     })
 }
 
-/// Whether the text of a float or double has an exponent: below a millionth and from a million on (XPath Functions 3.1,
-/// 19.1.2.2).
+/// Whether the text of a float or double has an exponent: below a millionth and from a million on
+/// (XPath Functions 3.1, 19.1.2.2).
 fn has_exponent(value: f64) -> bool {
     value != 0.0 && value.is_finite() && !(1e-6..1e6).contains(&value.abs())
 }

@@ -1,6 +1,7 @@
 //! Parts of dates and times (SPARQL 1.1, 17.4.5).
 //!
-//! SPARQL defines them for `xsd:dateTime`; other calendar types answer for the parts that they have.
+//! SPARQL defines them for `xsd:dateTime`; other calendar types answer for the parts that they
+//! have.
 
 use oxsdatatypes::{DayTimeDuration, TimezoneOffset};
 

@@ -1,4 +1,4 @@
-//! What a function is.
+//! The type of a function: its implementation, and what it reads of its arguments.
 
 use orrery_term::Term;
 

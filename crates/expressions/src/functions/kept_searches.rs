@@ -1,8 +1,10 @@
-//! The searches for texts that queries made last in a dictionary.
+//! A cache of recent text searches in a dictionary.
 //!
-//! What a search found out of the words of a vocabulary holds for as long as the dictionary does. So the next query that looks for the same
-//! begins where this one ended: with 25,000 labels, to learn what their words do was an eighth of a query's time. [`KEPT_MAX`] searches are kept, those
-//! that were asked for last; each takes a byte or two for each word of a few vocabularies (200 KiB for the words of BSBM, 4 MiB at the most).
+//! The result of a search among the words of a vocabulary holds for as long as the dictionary does.
+//! So the next query that looks for the same begins where this one ended: with 25,000 labels, to
+//! learn what their words do was an eighth of a query's time. [`KEPT_MAX`] searches are kept, those
+//! that were asked for last; each takes a byte or two for each word of a few vocabularies (200 KiB
+//! for the words of BSBM, 4 MiB at the most).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +19,8 @@ const KEPT_MAX: usize = 4;
 #[derive(Default)]
 struct KeptSearches(Mutex<VecDeque<Arc<KeySearch>>>);
 
-/// A search in a dictionary, the kept one if there is one; `None` if the bytes are none that can be searched for.
+/// A search in a dictionary, the kept one if there is one; `None` if the bytes are none that can be
+/// searched for.
 pub(super) fn search_for(
     dictionary: &Dictionary,
     bytes: &[u8],

@@ -1,6 +1,7 @@
-//! GeoSPARQL's functions: literals as shapes, and what comes of them as values.
+//! GeoSPARQL's functions: conversion of literals to geometries, and of results to values.
 //!
-//! A shape is read once for each value of a column and not for each row, which pays where rows are pairs of few values.
+//! A shape is read once for each value of a column and not for each row, which pays where rows are
+//! pairs of few values.
 
 use orrery_geo::{Answer, Argument, Function, Notation, Parameter, Shape, from_text};
 use orrery_term::vocabulary::xsd;

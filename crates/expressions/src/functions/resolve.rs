@@ -1,4 +1,4 @@
-//! Which function a query calls.
+//! The resolution of function names to implementations.
 
 use spargebra::algebra::Function;
 

@@ -1,7 +1,8 @@
 //! Functions on strings (SPARQL 1.2, 17.4.3).
 //!
-//! A result keeps the language tag and base direction of the string it was cut from; two arguments must be
-//! compatible: the second a plain string or of the same language and direction as the first (17.4.3.1.2).
+//! A result keeps the language tag and base direction of the string it was cut from; two arguments
+//! must be compatible: the second a plain string or of the same language and direction as the first
+//! (17.4.3.1.2).
 
 use num_bigint::Sign;
 

@@ -1,5 +1,5 @@
-//! Functions that make terms and take them apart (SPARQL 1.2, 17.4.2), and the random ones. Those on triple
-//! terms work on ids and stand with the expressions.
+//! Functions that make terms and take them apart (SPARQL 1.2, 17.4.2), and the random ones. Those
+//! on triple terms work on ids and stand with the expressions.
 
 use orrery_term::vocabulary::rdf;
 use orrery_term::{Direction, Term};
@@ -13,7 +13,8 @@ pub(super) fn str(arguments: &[&Value]) -> Option<Value> {
     Some(Value::string(arguments.first()?.lexical()?))
 }
 
-/// The tag as it is compared, in lower case: how it is written is not the term's, and somebody else may have decided it.
+/// The tag as it is compared, in lower case: how it is written is not the term's, and somebody else
+/// may have decided it.
 pub(super) fn lang(arguments: &[&Value]) -> Option<Value> {
     match arguments {
         [Value::LanguageString { language, .. }] => Some(Value::String(language.clone())),
@@ -108,8 +109,8 @@ pub(super) fn bnode(
     })
 }
 
-/// The literal of a text and a datatype, as it is written: whatever the datatype, and whether or not the text belongs to it.
-/// A datatype that goes with a language tag goes with nothing else.
+/// The literal of a text and a datatype, as it is written: whatever the datatype, and whether or
+/// not the text belongs to it. A datatype that goes with a language tag goes with nothing else.
 pub(super) fn strdt(arguments: &[&Value]) -> Option<Term<'static>> {
     let [Value::String(lexical), Value::Iri(datatype)] = arguments else {
         return None;

@@ -1,8 +1,9 @@
-//! Questions about a text whose other arguments are constant: `REGEX`, `CONTAINS`, `STRSTARTS`, `STRENDS`.
+//! Text tests with constant patterns: `REGEX`, `CONTAINS`, `STRSTARTS`, `STRENDS`.
 //!
-//! They are compiled once for a query, and each text is looked at where the dictionary decodes it: a copy of long texts
-//! costs more than the search in them. Of many texts only those are decoded that contain what all that pass contain, which is
-//! searched for in their encoded form; for `CONTAINS` that is the answer.
+//! They are compiled once for a query, and each text is looked at where the dictionary decodes it:
+//! a copy of long texts costs more than the search in them. Of many texts only those are decoded
+//! that contain what all that pass contain, which is searched for in their encoded form; for
+//! `CONTAINS` that is the answer.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -51,8 +52,8 @@ impl TextTest {
         Self::new(Question::Matches(pattern))
     }
 
-    /// The test that a function with this second argument is, if it is one. An argument with a language is none: what it
-    /// may be compared with depends on the text's own.
+    /// The test that a function with this second argument is, if it is one. An argument with a
+    /// language is none: what it may be compared with depends on the text's own.
     pub(crate) fn of_function(function: &Function, argument: &Value) -> Option<Self> {
         let text = argument.as_plain_text()?;
         let question = match function {
@@ -92,7 +93,8 @@ impl TextTest {
         matches!(self.question, Question::Contains(_))
     }
 
-    /// Takes how many texts were searched in their encoded form, and how many of them had to be decoded nevertheless.
+    /// Takes how many texts were searched in their encoded form, and how many of them had to be
+    /// decoded nevertheless.
     pub(crate) fn note_search(&self, searched: usize, decoded: usize) {
         // A part of the texts tells enough.
         if self.searched.load(Ordering::Relaxed) < u32::MAX / 2 {

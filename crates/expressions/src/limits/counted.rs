@@ -1,12 +1,14 @@
-//! Memory of the values that a batch of rows makes or reads.
+//! The memory count of values that a batch makes or reads.
 //!
-//! Ids are small and texts are not: a function may make a megabyte of each row. What a column of values holds is counted here as
-//! it comes, and given back when the column goes. The first [`FREE_BYTES`] are the batch's own, which its query's working set
-//! has room for, so that most columns ask nobody.
+//! Ids are small and texts are not: a function may make a megabyte of each row. What a column of
+//! values holds is counted here as it comes, and given back when the column goes. The first
+//! [`FREE_BYTES`] are the batch's own, which its query's working set has room for, so that most
+//! columns ask nobody.
 //!
 //! Where many rows together would hold more than [`AT_ONCE_BYTES_MAX`], the answer is
-//! [`Error::TooMuchAtOnce`], where there is no room for them it is the engine's error: in both cases who evaluates takes fewer rows at a time (see `expression::physical`). Only what one row needs alone and
-//! cannot have ends the query.
+//! [`Error::TooMuchAtOnce`], where there is no room for them it is the engine's error: in both
+//! cases who evaluates takes fewer rows at a time (see `expression::physical`). Only what one row
+//! needs alone and cannot have ends the query.
 
 use std::sync::Arc;
 
@@ -18,7 +20,8 @@ use crate::values::value::Value;
 
 /// What a column may hold without being counted.
 const FREE_BYTES: usize = 1 << 16;
-/// What a column of several rows may hold; less is more work for the same rows, more is memory that others lack.
+/// What a column of several rows may hold; less is more work for the same rows, more is memory that
+/// others lack.
 const AT_ONCE_BYTES_MAX: usize = 4 << 20;
 /// Memory is asked for in steps of this size.
 const STEP_BYTES: usize = 1 << 18;

@@ -1,7 +1,7 @@
-//! Until when, and for whom, expressions are evaluated.
+//! The deadline and cancellation of evaluation.
 //!
-//! A stream is dropped when its time is over or nobody waits; a call within a batch cannot be. So functions ask here between
-//! two pieces of work of a millisecond or so.
+//! A stream is dropped when its time is over or nobody waits; a call within a batch cannot be. So
+//! functions ask here between two pieces of work of a millisecond or so.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ struct State {
 }
 
 impl Ends {
-    /// From now on for this long, and as long as somebody holds on to what is given, or to what was given to an earlier run that is
-    /// not over.
+    /// From now on for this long, and as long as somebody holds on to what is given, or to what was
+    /// given to an earlier run that is not over.
     pub(crate) fn begin(&self, limit: Option<Duration>) -> Arc<()> {
         let mut state = self.0.write();
         let waiting = state.waiting.as_ref().and_then(Weak::upgrade);

@@ -1,7 +1,7 @@
-//! What a batch of rows may take while it is evaluated: memory of values, and time.
+//! The limits of evaluating a batch: memory of values, and time.
 //!
-//! An `ExpressionContext` has one [`Limits`] for its query; columns and functions count with it ([`Counted`]), and through
-//! that ask whether the time is over (`ends`).
+//! An `ExpressionContext` has one [`Limits`] for its query; columns and functions count with it
+//! ([`Counted`]), and through that ask whether the time is over (`ends`).
 
 mod counted;
 mod ends;

@@ -1,4 +1,4 @@
-//! The limits of one query, which all its expressions share.
+//! The limits of one query, shared by all its expressions.
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
-//! `+ - * /` and the signs, over values.
+//! Arithmetic over values: `+ - * /` and signs.
 //!
-//! Operands meet in the wider of their types: integer, decimal, float, double (XPath 2.0, B.1). Integers and decimals are exact
-//! whatever their size, but for digits after the eighteenth behind the point ([`exact`]); what runs over 64 or 128
-//! bits goes there. A division of exact numbers by zero is SPARQL's error (`None`).
-//! Dates, times and durations add and subtract as XPath's operators do (SPARQL 1.2 community
-//! proposal SEP-0002); that is beyond SPARQL 1.1, where they are errors.
+//! Operands meet in the wider of their types: integer, decimal, float, double (XPath 2.0, B.1).
+//! Integers and decimals are exact whatever their size, but for digits after the eighteenth behind
+//! the point ([`exact`]); what runs over 64 or 128 bits goes there. A division of exact numbers by
+//! zero is SPARQL's error (`None`). Dates, times and durations add and subtract as XPath's
+//! operators do (SPARQL 1.2 community proposal SEP-0002); that is beyond SPARQL 1.1, where they are
+//! errors.
 
 use oxsdatatypes::{Decimal, Double, Duration, Float, Integer};
 

@@ -1,16 +1,17 @@
-//! `=` and `<` over values.
+//! Comparison of values: `=` and `<`.
 //!
-//! Both are partial: `None` is SPARQL's type error. Numbers compare by value across their types; NaN is equal to nothing, and
-//! neither less nor greater than anything, which is an answer and no error (XPath Functions 3.1, 4.3). Then
-//! strings by code point, strings with a language tag only within one language, dates and durations
-//! as XML Schema says, which leaves some pairs without an order (with and without a time zone); those are
-//! neither equal nor unequal, as W3C's test `open-world/date-2` wants.
+//! Both are partial: `None` is SPARQL's type error. Numbers compare by value across their types;
+//! NaN is equal to nothing, and neither less nor greater than anything, which is an answer and no
+//! error (XPath Functions 3.1, 4.3). Then strings by code point, strings with a language tag only
+//! within one language, dates and durations as XML Schema says, which leaves some pairs without an
+//! order (with and without a time zone); those are neither equal nor unequal, as W3C's test
+//! `open-world/date-2` wants.
 //!
 //! `=` on a literal of a datatype that is not known is true for the same term and an error for any
 //! other literal, for nobody can tell whether two lexical forms mean the same value.
 //!
-//! Triple terms are equal if their parts are, and ordered by their objects if subject and predicate are the
-//! same term.
+//! Triple terms are equal if their parts are, and ordered by their objects if subject and predicate
+//! are the same term.
 
 use std::cmp::Ordering;
 

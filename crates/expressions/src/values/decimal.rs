@@ -1,6 +1,7 @@
-//! The raw numbers of decimals: whole numbers of 10^-18, in 128 bits.
+//! The raw form of decimals: multiples of 10^-18 in 128 bits.
 //!
-//! What has more than eighteen digits after the point is rounded to the nearest, of two to the even one.
+//! What has more than eighteen digits after the point is rounded to the nearest, of two to the even
+//! one.
 
 use std::cmp::Ordering;
 
@@ -79,12 +80,14 @@ pub(crate) fn double_of_reduced((mantissa, unit): (i128, i128), raw: i128) -> f6
         // Both are doubles exactly, so the quotient is rounded once.
         mantissa as f64 / unit as f64
     } else {
-        // Rare, and the parser rounds correctly; a quotient of rounded numbers would not always grow with the value.
+        // Rare, and the parser rounds correctly; a quotient of rounded numbers would not always
+        // grow with the value.
         decimal_of_raw(raw).to_string().parse().unwrap_or(f64::NAN)
     }
 }
 
-/// A raw number without the zeros at its end, as far as they stand behind the point, and what one is then.
+/// A raw number without the zeros at its end, as far as they stand behind the point, and what one
+/// is then.
 pub(crate) fn reduced(raw: i128) -> (i128, i128) {
     let (mut mantissa, mut unit) = (raw, ONE);
     while unit != 1 && mantissa % 10 == 0 {
@@ -94,7 +97,8 @@ pub(crate) fn reduced(raw: i128) -> (i128, i128) {
     (mantissa, unit)
 }
 
-/// The canonical form of a large decimal: no more zeros than needed, no point behind a whole number.
+/// The canonical form of a large decimal: no more zeros than needed, no point behind a whole
+/// number.
 pub(crate) fn decimal_text(raw: &BigInt) -> String {
     let digits = format!("{:0>1$}", raw.magnitude().to_string(), FRACTION_DIGITS + 1);
     let (whole, fraction) = digits.split_at(digits.len() - FRACTION_DIGITS);

@@ -1,15 +1,17 @@
-//! Exact numbers: integers of any size, decimals of any size with eighteen digits after the point.
+//! Exact numbers: integers of any size, and decimals with eighteen digits after the point.
 //!
 //! ```text
 //! integer   i64 -----overflow-----> BigInt            decimal   i128, in 10^-18 --overflow--> BigInt, in 10^-18
 //! ```
 //!
-//! A value that fits is always kept in the small form ([`Value::Integer`], [`Value::Decimal`]), so the large ones
-//! ([`Value::LargeInteger`], [`Value::LargeDecimal`]) are met only where 64 bits, or 128, have run over, and cost nothing elsewhere.
+//! A value that fits is always kept in the small form ([`Value::Integer`], [`Value::Decimal`]), so
+//! the large ones ([`Value::LargeInteger`], [`Value::LargeDecimal`]) are met only where 64 bits, or
+//! 128, have run over, and cost nothing elsewhere.
 //!
-//! What has more than eighteen digits after the point is rounded to the nearest, of two to the even one: products, quotients and
-//! literals that are written so. A double becomes the nearest decimal, of two the one that is closer to zero (XPath and XQuery
-//! Functions 3.1, 19.1.2.3). Numbers of more than [`BITS_MAX`] bits, some 4,900 digits, are an overflow: SPARQL's error.
+//! What has more than eighteen digits after the point is rounded to the nearest, of two to the even
+//! one: products, quotients and literals that are written so. A double becomes the nearest decimal,
+//! of two the one that is closer to zero (XPath and XQuery Functions 3.1, 19.1.2.3). Numbers of
+//! more than [`BITS_MAX`] bits, some 4,900 digits, are an overflow: SPARQL's error.
 
 use std::cmp::Ordering;
 
@@ -78,7 +80,8 @@ pub(crate) fn decimal(raw: BigInt) -> Option<Value> {
     }
 }
 
-/// `a op b` of exact numbers, whatever their size; none if one is not exact, for an overflow, and for a division by zero.
+/// `a op b` of exact numbers, whatever their size; none if one is not exact, for an overflow, and
+/// for a division by zero.
 #[cold]
 pub(crate) fn apply(operator: Arithmetic, a: &Value, b: &Value) -> Option<Value> {
     match (operator, Exact::of(a)?, Exact::of(b)?) {
@@ -282,7 +285,8 @@ fn parts(value: f64) -> Option<(i64, i32)> {
     Some((if value < 0.0 { -magnitude } else { magnitude }, exponent))
 }
 
-/// The value of a literal of `xsd:integer` or a type derived from it; none if it does not belong to the type.
+/// The value of a literal of `xsd:integer` or a type derived from it; none if it does not belong to
+/// the type.
 pub(crate) fn parse_integer(lexical: &str, integer_type: IntegerType) -> Option<Value> {
     if let Ok(value) = lexical.parse::<i64>() {
         return integer_type
@@ -301,7 +305,8 @@ pub(crate) fn parse_integer(lexical: &str, integer_type: IntegerType) -> Option<
         .flatten()
 }
 
-/// The value of an `xsd:decimal`; none if the form is not one. Digits after the eighteenth are rounded away.
+/// The value of an `xsd:decimal`; none if the form is not one. Digits after the eighteenth are
+/// rounded away.
 pub(crate) fn parse_decimal(lexical: &str) -> Option<Value> {
     if let Ok(value) = lexical.parse::<Decimal>() {
         return Some(Value::Decimal(value));

@@ -1,4 +1,4 @@
-//! What SPARQL computes with: terms as values, and the operators on them.
+//! Values of terms, and the operators on them.
 //!
 //! | file | what it holds |
 //! | --- | --- |

@@ -10,7 +10,8 @@ use oxsdatatypes::{Boolean, Date, DateTime, Decimal, TimezoneOffset};
 use crate::values::exact;
 use crate::values::value::{Language, Value};
 
-/// Days from 0000-01-01, where inline dates begin, to 0001-01-01, where XML Schema's time line does.
+/// Days from 0000-01-01, where inline dates begin, to 0001-01-01, where XML Schema's time line
+/// does.
 const DAYS_OF_YEAR_ZERO: i128 = 366;
 
 const SECONDS_PER_DAY: i128 = 86_400;

@@ -1,8 +1,8 @@
-//! Byte strings whose order is the order of `ORDER BY`, `MIN` and `MAX`.
+//! Sort keys: byte strings in the order of `ORDER BY`, `MIN` and `MAX`.
 //!
-//! SPARQL 1.2, 15.1: unbound, blank nodes, IRIs, literals, triple terms; literals that `<` compares stand as it says.
-//! What SPARQL leaves open is decided here so that the order is total over values and the same
-//! at every run. A key is compared with `memcmp`:
+//! SPARQL 1.2, 15.1: unbound, blank nodes, IRIs, literals, triple terms; literals that `<` compares
+//! stand as it says. What SPARQL leaves open is decided here so that the order is total over values
+//! and the same at every run. A key is compared with `memcmp`:
 //!
 //! ```text
 //! unbound        00
@@ -150,7 +150,8 @@ fn write_beside(raw: i128, nearest: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// A number beyond the small forms; those of its neighbourhood that are not are written so that they can be compared with it.
+/// A number beyond the small forms; those of its neighbourhood that are not are written so that
+/// they can be compared with it.
 fn write_large(raw: &BigInt, nearest: f64, out: &mut Vec<u8>) {
     if nearest.abs() < WIDE_DOUBLE_MIN {
         let rest = i128::try_from(raw - printed_large(nearest)).unwrap_or(0);
@@ -195,8 +196,8 @@ fn printed_large(double: f64) -> BigInt {
     whole.unwrap_or_default() * ONE
 }
 
-/// The raw decimal of a double as it is printed, if 128 bits hold it: the one point in the double's neighbourhood that
-/// exact numbers are compared with.
+/// The raw decimal of a double as it is printed, if 128 bits hold it: the one point in the double's
+/// neighbourhood that exact numbers are compared with.
 fn printed(double: f64) -> Option<i128> {
     match exact::parse_decimal(&double.to_string())? {
         Value::Decimal(decimal) => Some(decimal::raw(decimal)),
@@ -474,7 +475,8 @@ mod tests {
                 (duration(), duration()),
             ]
         ) {
-            // Exact numbers are compared exactly here, but `<` rounds them to a double when the other side is one.
+            // Exact numbers are compared exactly here, but `<` rounds them to a double when the
+            // other side is one.
             let exact = |value: &Value| value.is_numeric() && !matches!(value, Value::Double(_));
             let (key_a, key_b) = (key(&a), key(&b));
             match compare(&a, &b) {

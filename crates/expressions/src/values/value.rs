@@ -1,15 +1,15 @@
-//! Terms as values: what SPARQL's operators and functions compute with.
+//! The value of a term, the operand of SPARQL's operators and functions.
 //!
-//! A [`Value`] is a term read once: the number of a numeric literal, the instant of a dateTime,
-//! the text of a string. Calendar types, and numbers as far as they fit into 64 bits (decimals: 128), are those of
-//! `oxsdatatypes`; their exact arithmetic, and what is larger, is [`exact`]'s.
+//! A [`Value`] is a term read once: the number of a numeric literal, the instant of a dateTime, the
+//! text of a string. Calendar types, and numbers as far as they fit into 64 bits (decimals: 128),
+//! are those of `oxsdatatypes`; their exact arithmetic, and what is larger, is [`exact`]'s.
 //!
 //! A value forgets how its literal was written: `"01"^^xsd:integer` and `1` are the same value. So
 //! a variable that is only passed on stays an id, and only what is computed becomes a term again,
 //! in canonical form, by [`Value::to_term`].
 //!
-//! A literal whose lexical form does not belong to its datatype (`"abc"^^xsd:integer`, `"300"^^xsd:byte`) and one of
-//! an unknown datatype are [`Value::Other`].
+//! A literal whose lexical form does not belong to its datatype (`"abc"^^xsd:integer`,
+//! `"300"^^xsd:byte`) and one of an unknown datatype are [`Value::Other`].
 
 use std::borrow::Cow;
 
@@ -170,7 +170,8 @@ impl Value {
         }
     }
 
-    /// What `STR()` returns: an IRI's text, a literal's lexical form; none of a blank node or triple term.
+    /// The result of `STR()`: an IRI's text, a literal's lexical form; none of a blank node or
+    /// triple term.
     pub fn lexical(&self) -> Option<Cow<'_, str>> {
         Some(match self {
             Self::BlankNode(_) | Self::Triple(_) => return None,
@@ -273,9 +274,9 @@ impl Value {
         )
     }
 
-    /// The effective boolean value (SPARQL 1.1, 17.2.2): false of an ill-typed number. An ill-typed boolean has none, for the
-    /// test suite of SPARQL 1.2 wants an error; a string with a language tag has none either, as 1.2 has it, where 1.1 says "plain
-    /// literal".
+    /// The effective boolean value (SPARQL 1.1, 17.2.2): false of an ill-typed number. An ill-typed
+    /// boolean has none, for the test suite of SPARQL 1.2 wants an error; a string with a language
+    /// tag has none either, as 1.2 has it, where 1.1 says "plain literal".
     #[inline]
     pub(crate) fn effective_boolean(&self) -> Option<bool> {
         match self {

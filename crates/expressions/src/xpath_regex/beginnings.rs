@@ -1,8 +1,8 @@
-//! How the texts begin that a regular expression can match.
+//! The prefixes of texts that a regular expression can match.
 //!
-//! The pattern, parsed, is walked from its front: `^` first, then characters as long as there are few choices. A
-//! larger class ends the walk and leaves its ranges of characters. `^[a-m].*ing` without case: texts from `A` to
-//! `M`, from `a` to `m`, and those that begin with the Kelvin sign.
+//! The pattern, parsed, is walked from its front: `^` first, then characters as long as there are
+//! few choices. A larger class ends the walk and leaves its ranges of characters. `^[a-m].*ing`
+//! without case: texts from `A` to `M`, from `a` to `m`, and those that begin with the Kelvin sign.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind, Look};
@@ -23,12 +23,13 @@ const DEPTH_MAX: usize = 100;
 pub struct Beginning {
     /// The least text.
     pub first: String,
-    /// How the greatest texts begin; as long as `first`, but for the bytes of their last characters.
+    /// How the greatest texts begin; as long as `first`, but for the bytes of their last
+    /// characters.
     pub last: String,
 }
 
-/// The beginnings of all texts that `REGEX` with this pattern and these flags can be true for; `None` if the pattern does not
-/// say, or is wrong. No beginning is empty.
+/// The beginnings of all texts that `REGEX` with this pattern and these flags can be true for;
+/// `None` if the pattern does not say, or is wrong. No beginning is empty.
 pub fn beginnings(pattern: &str, flags: &str) -> Option<Vec<Beginning>> {
     let flags = Flags::parse(flags).ok()?;
     let pattern = translate::translate(pattern, flags, LastLine::Open).ok()?;

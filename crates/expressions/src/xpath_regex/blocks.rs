@@ -1,7 +1,8 @@
 //! The blocks of Unicode 14, for `\p{IsName}`.
 //!
 //! Names as XML Schema writes them (Blocks.txt without the blanks), and the three that older
-//! versions of Unicode called otherwise. Blocks of surrogates are left out: they hold no characters.
+//! versions of Unicode called otherwise. Blocks of surrogates are left out: they hold no
+//! characters.
 
 /// First and last code point of a block; the name is without `Is`.
 pub(super) fn block(name: &str) -> Option<(u32, u32)> {

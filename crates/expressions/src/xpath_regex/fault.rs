@@ -1,7 +1,7 @@
-//! What is wrong with constant arguments of `REGEX` and `REPLACE`, for those who wrote them: where it is evaluated, a wrong pattern is an error
-//! of the expression only, and a filter with it finds nothing.
+//! Warnings about wrong constant arguments of `REGEX` and `REPLACE`.
 //!
-//! Nothing is compiled here: patterns are translated and parsed, which takes a small part of the time.
+//! Nothing is compiled here: patterns are translated and parsed, which takes a small part of the
+//! time.
 
 use regex_syntax::Parser;
 
@@ -11,7 +11,7 @@ use super::translate::{Flags, LastLine, Refusal, translate};
 /// Longer patterns are not looked at.
 const PATTERN_BYTES_MAX: usize = 4_096;
 
-/// What is wrong.
+/// An error of a pattern, its flags, or a replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegexFault {
     /// A flag that there is not.
@@ -22,7 +22,7 @@ pub enum RegexFault {
     Replacement,
 }
 
-/// What is wrong with a pattern and its flags, if that is seen at a glance.
+/// The error of a pattern and its flags, if it is found quickly.
 pub fn pattern_fault(pattern: &str, flags: &str) -> Option<RegexFault> {
     let is_known = |flag: &char| Flags::parse(flag.encode_utf8(&mut [0; 4])).is_ok();
     if let Some(unknown) = flags.chars().find(|flag| !is_known(flag)) {
@@ -44,7 +44,7 @@ pub fn pattern_fault(pattern: &str, flags: &str) -> Option<RegexFault> {
     }
 }
 
-/// What is wrong with a replacement.
+/// The error of a replacement.
 pub fn replacement_fault(replacement: &str, flags: &str) -> Option<RegexFault> {
     let is_text = flags.contains('q');
     let is_wrong = !is_text && pieces(replacement, 0).is_none();

@@ -1,11 +1,14 @@
-//! The trigrams that every text has which a regular expression matches.
+//! The trigrams that every match of a regular expression contains.
 //!
-//! The pattern, parsed, is walked from its leaves up. Of each part is known, in folded characters ([`orrery_full_text::fold`]): all texts that it matches, where these are
-//! few; else how they begin and how they end, and what grams are in them. Where two parts meet, the ends of one and the beginnings of the other
-//! give the grams across (Russ Cox, "Regular Expression Matching with a Trigram Index", 2012).
+//! The pattern, parsed, is walked from its leaves up. Of each part is known, in folded characters
+//! ([`orrery_full_text::fold`]): all texts that it matches, where these are few; else how they
+//! begin and how they end, and what grams are in them. Where two parts meet, the ends of one and
+//! the beginnings of the other give the grams across (Russ Cox, "Regular Expression Matching with a
+//! Trigram Index", 2012).
 //!
-//! Whatever is too much is forgotten, which finds more texts, never less: [`TEXTS_MAX`], [`TEXT_BYTES_MAX`], [`CLASS_CHARACTERS_MAX`], [`DEPTH_MAX`], and the bound that a
-//! query of grams has.
+//! Whatever is too much is forgotten, which finds more texts, never less: [`TEXTS_MAX`],
+//! [`TEXT_BYTES_MAX`], [`CLASS_CHARACTERS_MAX`], [`DEPTH_MAX`], and the bound that a query of grams
+//! has.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +33,8 @@ const COPIES_MAX: u32 = 4;
 /// Parts inside each other that are looked at.
 const DEPTH_MAX: usize = 100;
 
-/// What a text must have so that `REGEX` with this pattern and these flags can be true for it; `None` if the pattern is wrong or very long.
+/// The trigrams that a text must have to match a `REGEX` pattern with flags; `None` if the pattern
+/// is wrong or very long.
 pub fn regex_grams(pattern: &str, flags: &str) -> Option<GramQuery> {
     if pattern.len() > PATTERN_BYTES_MAX {
         return None;
@@ -388,7 +392,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
-        /// What the function itself matches has the grams: texts made by the pattern, with others around them, in changed case, and any texts.
+        /// What the function itself matches has the grams: texts made by the pattern, with others
+        /// around them, in changed case, and any texts.
         #[test]
         fn texts_that_match_have_the_grams(
             (pattern, made) in pattern().prop_flat_map(|pattern| {

@@ -4,13 +4,14 @@
 //!   pattern, flags --translate--> the regex crate's syntax --compile, bounded--> cache of the query
 //! ```
 //!
-//! Matching takes time linear in the text whatever the pattern is. A wrong pattern or flag is an error
-//! of the expression, as SPARQL has it. A pattern that may be right but cannot be run here (one with
-//! back-references, or whose compiled form is too large) ends the query, for to go on would give a
-//! wrong answer.
+//! Matching takes time linear in the text whatever the pattern is. A wrong pattern or flag is an
+//! error of the expression, as SPARQL has it. A pattern that may be right but cannot be run here
+//! (one with back-references, or whose compiled form is too large) ends the query, for to go on
+//! would give a wrong answer.
 //!
-//! What `REPLACE` makes of a text has a greatest length, for each match may become something long, and it has a time: to find each
-//! of many matches may take as long as the text (`.*[^A-Z]|[A-Z]` reads all of `AAA..` for each letter).
+//! What `REPLACE` makes of a text has a greatest length, for each match may become something long,
+//! and it has a time: to find each of many matches may take as long as the text (`.*[^A-Z]|[A-Z]`
+//! reads all of `AAA..` for each letter).
 //!
 //! Each pattern is compiled once per query: a [`RegexCache`] keeps the last ones, wrong ones too.
 
@@ -84,7 +85,8 @@ impl Pattern {
         Some((regex, [text.as_bytes(), &[NO_CHARACTER]].concat()))
     }
 
-    /// What is to stand in the place of a match: this text, or what it means by `$` and `\\`; none if it is wrong.
+    /// What is to stand in the place of a match: this text, or what it means by `$` and `\\`; none
+    /// if it is wrong.
     pub(crate) fn replacement(
         &self,
         text: &str,
@@ -301,8 +303,9 @@ fn refusal(error: ::regex::Error) -> Refusal {
     }
 }
 
-/// The pieces of XPath's replacement (`$1`, `\$`, `\\`). `None` if it is wrong (err:FORX0004). `$12` means group 12 if
-/// there is one, else group 1 and the digit 2; a group that there is not is empty.
+/// The pieces of XPath's replacement (`$1`, `\$`, `\\`). `None` if it is wrong (err:FORX0004).
+/// `$12` means group 12 if there is one, else group 1 and the digit 2; a group that there is not is
+/// empty.
 fn pieces(replacement: &str, groups: usize) -> Option<Vec<ReplacementPiece>> {
     let mut pieces = Vec::new();
     let mut text = String::new();

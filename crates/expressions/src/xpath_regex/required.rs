@@ -1,8 +1,9 @@
-//! A text that is in every text which a regular expression matches.
+//! A substring that every match of a regular expression contains.
 //!
-//! The pattern, parsed, is a row of parts. Literals and letters in either case that follow each other are a piece of text; repetitions,
-//! alternatives and larger classes end it. The longest piece is the required one: `^[a-m].*ing` requires `ing`. Groups are looked into, and
-//! repetitions of at least one.
+//! The pattern, parsed, is a row of parts. Literals and letters in either case that follow each
+//! other are a piece of text; repetitions, alternatives and larger classes end it. The longest
+//! piece is the required one: `^[a-m].*ing` requires `ing`. Groups are looked into, and repetitions
+//! of at least one.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -22,7 +23,8 @@ pub(crate) struct RequiredText {
     pub(crate) ignores_case: bool,
 }
 
-/// The longest text that a pattern in the regex crate's syntax requires, if it is worth looking for.
+/// The longest text that a pattern in the regex crate's syntax requires, if it is worth looking
+/// for.
 pub(super) fn required(pattern: &str, ignores_case: bool) -> Option<RequiredText> {
     let parsed = ParserBuilder::new()
         .case_insensitive(ignores_case)
@@ -90,7 +92,8 @@ impl Pieces {
     }
 }
 
-/// The ASCII letter, in lower case, of which a class is the two cases and nothing else: not so `k`, which is the Kelvin sign, too.
+/// The ASCII letter, in lower case, of which a class is the two cases and nothing else: not so `k`,
+/// which is the Kelvin sign, too.
 fn either_case(class: &Class) -> Option<u8> {
     let Class::Unicode(class) = class else {
         return None;

@@ -1,4 +1,4 @@
-//! Tables of patterns: the examples of the specifications, and what differs from other dialects.
+//! Tests of patterns by table: examples of the specifications, and differences from other dialects.
 
 use super::*;
 
@@ -99,7 +99,8 @@ fn anchors_are_those_of_the_text_or_of_its_lines() {
         ("a\nb", "^b", "m", true),
         ("a\nb", "a$", "m", true),
         ("a\nb", "b$", "m", true),
-        // A newline that ends the text has no line behind it, and the text's end is then no line's end.
+        // A newline that ends the text has no line behind it, and the text's end is then no line's
+        // end.
         ("a\n", "a$", "m", true),
         ("a\n", "^$", "m", false),
         ("a\n", "\\n^", "m", false),

@@ -1,13 +1,14 @@
-//! XPath's regular expressions (XPath Functions 3.1, 5.6.1; XML Schema 1.1 part 2, appendix G) as
-//! those of the regex crate.
+//! The translation of XPath's regular expressions to those of the regex crate (XPath Functions 3.1,
+//! 5.6.1; XML Schema 1.1 part 2, appendix G).
 //!
 //! One pass over the characters, with no recursion but into subtracted classes: every atom of the
 //! pattern becomes one unit of the other syntax, so that a quantifier after it means the same. What
 //! XPath does not know (look-around, named groups, `\b`, a `{` or `]` that is not escaped) is wrong
 //! here too; the flags become part of each atom.
 //!
-//! With the flag `m`, XPath has no line behind a newline that ends the text: `^` does not match there, and `$` not either.
-//! The regex crate sees an empty line there, so such texts have a translation of their own ([`LastLine`]).
+//! With the flag `m`, XPath has no line behind a newline that ends the text: `^` does not match
+//! there, and `$` not either. The regex crate sees an empty line there, so such texts have a
+//! translation of their own ([`LastLine`]).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -69,14 +70,15 @@ impl Flags {
 pub(super) enum LastLine {
     /// Those that do not end with a newline.
     Open,
-    /// Those that do, with a byte behind them that is no character: no part of a pattern matches it, `$` does not match before
-    /// it as it does at the end, and `^` can tell it from a character.
+    /// Those that do, with a byte behind them that is no character: no part of a pattern matches
+    /// it, `$` does not match before it as it does at the end, and `^` can tell it from a
+    /// character.
     Ended,
 }
 
-/// `^` with the flag `m`, where the text ends with a newline and a byte that is no character: begins the text, or
-/// stands behind a newline and before a character, be it part of a word or not. (A half boundary does not match beside what is
-/// no character.)
+/// `^` with the flag `m`, where the text ends with a newline and a byte that is no character:
+/// begins the text, or stands behind a newline and before a character, be it part of a word or not.
+/// (A half boundary does not match beside what is no character.)
 const LINE_START: &str = r"(?:\A|(?m:^)(?:\b{start}|\b{end-half}))";
 
 /// The pattern in the regex crate's syntax, to be compiled without case if the flags say so.

@@ -85,7 +85,7 @@ impl AcceptedFormats {
         self.choose(
             &GraphFormat::ALL,
             GraphFormat::media_types,
-            GraphFormat::name,
+            GraphFormat::file_extension,
             GraphFormat::from_name,
         )
     }
@@ -95,7 +95,7 @@ impl AcceptedFormats {
         self.choose(
             &GraphFormat::WITH_GRAPHS,
             GraphFormat::media_types,
-            GraphFormat::name,
+            GraphFormat::file_extension,
             GraphFormat::from_name_with_graphs,
         )
     }

@@ -1,5 +1,5 @@
-//! Byte strings side by side in large chunks, so that a million short keys cost no million
-//! allocations and growing copies nothing.
+//! An arena of byte strings in large chunks, so that a million short keys need no million
+//! allocations.
 
 /// Bytes of an ordinary chunk; a longer string gets a chunk of its own.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -20,8 +20,8 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Copies a string in. Strings are far below 4 GiB: long literals stand here by their order keys, all else is a piece
-    /// of one line or token; and budgets end before 2^32 chunks.
+    /// Copies a string in. Strings are far below 4 GiB: long literals stand here by their order
+    /// keys, all else is a piece of one line or token; and budgets end before 2^32 chunks.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> KeyRef {
         let fits = self
             .chunks

@@ -1,4 +1,4 @@
-//! Batches: what one worker collected until its share of the memory was full.
+//! Batches: the sorted terms and quads that one worker collected within its share of memory.
 //!
 //! A sealed batch has its terms in the order of their sort keys. It stays in memory if the whole
 //! input fits there; else it goes to three files of the stage directory:

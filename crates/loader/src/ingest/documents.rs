@@ -1,4 +1,4 @@
-//! Turtle, TriG, RDF/XML and JSON-LD: one parser (of the ox* crates) for a whole file.
+//! Parsing of whole documents in Turtle, TriG, RDF/XML and JSON-LD, each by one parser.
 //!
 //! These formats cannot be cut at line ends, so one worker reads one file from its start
 //! to its end. Their parsers check everything; terms are taken over as they are. Positions in error
@@ -7,7 +7,8 @@
 //!
 //! Where JSON-LD leaves something out, that is told (`json_ld`).
 //!
-//! What a parser holds until a statement comes of it is bounded by the text that it was given since the last one.
+//! What a parser holds until a statement comes of it is bounded by the text that it was given since
+//! the last one.
 
 use crate::error::SyntaxError;
 use crate::ingest::interner::{Interner, LocalId};
@@ -66,7 +67,8 @@ pub(crate) trait DocumentEvents {
     fn too_long(&mut self, statement: StatementTooLong) -> Self::Error;
     /// At the end, where statements of JSON-LD were left out.
     fn left_out(&mut self, left_out: LeftOut);
-    /// Where wrong statements are left out, and a document is not read to its end: what is said of it.
+    /// Where wrong statements are left out, and a document is not read to its end: what is said of
+    /// it.
     fn left_out_from(&mut self, said: String);
     /// When statements that were given may be wrong, whether wrong ones are left out or not.
     fn fail(&mut self, error: SyntaxError) -> Self::Error;
@@ -203,7 +205,8 @@ pub(crate) fn parse_document<E: DocumentEvents>(
     Ok(())
 }
 
-/// What is said of a document that is not read to its end, of which the line is the last that is known.
+/// What is said of a document that is not read to its end, of which the line is the last that is
+/// known.
 fn left_out_from((name, format): (&str, Format), line: u64) -> String {
     if format == Format::JsonLd {
         return format!(

@@ -1,4 +1,4 @@
-//! The terms that one worker has met, each once, under numbers of its own.
+//! The interner of one worker: each distinct term once, under a local number.
 //!
 //! Every term becomes a *sort key*, a byte string whose order is the order of term ids:
 //!
@@ -75,7 +75,8 @@ pub(crate) struct Interner {
     key_buffer: Vec<u8>,
     /// How language tags were written, in all batches so far.
     language_tags: LanguageTags,
-    /// What documents declare: the IRI of each name in the first file that has it, and the number of that file.
+    /// What documents declare: the IRI of each name in the first file that has it, and the number
+    /// of that file.
     prefixes: BTreeMap<String, (u32, String)>,
     /// Where large literals go; without it all stay in memory.
     large: Option<Arc<LargeLiterals>>,
@@ -147,7 +148,8 @@ impl Interner {
         }
     }
 
-    /// Whether all large literals could be put where they belong. To be asked before a batch is taken.
+    /// Whether all large literals could be put where they belong. To be asked before a batch is
+    /// taken.
     pub(crate) fn check(&mut self) -> Result<(), orrery_storage::Error> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -228,7 +230,8 @@ impl Interner {
         }
     }
 
-    /// Takes what the document of this file declares. Of several IRIs of one name the first file's is kept.
+    /// Takes what the document of this file declares. Of several IRIs of one name the first file's
+    /// is kept.
     pub(crate) fn note_prefix(&mut self, file: u32, name: &str, iri: &str) {
         if let Some(known) = self.prefixes.get_mut(name) {
             if file < known.0 {
@@ -287,7 +290,8 @@ impl Interner {
         self.iris = iris;
     }
 
-    /// IRIs that were taken though RFC 3987 does not allow them: how many distinct ones of each batch, and the first.
+    /// IRIs that were taken though RFC 3987 does not allow them: how many distinct ones of each
+    /// batch, and the first.
     pub(crate) fn odd_iris(&self) -> Option<(u64, &str)> {
         self.odd_iris
             .as_ref()
@@ -351,7 +355,8 @@ impl Interner {
         self.intern_order_key(|large, order_key| large.take_key(&key, order_key))
     }
 
-    /// The number of the large literal whose order key `take` makes. A failure is noted, and any number given.
+    /// The number of the large literal whose order key `take` makes. A failure is noted, and any
+    /// number given.
     fn intern_order_key(
         &mut self,
         take: impl FnOnce(&LargeLiterals, &mut Vec<u8>) -> Result<(), orrery_storage::Error>,
@@ -373,7 +378,8 @@ impl Interner {
         self.failure.get_or_insert(error);
     }
 
-    /// Takes a literal whose text stands in a file, given the key of the same literal with an empty text.
+    /// Takes a literal whose text stands in a file, given the key of the same literal with an empty
+    /// text.
     pub(crate) fn staged_literal(&mut self, head: Vec<u8>, text: StagedText) -> LocalId {
         self.intern_order_key(|large, order_key| large.take_text(head, text, order_key))
     }

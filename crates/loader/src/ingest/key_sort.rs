@@ -1,4 +1,4 @@
-//! Sorting many byte strings that share long beginnings, as IRIs do.
+//! A string sort for keys with long common prefixes, such as IRIs.
 //!
 //! Comparing such keys one with another reads the shared beginning over and over, each time with
 //! a cache miss. Here every round skips what all keys of a group share, caches the next seven

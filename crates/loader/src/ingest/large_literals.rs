@@ -1,18 +1,20 @@
-//! Large literals: those that no part of a load has in memory.
+//! Large literals, which pass through a load as streams and are never held in memory.
 //!
-//! A literal whose key is longer than [`LargeLiterals::key_bytes_max`] stands in a file of the stage directory, or in the
-//! dictionary of the database. What passes through interner, sort and merge in its place is an *order key*:
+//! A literal whose key is longer than [`LargeLiterals::key_bytes_max`] stands in a file of the
+//! stage directory, or in the dictionary of the database. What passes through interner, sort and
+//! merge in its place is an *order key*:
 //!
 //! ```text
 //! the first key_bytes_max + 1 bytes of its key | label
 //! ```
 //!
-//! Any other key is shorter, so its order against a large one is decided within those bytes. Among large ones that share
-//! them the label decides (`order_label`): it is given to a literal when it is met first, after a comparison with those met
-//! before, by halving and from the files. Equal literals get the same label, so they are one term like any others.
+//! Any other key is shorter, so its order against a large one is decided within those bytes. Among
+//! large ones that share them the label decides (`order_label`): it is given to a literal when it
+//! is met first, after a comparison with those met before, by halving and from the files. Equal
+//! literals get the same label, so they are one term like any others.
 //!
-//! Memory: some hundred bytes for each large literal, its order key where it is a term of a batch, and two buffers while two are
-//! compared.
+//! Memory: some hundred bytes for each large literal, its order key where it is a term of a batch,
+//! and two buffers while two are compared.
 
 use crate::ingest::order_label::label_between;
 use foldhash::fast::FixedState;
@@ -41,7 +43,8 @@ pub(crate) struct LargeLiterals {
     directory: PathBuf,
     key_bytes_max: usize,
     next_file: AtomicU64,
-    /// In ascending order, by the hash of the bytes before the label. Keys of different bytes and the same hash do not harm.
+    /// In ascending order, by the hash of the bytes before the label. Keys of different bytes and
+    /// the same hash do not harm.
     known: Mutex<HashMap<u64, Vec<KnownLiteral>, FixedState>>,
 }
 
@@ -52,7 +55,8 @@ struct KnownLiteral {
 }
 
 impl LargeLiterals {
-    /// None so far; texts go to files in `directory`. Keys of literals are large beyond `key_bytes_max`.
+    /// None so far; texts go to files in `directory`. Keys of literals are large beyond
+    /// `key_bytes_max`.
     pub(crate) fn new(files: Arc<dyn FileSystem>, directory: &Path, key_bytes_max: usize) -> Self {
         Self {
             files,
@@ -89,7 +93,8 @@ impl LargeLiterals {
         })
     }
 
-    /// Puts the order key of a large literal that stands in memory, given its key, into `order_key`, which is emptied first.
+    /// Puts the order key of a large literal that stands in memory, given its key, into
+    /// `order_key`, which is emptied first.
     pub(crate) fn take_key(&self, key: &[u8], order_key: &mut Vec<u8>) -> Result<()> {
         let mut writer = self.text_writer()?;
         writer.append(key)?;
@@ -245,7 +250,8 @@ impl StagedText {
 
 impl Drop for StagedText {
     fn drop(&mut self) {
-        // At the end of a load the directory may be gone already; else what is left behind goes with it.
+        // At the end of a load the directory may be gone already; else what is left behind goes
+        // with it.
         let _ = self.files.remove_file(&self.path);
     }
 }

@@ -1,16 +1,17 @@
-//! A line of N-Triples or N-Quads that is too long for a block.
+//! Parsing of a line of N-Triples or N-Quads that exceeds a block.
 //!
-//! It passes once, piece by piece. Whatever is not the body of a long string is kept as it stands; the body of the string is
-//! unescaped, checked and written to a file, and an empty string is left in its place. So what remains is a line that the
-//! ordinary parser reads: it has one literal at most, and that is the text in the file.
+//! The line passes once, piece by piece. Whatever is not the body of a long string is kept as it
+//! stands; the body of the string is unescaped, checked and written to a file, and an empty string
+//! is left in its place. So what remains is a line that the ordinary parser reads: it has one
+//! literal at most, and that is the text in the file.
 //!
 //! ```text
 //! <s> <p> "......................"@en <g> .     the line
 //! <s> <p> ""@en <g> .                           what remains; the text is in load-stage/literal-000001
 //! ```
 //!
-//! Strings, IRIs and comments are told apart as the parser does it, so a line is accepted exactly if the parser
-//! would accept it whole.
+//! Strings, IRIs and comments are told apart as the parser does it, so a line is accepted exactly
+//! if the parser would accept it whole.
 
 use crate::ingest::large_literals::{LargeLiterals, StagedText, TextWriter};
 use crate::parse::ntriples::decode_escape;

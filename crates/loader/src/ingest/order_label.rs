@@ -1,7 +1,8 @@
-//! Labels for a list into which things are inserted at any place: byte strings that ascend as the list does.
+//! Order labels: byte strings for a list with insertions at any place, ascending as the list does.
 //!
-//! A label is a fraction in base 256 without zeros at its end, so between any two there is room for a third, and
-//! labels that were given away need never change. Cost: a byte for some eight insertions at the same place.
+//! A label is a fraction in base 256 without zeros at its end, so between any two there is room for
+//! a third, and labels that were given away need never change. Cost: a byte for some eight
+//! insertions at the same place.
 
 /// A label between two others; `None` is the end of the list. `before` must be less than `after`.
 pub(crate) fn label_between(before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<u8> {

@@ -1,8 +1,9 @@
-//! What the threads of stage one share, and the one that parses: from blocks of lines and documents to batches.
+//! The parsing threads of stage one and the state they share: from blocks and documents to batches.
 //!
-//! Whoever reads, be it a file here or the network, makes a [`ParseTask`] of it; a [`Parser`] parses, interns into a batch of its
-//! own, and hands it to a [`BatchSink`] when it is full. So the same threads work for a load here and, in another process, for one that is
-//! coordinated elsewhere (`workers`).
+//! Whoever reads, be it a file here or the network, makes a [`ParseTask`] of it; a [`Parser`]
+//! parses, interns into a batch of its own, and hands it to a [`BatchSink`] when it is full. So the
+//! same threads work for a load here and, in another process, for one that is coordinated elsewhere
+//! (`workers`).
 
 use crate::LoadOptions;
 use crate::error::{LoadError, SyntaxError, clipped};
@@ -152,7 +153,8 @@ impl<'a> Shared<'a> {
         failure.as_ref().is_some_and(|(failed, _)| *failed <= place)
     }
 
-    /// Takes a wrong statement: skipped or fatal. It is described only if somebody is told: a file may have very many.
+    /// Takes a wrong statement: skipped or fatal. It is described only if somebody is told: a file
+    /// may have very many.
     pub(crate) fn syntax_error(
         &self,
         part: usize,

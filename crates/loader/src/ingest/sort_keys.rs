@@ -1,5 +1,4 @@
-//! The first bytes of the sort keys of terms that have no key in the dictionary, or none yet; the keys as a whole are drawn in
-//! `interner`.
+//! The prefixes of sort keys, for terms without a key in the dictionary.
 
 /// First byte of the sort key of the default graph.
 pub(crate) const DEFAULT_GRAPH_KEY: u8 = b'@';

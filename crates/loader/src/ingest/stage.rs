@@ -1,20 +1,23 @@
-//! Stage one: from sources to batches of terms and quads.
+//! The driver of stage one: threads that turn sources into batches of terms and quads.
 //!
 //! ```text
 //! sources --- reader threads ---- blocks of lines, whole documents ---> workers ---> batches
 //!             decompress, cut     (a bounded queue)                     parse, intern
 //! ```
 //!
-//! A reader thread takes one source after the other. N-Triples and N-Quads are cut into blocks
-//! that any worker parses; a document of another format goes to one worker as a whole. Every
-//! worker interns into a batch of its own; if that reaches its size, the worker sorts it. Sorted batches stay in memory as long
-//! as all may fit there with what follows; else they and all further ones go to the stage directory.
+//! A reader thread takes one source after the other. N-Triples and N-Quads are cut into blocks that
+//! any worker parses; a document of another format goes to one worker as a whole. Every worker
+//! interns into a batch of its own; if that reaches its size, the worker sorts it. Sorted batches
+//! stay in memory as long as all may fit there with what follows; else they and all further ones go
+//! to the stage directory.
 //!
-//! Where other processes help (`workers`), further threads feed them: with blocks and documents from the same queue, or with the names of parts
-//! of the sources (`parts`). What these give back are batches like all others.
+//! Where other processes help (`workers`), further threads feed them: with blocks and documents
+//! from the same queue, or with the names of parts of the sources (`parts`). What these give back
+//! are batches like all others.
 //!
-//! Memory: the batches that are held, one that is filled by each worker, and the blocks in flight. The first failure (by source and line,
-//! among those that the workers meet at the same time) stops all.
+//! Memory: the batches that are held, one that is filled by each worker, and the blocks in flight.
+//! The first failure (by source and line, among those that the workers meet at the same time) stops
+//! all.
 
 use crate::LoadOptions;
 use crate::error::{LoadError, SyntaxError};
@@ -38,12 +41,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Bytes of a block of lines, unless the memory is small: with its terms it stays in the caches of a core.
+/// Bytes of a block of lines, unless the memory is small: with its terms it stays in the caches of
+/// a core.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 const BLOCK_BYTES_MIN: usize = 64 << 10;
 
-/// The text of a statement of Turtle, TriG, RDF/XML or JSON-LD may take this part of the memory: it is held by the parser, as a term,
-/// as a key, and in what it is copied from.
+/// The text of a statement of Turtle, TriG, RDF/XML or JSON-LD may take this part of the memory: it
+/// is held by the parser, as a term, as a key, and in what it is copied from.
 const STATEMENT_PART: usize = 4;
 /// And as much however little memory there is.
 const STATEMENT_BYTES_MIN: usize = 4 << 20;
@@ -54,8 +58,8 @@ const READERS_MAX: usize = 4;
 /// A worker's share of the memory is never smaller, however little was given.
 pub(crate) const SHARE_BYTES_MIN: usize = 2 << 20;
 
-/// A batch is never larger, however much was given: its table, and later the map of its terms, are read at random, and
-/// beyond the caches each look-up waits for the memory.
+/// A batch is never larger, however much was given: its table, and later the map of its terms, are
+/// read at random, and beyond the caches each look-up waits for the memory.
 const BATCH_BYTES_MAX: usize = 128 << 20;
 
 /// How memory is divided while parsing.
@@ -239,7 +243,8 @@ fn parser_thread(name: String) -> thread::Builder {
     thread.stack_size(PARSER_STACK_BYTES)
 }
 
-/// Reads and parses all parts, and does what is `given`. Gives the last batch of each thread; failures are noted.
+/// Reads and parses all parts, and does what is `given`. Gives the last batch of each thread;
+/// failures are noted.
 pub(crate) fn parse_parts(
     shared: &Shared<'_>,
     threads: Threads,
@@ -271,7 +276,8 @@ pub(crate) fn parse_parts(
                 note(thread.spawn_scoped(scope, move || feeder.run(&work, &recycle)));
             }
         }
-        // The ends of those who parse alone keep the channels open, so a dead one never blocks a reader.
+        // The ends of those who parse alone keep the channels open, so a dead one never blocks a
+        // reader.
         drop((work, recycle));
         for number in 0..threads.readers {
             let work = work_sender.clone();

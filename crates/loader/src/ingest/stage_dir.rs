@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Its name within the database directory.
 const NAME: &str = "load-stage";
 
-/// Where batches and sorted runs go that do not fit into memory, and large literals always. Removed when dropped.
+/// Where batches and sorted runs go that do not fit into memory, and large literals always. Removed
+/// when dropped.
 #[derive(Debug)]
 pub(crate) struct StageDir {
     files: Arc<dyn FileSystem>,
@@ -53,8 +54,8 @@ impl StageDir {
         &self.large
     }
 
-    /// An empty directory of its own for a load beside others in this process, which holds the database's lock; leftovers of
-    /// killed processes are removed.
+    /// An empty directory of its own for a load beside others in this process, which holds the
+    /// database's lock; leftovers of killed processes are removed.
     pub(crate) fn create_beside_others(
         files: Arc<dyn FileSystem>,
         database: &Path,

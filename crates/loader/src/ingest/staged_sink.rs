@@ -1,4 +1,4 @@
-//! The terms of a statement whose literal stands in a file.
+//! The sink for terms of a statement whose literal is streamed to a file.
 
 use crate::ingest::interner::{Interner, LocalId};
 use crate::ingest::large_literals::StagedText;
@@ -6,8 +6,8 @@ use crate::parse::ntriples::TermSink;
 use orrery_term::{Direction, directional_key, language_key, string_key, typed_key};
 use std::borrow::Cow;
 
-/// Hands terms on to an interner, and in place of the first literal the text in the file: a statement
-/// has one literal at most, be it within a triple term.
+/// Hands terms on to an interner, and in place of the first literal the text in the file: a
+/// statement has one literal at most, be it within a triple term.
 pub(crate) struct StagedSink<'a> {
     interner: &'a mut Interner,
     text: Option<StagedText>,
@@ -25,7 +25,8 @@ impl<'a> StagedSink<'a> {
         Self { interner, text }
     }
 
-    /// The literal whose key without its text has so many bytes. What was escaped may turn out short.
+    /// The literal whose key without its text has so many bytes. What was escaped may turn out
+    /// short.
     fn literal(&mut self, head_bytes: usize) -> Taken {
         let Some(text) = self.text.take() else {
             return Taken::Short(None);

@@ -1,18 +1,18 @@
-//! Sort keys of triple terms, before and after the blank nodes of a load have their numbers.
+//! Sort keys of triple terms, before and after their blank nodes are numbered.
 //!
-//! In the dictionary a triple term's key names blank nodes by their numbers, which the merge gives out. Until
-//! then they stand in the sort key by file and label:
+//! In the dictionary a triple term's key names blank nodes by their numbers, which the merge gives
+//! out. Until then they stand in the sort key by file and label:
 //!
 //! ```text
 //! numbered   'B' number, 12 hexadecimal digits          (orrery_term::key)
 //! pending    'B' 'n' file number (u32, big-endian) label 0x00
 //! ```
 //!
-//! Numbers ascend with file and label, and those of the load are greater than all of the database, as 'n' is
-//! greater than any digit. So the order of the sort keys is the order of the keys, and the merge, which
-//! meets blank nodes before triple terms, can put the numbers in as it goes. It keeps the
-//! numbers of those only that occur in a triple term: each batch says which by a *mark*, the blank
-//! node's sort key and a byte that no label holds.
+//! Numbers ascend with file and label, and those of the load are greater than all of the database,
+//! as 'n' is greater than any digit. So the order of the sort keys is the order of the keys, and
+//! the merge, which meets blank nodes before triple terms, can put the numbers in as it goes. It
+//! keeps the numbers of those only that occur in a triple term: each batch says which by a *mark*,
+//! the blank node's sort key and a byte that no label holds.
 //!
 //! Cost: the merge holds the labels of the blank nodes within triple terms in memory, some
 //! twenty bytes and the label each. This is not bounded by the memory that the load was given.
@@ -119,8 +119,9 @@ impl MarkedNodes {
         None
     }
 
-    /// Puts the key of a triple term into `out`, which is emptied first: its sort key with numbers for
-    /// labels. `None` if a blank node has no number; batches mark all of them, so then one is damaged.
+    /// Puts the key of a triple term into `out`, which is emptied first: its sort key with numbers
+    /// for labels. `None` if a blank node has no number; batches mark all of them, so then one is
+    /// damaged.
     pub(crate) fn write_key(&self, sort_key: &[u8], out: &mut Vec<u8>) -> Option<()> {
         out.clear();
         for token in Tokens(sort_key) {

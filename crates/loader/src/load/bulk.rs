@@ -1,4 +1,4 @@
-//! Updates with more insertions than memory holds: they are staged as a load's statements are, and merged into a new base.
+//! Bulk updates: insertions beyond memory are staged like a load, and merged into a new base.
 //!
 //! ```text
 //! change     a transaction; insertions that memory does not hold -> batches of sorted term keys and quads, on disk
@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
-/// What became of a bulk update.
+/// The outcome of a bulk update.
 #[derive(Debug)]
 pub enum BulkCommit {
     /// It was small enough for the log.
@@ -44,8 +44,8 @@ pub enum BulkCommit {
     },
 }
 
-/// Makes changes in a transaction that may insert more than memory holds, and commits them. `change` says how; `check` looks at a
-/// new base before it is visible.
+/// Runs changes in a transaction that may exceed memory, and commits them. `change` says how;
+/// `check` looks at a new base before it is visible.
 pub fn commit_in_bulk<E: From<LoadError>>(
     writer: &Writer,
     options: &CompactOptions,
@@ -78,7 +78,8 @@ pub fn commit_in_bulk<E: From<LoadError>>(
     });
     let mut bulk = begun.map_err(of_storage)?;
     let changed = change(bulk.transaction());
-    // What is wrong with the change is for its author, and no failed load; that the disk did not take its insertions is one.
+    // What is wrong with the change is for its author, and no failed load; that the disk did not
+    // take its insertions is one.
     let (is_load, is_failed) = match &*staged.lock() {
         Some(staged) => (staged.quads > 0, staged.is_failed),
         None => (false, false),
@@ -109,7 +110,8 @@ pub fn commit_in_bulk<E: From<LoadError>>(
     Ok(written?)
 }
 
-/// Writes what was staged, and the state with the changes in memory, into a new base and publishes it.
+/// Writes what was staged, and the state with the changes in memory, into a new base and publishes
+/// it.
 fn in_new_base(
     commit: StagedCommit<'_>,
     staged: &Mutex<Option<Staged>>,

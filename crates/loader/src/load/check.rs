@@ -1,10 +1,10 @@
-//! A look at the state that a load makes, by whoever knows more of it than the loader: before it becomes visible, while nobody else commits.
+//! A check of the new state by the caller of a load, before it becomes visible.
 
 use orrery_storage::{Snapshot, StateCheck};
 use std::fmt;
 use std::sync::Arc;
 
-/// What somebody else has to say about the state that a load, or a change in bulk, makes.
+/// A check of the state that a load or a bulk update publishes.
 #[derive(Clone)]
 pub struct LoadCheck(Arc<LoadChecker>);
 
@@ -12,7 +12,7 @@ type LoadChecker =
     dyn Fn(&Arc<Snapshot>, &Arc<Snapshot>) -> orrery_storage::Result<()> + Send + Sync;
 
 impl LoadCheck {
-    /// Of a function of the state before and the new one; its error is why nothing is loaded.
+    /// A check by a function of the state before and the new one; its error refuses the load.
     pub fn new(
         check: impl Fn(&Arc<Snapshot>, &Arc<Snapshot>) -> orrery_storage::Result<()>
         + Send

@@ -1,8 +1,9 @@
 //! Compaction: base and changes become a new base, beside the running database.
 //!
-//! It goes the way of a load without sources. [`BackgroundCompaction`] does it whenever the changes weigh too much:
-//! reading costs what entries of the delta are met, and memory what they take. The changes of each table are brought into its files by
-//! the same rule, whether the quads changed or not.
+//! It goes the way of a load without sources. [`BackgroundCompaction`] does it whenever the changes
+//! weigh too much: reading costs what entries of the delta are met, and memory what they take. The
+//! changes of each table are brought into its files by the same rule, whether the quads changed or
+//! not.
 
 use crate::LoadOptions;
 use crate::error::LoadError;
@@ -24,15 +25,17 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// After a failure it is tried again when so much time has passed.
 const RETRY_AFTER: Duration = Duration::from_secs(600);
-/// So often a compaction for which graphs were cleared meanwhile begins anew, before it makes other writers wait.
+/// So often a compaction for which graphs were cleared meanwhile begins anew, before it makes other
+/// writers wait.
 const ATTEMPTS_BESIDE: usize = 2;
 /// The part of the base that changes are to make up where rows of it are hidden.
 const HIDDEN_BASE_PART: u64 = 64;
 
-/// How to compact.
+/// The options of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactOptions {
-    /// Memory that the compaction may use, [`crate::MEMORY_BYTES_MIN`] or more; beyond it, it works on disk.
+    /// Memory that the compaction may use, [`crate::MEMORY_BYTES_MIN`] or more; beyond it, it works
+    /// on disk.
     pub memory_bytes: u64,
     /// Threads that sort.
     pub threads: usize,
@@ -64,7 +67,8 @@ impl CompactOptions {
     }
 }
 
-/// Writes all quads into a new base, so that reading need not look at the changes since the old one. Others read and write meanwhile.
+/// Writes all quads into a new base, so that reading need not look at the changes since the old
+/// one. Others read and write meanwhile.
 ///
 /// The commit number stays. Terms that no quad has any more leave the dictionary.
 /// Without changes nothing is done.
@@ -128,7 +132,8 @@ pub fn compact(
     result.map(|report| finished(report, start))
 }
 
-/// Brings the changes of all tables into their files that have any. Returns the number of tables that were written. Others read and write meanwhile.
+/// Brings the changes of all tables into their files that have any. Returns the number of tables
+/// that were written. Others read and write meanwhile.
 pub fn compact_tables(writer: &Writer, progress: &dyn Progress) -> Result<u64, LoadError> {
     compact_some_tables(writer, progress, &TableState::has_changes)
 }
@@ -155,7 +160,8 @@ fn compact_some_tables(
     Ok(written)
 }
 
-/// Gives up as soon as graphs were cleared since the compaction was begun, for it would come too late.
+/// Gives up as soon as graphs were cleared since the compaction was begun, for it would come too
+/// late.
 struct UnlessTooLate<'a> {
     rebase: &'a Rebase<'a>,
     progress: &'a dyn Progress,
@@ -184,7 +190,7 @@ fn unchanged(view: &ReadView) -> LoadReport {
     }
 }
 
-/// When to compact in the background, and how.
+/// The conditions and options of background compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackgroundOptions {
     /// So many changes there must be at least.
@@ -210,7 +216,8 @@ impl Default for BackgroundOptions {
 }
 
 impl BackgroundOptions {
-    /// Whether enough has changed. Over a base with hidden rows that is less, whatever the options say.
+    /// Whether enough has changed. Over a base with hidden rows that is less, whatever the options
+    /// say.
     fn is_due(&self, view: &ReadView) -> bool {
         let changes = changes_of(view);
         let Some(index) = view.index(Permutation::Spog) else {
@@ -236,7 +243,8 @@ impl BackgroundOptions {
     }
 }
 
-/// Compacts a database whenever it is due, until it is dropped; dropping gives up a compaction that is under way.
+/// Compacts a database whenever it is due, until it is dropped; dropping gives up a compaction that
+/// is under way.
 #[derive(Debug)]
 pub struct BackgroundCompaction {
     stop: Arc<Stop>,

@@ -1,8 +1,9 @@
-//! What was inserted since the base was written, as batches like those of a load.
+//! The insertions since the base was written, as batches of a load.
 //!
-//! The base's own rows stay sorted under new numbers, but those of the delta do not: terms that updates brought get their
-//! places among all others. So the inserted quads go the way of a load, by the keys of their terms. Terms of the
-//! delta dictionary that no quad uses any more are left behind.
+//! The base's own rows stay sorted under new numbers, but those of the delta do not: terms that
+//! updates brought get their places among all others. So the inserted quads go the way of a load,
+//! by the keys of their terms. Terms of the delta dictionary that no quad uses any more are left
+//! behind.
 
 use crate::error::LoadError;
 use crate::ingest::batch::{SpilledBatch, seal, spill};
@@ -32,8 +33,8 @@ pub(crate) struct DeltaBatches {
     pub(crate) spilled: Vec<SpilledBatch>,
 }
 
-/// Takes up all quads of a snapshot that its base does not have. Batches that outgrow `share_bytes` go to the stage directory
-/// under numbers from `first_number` on.
+/// Takes up all quads of a snapshot that its base does not have. Batches that outgrow `share_bytes`
+/// go to the stage directory under numbers from `first_number` on.
 pub(crate) fn delta_batches(
     view: &ReadView,
     stage: &StageDir,
@@ -155,7 +156,8 @@ pub(crate) fn has_named_graphs(view: &ReadView) -> Result<bool, LoadError> {
     Ok(default.len() < index.rows())
 }
 
-/// Number of insertions and tombstones over the base of a view's snapshot, and of the base's quads whose graphs were cleared as a whole.
+/// Number of insertions and tombstones over the base of a view's snapshot, and of the base's quads
+/// whose graphs were cleared as a whole.
 pub fn changes_of(view: &ReadView) -> u64 {
     let spog = view.index(Permutation::Spog);
     spog.map_or(0, |index| index.change_count() + index.hidden_rows())

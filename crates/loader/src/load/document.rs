@@ -1,9 +1,9 @@
-//! One document, read whole into memory: what a request brings that is too small for a load.
+//! Loading of one document in memory, for requests that are too small for a bulk load.
 //!
 //! The same parsers and the same interning as in a load; then the distinct terms and the quads are
 //! handed out as they are, for a transaction to give them ids. A document that outgrows its bounds
-//! is given up, for a load can take it ([`DocumentError::TooLarge`]): its terms and quads, its text after
-//! decompression, and each statement, which parsers hold several times while they read it.
+//! is given up, for a load can take it ([`DocumentError::TooLarge`]): its terms and quads, its text
+//! after decompression, and each statement, which parsers hold several times while they read it.
 
 use crate::error::SyntaxError;
 use crate::ingest::documents::{DocumentEvents, DocumentSyntax, StatementTooLong, parse_document};
@@ -34,11 +34,12 @@ const STATEMENT_PART: usize = 8;
 /// Memory is asked for in steps of so much.
 const STEP_BYTES: usize = 1 << 20;
 
-/// What reading a document may take.
+/// The limits of reading a document.
 pub struct DocumentBounds<'b> {
     /// Memory of its terms and quads, and the length of its text.
     pub memory_bytes: usize,
-    /// Asked before more memory is taken, with all that the document takes then; false gives the document up.
+    /// Asked before more memory is taken, with all that the document takes then; false gives the
+    /// document up.
     pub hold: &'b mut dyn FnMut(usize) -> bool,
 }
 
@@ -76,7 +77,7 @@ pub enum DocumentTerm<'d> {
     Unused,
 }
 
-/// Why a document could not be read.
+/// The reason why a document could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
     /// It needs more memory than it may have.
@@ -246,7 +247,8 @@ impl<'b> Memory<'b> {
     }
 }
 
-/// A text that ends with an error where it is too long: what is compressed may be longer than anyone thinks.
+/// A text that ends with an error where it is too long: what is compressed may be longer than
+/// anyone thinks.
 struct BoundedText {
     input: Box<dyn Read + Send>,
     left_bytes: u64,
@@ -309,7 +311,7 @@ impl DocumentEvents for Events<'_, '_> {
 }
 
 impl Document {
-    /// What people should know: where JSON-LD left something out.
+    /// The warning about parts of JSON-LD that were left out.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
@@ -321,7 +323,7 @@ impl Document {
         self.terms.arena.allocated_bytes() + quads * size_of::<LocalQuad>() + keys
     }
 
-    /// How its language tags were written.
+    /// The spelling of its language tags.
     pub fn language_tags(&self) -> &LanguageTags {
         &self.language_tags
     }
@@ -382,7 +384,8 @@ fn term<'k>(key: &'k [u8], nodes: &MarkedNodes) -> DocumentTerm<'k> {
     }
 }
 
-/// What a load that leaves out wrong statements takes of a text, and how many errors it tells; nothing where it fails.
+/// What a load that leaves out wrong statements takes of a text, and how many errors it tells;
+/// nothing where it fails.
 #[cfg(test)]
 pub(crate) fn read_skipping(
     text: &[u8],

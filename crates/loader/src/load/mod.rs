@@ -1,4 +1,4 @@
-//! Whole loads: of sources, of the changes since a base (compaction), of one large update.
+//! Bulk loads, compactions and bulk updates, each of which writes a new base.
 //!
 //! Each but `document`, which reads into memory, makes batches, has them merged, and publishes
 //! the new segment by one rename.

@@ -1,7 +1,7 @@
-//! From what was parsed, or staged in another way, to a segment, and from the segment to what readers see.
+//! The last stages of a load: from batches to a segment, and its publication.
 //!
-//! Loads, compactions and bulk changes end here: [`write()`] adds what changed since the base was written, and writes all
-//! files but the statistics; [`Written::publish`] makes them the database.
+//! Loads, compactions and bulk changes end here: [`write()`] adds what changed since the base was
+//! written, and writes all files but the statistics; [`Written::publish`] makes them the database.
 
 use crate::LoadOptions;
 use crate::error::LoadError;
@@ -47,7 +47,8 @@ impl<'w> Parsed<'w> {
         tags
     }
 
-    /// The prefixes that the sources declare. Of several IRIs of one the first source's is kept, whichever thread was first.
+    /// The prefixes that the sources declare. Of several IRIs of one the first source's is kept,
+    /// whichever thread was first.
     pub(crate) fn prefixes(&self) -> Prefixes {
         let workers = self.ingested.open.iter();
         let mut declared: Vec<_> = workers.flat_map(|worker| worker.prefixes()).collect();
@@ -230,7 +231,8 @@ fn close_batches(
     } = ingested;
     let open_bytes: usize = open.iter().map(|interner| interner.memory_bytes()).sum();
     let held_bytes: usize = held.iter().map(MemoryBatch::memory_bytes).sum();
-    // The maps of the merge are about what the sort of the terms was; then one permutation is sorted.
+    // The maps of the merge are about what the sort of the terms was; then one permutation is
+    // sorted.
     let open_quads: u64 = open.iter().map(|interner| interner.quad_count()).sum();
     let quads = open_quads + held.iter().map(|batch| batch.quad_count).sum::<u64>();
     let needed = (open_bytes + held_bytes) as u64 + quads * ROW_BYTES_MAX as u64;

@@ -1,7 +1,8 @@
-//! The whole load, stage by stage.
+//! The driver of a bulk load, stage by stage.
 //!
-//! The memory budget is divided among interners, sort buffers and merge readers. What does not fit is written to
-//! `load-stage/`. A load that brings nothing new publishes nothing and makes no commit.
+//! The memory budget is divided among interners, sort buffers and merge readers. What does not fit
+//! is written to `load-stage/`. A load that brings nothing new publishes nothing and makes no
+//! commit.
 
 use crate::LoadOptions;
 use crate::error::LoadError;
@@ -20,9 +21,9 @@ use std::sync::Arc;
 
 /// Loads `sources` into the database in `dir`, which is created if it is not there.
 ///
-/// What the database has already stays, and quads that come several times are kept once. Where nothing new comes, there is no
-/// commit, and older states stay. On an
-/// error the database is as it was before; a directory that this call created is removed again.
+/// What the database has already stays, and quads that come several times are kept once. Where
+/// nothing new comes, there is no commit, and older states stay. On an error the database is as it
+/// was before; a directory that this call created is removed again.
 pub fn load(
     dir: &Path,
     sources: &[Source],
@@ -49,8 +50,9 @@ pub fn load_with(
     load_helped(files, dir, sources, options, None, progress)
 }
 
-/// As [`load_with`], with the help of other processes: they parse, and sort if they shall. The database is, to the byte of its segment's files, what one process
-/// would have made of the same sources; it is published here, once. If workers fail, what they were to do is done by others or here.
+/// Loads like [`load_with`] with the help of workers, which parse and may sort. The database is, to
+/// the byte of its segment's files, what one process would have made of the same sources; it is
+/// published here, once. If workers fail, what they were to do is done by others or here.
 pub fn load_by_workers(
     files: &Arc<dyn FileSystem>,
     dir: &Path,
@@ -176,7 +178,8 @@ fn load_checked(
     result.map(|report| finished(report, start))
 }
 
-/// Whether the manifest on the disk may be the new one after an error, and name the files of the load: where nobody knows which one is there.
+/// Whether the manifest on the disk may be the new one after an error, and name the files of the
+/// load: where nobody knows which one is there.
 fn may_be_published(error: &LoadError) -> bool {
     matches!(
         error,
@@ -184,8 +187,9 @@ fn may_be_published(error: &LoadError) -> bool {
     )
 }
 
-/// Loads `sources` into a database that is open for writing, while others read and, until all is parsed, write. What was loaded
-/// becomes visible at once, as one commit; where nothing new comes, there is none. On an error the database is as it was.
+/// Loads `sources` into a database that is open for writing, while others read and, until all is
+/// parsed, write. What was loaded becomes visible at once, as one commit; where nothing new comes,
+/// there is none. On an error the database is as it was.
 pub fn load_into(
     writer: &Writer,
     sources: &[Source],
@@ -195,7 +199,7 @@ pub fn load_into(
     load_into_helped(writer, sources, options, None, progress)
 }
 
-/// As [`load_into`], with the help of other processes; see [`load_by_workers`].
+/// Loads like [`load_into`] with the help of workers; see [`load_by_workers`].
 pub fn load_into_by_workers(
     writer: &Writer,
     sources: &[Source],

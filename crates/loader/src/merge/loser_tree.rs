@@ -1,16 +1,19 @@
-//! Which of several sorted runs has the smallest key: a tree of losers with offset-value codes.
+//! A tree of losers with offset-value codes, which merges sorted runs.
 //!
-//! An inner node keeps the run that lost there, so a step compares once a level. And it hardly ever compares keys: beside each run stands how
-//! its key differs from the one that beat it, as a number (Conner, 1977; Graefe, "Implementing sorting in database systems", 2006):
+//! An inner node keeps the run that lost there, so a step compares once a level. And it hardly ever
+//! compares keys: beside each run stands how its key differs from the one that beat it, as a number
+//! (Conner, 1977; Graefe, "Implementing sorting in database systems", 2006):
 //!
 //! ```text
 //! 0                                     equal
 //! (2^32 - length of shared prefix) << 9 | next byte + 1
 //! ```
 //!
-//! Of two keys coded against the same smaller key the one with the smaller code is smaller, and the code of the other stays true
-//! against it. Only of equal codes the keys are read, behind what they share. So each key is read once when it comes up, not at each level:
-//! merging the terms of 10 million triples took 0.67 s of a core, with a heap of compared keys 0.81 s; most of it waits for the memory.
+//! Of two keys coded against the same smaller key the one with the smaller code is smaller, and the
+//! code of the other stays true against it. Only of equal codes the keys are read, behind what they
+//! share. So each key is read once when it comes up, not at each level: merging the terms of 10
+//! million triples took 0.67 s of a core, with a heap of compared keys 0.81 s; most of it waits for
+//! the memory.
 
 /// The keys that runs stand at.
 pub(crate) trait RunKeys {
@@ -33,7 +36,8 @@ struct Entry {
 /// The tree; runs are counted from 0.
 #[derive(Debug)]
 pub(crate) struct LoserTree {
-    /// Node 0 has the winner, node n the loser of what came up from 2n and 2n + 1; run r comes up from leaf runs + r.
+    /// Node 0 has the winner, node n the loser of what came up from 2n and 2n + 1; run r comes up
+    /// from leaf runs + r.
     nodes: Vec<Entry>,
 }
 
@@ -105,7 +109,8 @@ impl LoserTree {
         tree
     }
 
-    /// The run with the smallest key, and whether that key is another than the last one; `None` when all have ended.
+    /// The run with the smallest key, and whether that key is another than the last one; `None`
+    /// when all have ended.
     #[inline]
     pub(crate) fn first(&self) -> Option<(usize, bool)> {
         let Entry { run, code } = self.nodes[0];

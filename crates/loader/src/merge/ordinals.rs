@@ -1,7 +1,7 @@
-//! Ordinals: the distinct terms of a load counted through, in the order of their ids.
+//! Ordinals: the distinct terms of a load numbered in the order of their ids.
 //!
-//! Sorting works on ordinals, packed into one number a quad (`row_packing`), and only what is written is turned into term
-//! ids. The order is
+//! Sorting works on ordinals, packed into one number a quad (`row_packing`), and only what is
+//! written is turned into term ids. The order is
 //!
 //! ```text
 //! 0                  the default graph

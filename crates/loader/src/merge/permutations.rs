@@ -1,4 +1,4 @@
-//! From numbered quads to the sorted rows of one permutation.
+//! The sort of numbered quads into the rows of one permutation.
 //!
 //! ```text
 //! quads (ordinals) -> packed in column order -> sort, once each -> term ids -\
@@ -6,8 +6,8 @@
 //! rows of the base without tombstones -> old ranks become new ones ---------/
 //! ```
 //!
-//! The rows of the database's base need no sorting: the new numbers of its terms have the same order as the
-//! old ones. What was inserted since the base was written is among the quads.
+//! The rows of the database's base need no sorting: the new numbers of its terms have the same
+//! order as the old ones. What was inserted since the base was written is among the quads.
 
 use crate::error::LoadError;
 use crate::ingest::batch::SpilledBatch;
@@ -132,11 +132,11 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(number)
 }
 
-/// What is there already: the rows of the base under old ids, with what was changed since, and the ordinal of
-/// each old rank.
+/// What is there already: the rows of the base under old ids, with what was changed since, and the
+/// ordinal of each old rank.
 ///
-/// The index is of the permutation that is written, or, for a first GSPO, SPOG: then all old quads are
-/// in the default graph, and both have the same order.
+/// The index is of the permutation that is written, or, for a first GSPO, SPOG: then all old quads
+/// are in the default graph, and both have the same order.
 #[derive(Clone, Copy)]
 pub(crate) struct ExistingRows<'a> {
     pub(crate) index: &'a IndexView,
@@ -179,8 +179,8 @@ impl<R: PackedRow> Rows<R> for PackedQuads<'_> {
 }
 
 impl PermutationSort<'_> {
-    /// Hands all rows to `take`, ascending and each once, in blocks. Returns their number. `memory` is
-    /// used for the sort and left for the next.
+    /// Hands all rows to `take`, ascending and each once, in blocks. Returns their number. `memory`
+    /// is used for the sort and left for the next.
     pub(crate) fn run<R: PackedRow>(
         self,
         memory: &mut Vec<R>,

@@ -1,9 +1,11 @@
-//! Quads of ordinals as numbers whose order is that of a permutation's rows.
+//! Packed rows: quads of ordinals as integers that sort like a permutation's rows.
 //!
-//! Subjects and objects take as many bits as the largest ordinal has. Predicates and graphs are few: they take the bits of
-//! their place among the ordinals that occur as such ([`OrdinalSet`]). Where the four fit into 64 bits a row is a `u64`, else
-//! a `u128`. BSBM has 50 bits at 10 million triples and 56 at 100 million; a data set with millions of graphs needs the
-//! wide form. Narrow rows need half of the memory, and the four sorts of 10 million triples 0.73 instead of 1.16 s of a core.
+//! Subjects and objects take as many bits as the largest ordinal has. Predicates and graphs are
+//! few: they take the bits of their place among the ordinals that occur as such ([`OrdinalSet`]).
+//! Where the four fit into 64 bits a row is a `u64`, else a `u128`. BSBM has 50 bits at 10 million
+//! triples and 56 at 100 million; a data set with millions of graphs needs the wide form. Narrow
+//! rows need half of the memory, and the four sorts of 10 million triples 0.73 instead of 1.16 s of
+//! a core.
 
 use crate::merge::ordinals::{Ordinal, OrdinalSpace};
 use orrery_storage::{Permutation, QuadPosition, QuadRow};
@@ -65,7 +67,8 @@ macro_rules! packed_row {
 packed_row!(u64);
 packed_row!(u128);
 
-/// Some of the ordinals of a load, with their places in it: a bit for each ordinal, and how many bits are set before each word.
+/// Some of the ordinals of a load, with their places in it: a bit for each ordinal, and how many
+/// bits are set before each word.
 #[derive(Debug, Default)]
 pub(crate) struct OrdinalSet {
     words: Vec<u64>,

@@ -1,8 +1,8 @@
-//! Sorting packed quads, in memory or, beyond the budget, by sorted runs on disk.
+//! The sort of packed rows, in memory or, beyond the limit, by sorted runs on disk.
 //!
 //! A row is a number whose order is that of a permutation's rows (`row_packing`). Measured on BSBM,
-//! `sort_unstable` passes 50 million rows of 128 bits a second on one core, faster than a radix sort, because
-//! the rows come nearly sorted.
+//! `sort_unstable` passes 50 million rows of 128 bits a second on one core, faster than a radix
+//! sort, because the rows come nearly sorted.
 //!
 //! A run on disk is its rows as little-endian numbers, duplicates removed.
 

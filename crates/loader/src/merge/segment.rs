@@ -7,9 +7,9 @@
 //!                          ordinals ---> each permutation: sort, merge with the old, write
 //! ```
 //!
-//! If all batches are in memory, the merge only notes the order of the keys and the permutations are
-//! sorted while the dictionary is still being compressed. If they are on disk, keys pass through
-//! a bounded queue, so that the merge waits for the dictionary.
+//! If all batches are in memory, the merge only notes the order of the keys and the permutations
+//! are sorted while the dictionary is still being compressed. If they are on disk, keys pass
+//! through a bounded queue, so that the merge waits for the dictionary.
 
 use crate::error::LoadError;
 use crate::ingest::batch::{MemoryBatch, SortedTerms, SpilledBatch};
@@ -117,7 +117,8 @@ pub(crate) fn write_segment(
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        // If the dictionary failed, the merge failed for it could not send: the former is the cause.
+        // If the dictionary failed, the merge failed for it could not send: the former is the
+        // cause.
         let terms = dictionary?;
         let mut output = written?;
         // The dictionary may have taken longer than the permutations.
@@ -181,7 +182,8 @@ fn write_dictionary(
     Ok(writer.finish()?.terms)
 }
 
-/// The keys of the database's dictionary as a run of the merge, without those that nothing uses any more.
+/// The keys of the database's dictionary as a run of the merge, without those that nothing uses any
+/// more.
 struct DictionaryKeys<'a> {
     cursor: KeyCursor<'a>,
     large: &'a LargeLiterals,

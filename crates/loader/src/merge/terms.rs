@@ -1,9 +1,10 @@
-//! Merging the sorted terms of all batches, and of the database's dictionary if it has one.
+//! The merge of all batches' sorted terms with the base's dictionary.
 //!
 //! Every run is sorted by key, so one pass sees each distinct term once, in the order of the new
-//! dictionary. The pass gives out ordinals, tells every run which ordinals its terms got, and
-//! hands the keys of the dictionary on. Because numbers within a run and ordinals have the same
-//! order, spilled maps are written from start to end, and the rows of the database stay sorted under the new numbers.
+//! dictionary. The pass gives out ordinals, tells every run which ordinals its terms got, and hands
+//! the keys of the dictionary on. Because numbers within a run and ordinals have the same order,
+//! spilled maps are written from start to end, and the rows of the database stay sorted under the
+//! new numbers.
 //!
 //! Cost: each key is read once to be compared (`loser_tree`); memory: a buffer per spilled run.
 

@@ -1,8 +1,9 @@
-//! Which terms of the base's dictionary are still in use.
+//! The set of terms of the base's dictionary that are still in use.
 //!
-//! A term that only deleted quads had would stay in the dictionary for ever, as the merge takes up the old one key by key. So where there
-//! are deletions, the rows of the base that have no tombstone are read once (SPOG, some 100 million rows a second on one core), and the
-//! merge leaves out what none of them has. What insertions since use comes with their batch.
+//! A term that only deleted quads had would stay in the dictionary for ever, as the merge takes up
+//! the old one key by key. So where there are deletions, the rows of the base that have no
+//! tombstone are read once (SPOG, some 100 million rows a second on one core), and the merge leaves
+//! out what none of them has. What insertions since use comes with their batch.
 
 use crate::merge::permutations::next_tombstone;
 use orrery_storage::Permutation;
@@ -14,7 +15,8 @@ use orrery_term::TermId;
 pub(crate) struct UsedTerms(Vec<u64>);
 
 impl UsedTerms {
-    /// The terms that are in quads of the base which were not deleted; `None` if nothing was deleted, for then all may be.
+    /// The terms that are in quads of the base which were not deleted; `None` if nothing was
+    /// deleted, for then all may be.
     pub(crate) fn of(view: &ReadView) -> Result<Option<Self>> {
         let Some(index) = view.index(Permutation::Spog) else {
             return Ok(None);

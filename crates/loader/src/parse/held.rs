@@ -1,4 +1,4 @@
-//! Quads that are held until it is known that they are right, and what they take.
+//! Quads that are held back until their document is known to be correct, and their memory.
 
 use oxrdf::{GraphName, NamedOrBlankNode, Quad, Term};
 use std::io::Read;
@@ -6,7 +6,8 @@ use std::io::Read;
 /// About what a quad takes beside its texts.
 const QUAD_BYTES: usize = 400;
 
-/// A text that is told where a reader has understood all of it so far, so that it does not take that for one long statement.
+/// A text that is told where a reader has understood all of it so far, so that it does not take
+/// that for one long statement.
 pub(crate) trait InParts: Read {
     /// A part of it was read.
     fn end_part(&self);

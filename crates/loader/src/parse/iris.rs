@@ -1,4 +1,4 @@
-//! Which IRIs of documents are taken.
+//! The rules for IRIs in documents.
 
 use crate::parse::ntriples::check_iri;
 use oxrdf::vocab::rdf;
@@ -11,12 +11,14 @@ pub(crate) enum Iris {
     /// Those of RFC 3987.
     #[default]
     Right,
-    /// All that N-Triples can write, with a scheme: dumps have `http://a/#b#c`, `http://a/[1]`, `http://a/100%`.
+    /// All that N-Triples can write, with a scheme: dumps have `http://a/#b#c`, `http://a/[1]`,
+    /// `http://a/100%`.
     AsWritten,
 }
 
 impl Iris {
-    /// Accepts an absolute IRI, or says what is wrong with it; whether it is taken though it is none of RFC 3987.
+    /// Accepts an absolute IRI, or says what is wrong with it; whether it is taken though it is
+    /// none of RFC 3987.
     pub(crate) fn check(self, iri: &str) -> Result<bool, Cow<'static, str>> {
         match check_iri(iri) {
             Ok(()) => Ok(false),

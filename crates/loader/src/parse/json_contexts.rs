@@ -1,19 +1,24 @@
-//! Contexts of JSON-LD that would take more stack than there is: they are refused before a parser sees their end.
+//! Limits for JSON-LD contexts, which are refused before they exhaust a parser's stack or time.
 //!
-//! A term that is defined by another makes that one be defined first, by recursion (JSON-LD 1.1 API, 4.2): `"a": "b:x"` by its prefix, `{"@id": "b"}`,
-//! `@type`, `@reverse` and `@index` likewise. The context of a term (`"@context"` within its definition) is processed while the term is defined. So a text
-//! of 50 KB could nest thousands of calls, though its brackets nest three levels deep.
+//! A term that is defined by another makes that one be defined first, by recursion (JSON-LD 1.1
+//! API, 4.2): `"a": "b:x"` by its prefix, `{"@id": "b"}`, `@type`, `@reverse` and `@index`
+//! likewise. The context of a term (`"@context"` within its definition) is processed while the term
+//! is defined. So a text of 50 KB could nest thousands of calls, though its brackets nest three
+//! levels deep.
 //!
 //! ```text
 //! bytes -> strings and brackets -> each @context: a graph of its terms -> its longest way + that of the contexts in it
 //! ```
 //!
-//! A `null` in an array of contexts may hold the context before it, and that the one before; they are dropped by recursion. So their number is bounded.
+//! A `null` in an array of contexts may hold the context before it, and that the one before; they
+//! are dropped by recursion. So their number is bounded.
 //!
-//! Each context that is processed copies the definitions that hold around it: with each `@context` in a node or a definition, and with each use of a
-//! term that has one. So copies are counted, and a text may have so many for each of its bytes.
+//! Each context that is processed copies the definitions that hold around it: with each `@context`
+//! in a node or a definition, and with each use of a term that has one. So copies are counted, and
+//! a text may have so many for each of its bytes.
 //!
-//! Contexts stand in memory until they end, as in the parser. Cost: a look at each byte that is not in a string, and linear in the size of contexts.
+//! Contexts stand in memory until they end, as in the parser. Cost: a look at each byte that is not
+//! in a string, and linear in the size of contexts.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
@@ -22,14 +27,17 @@ use memchr::{memchr, memchr2};
 use orrery_term::language::TagSyntax;
 use orrery_term::nesting::Nesting;
 
-/// So many definitions may wait for each other, those of contexts within contexts counted with those around.
+/// So many definitions may wait for each other, those of contexts within contexts counted with
+/// those around.
 const DEPENDENT_DEFINITIONS_MAX: usize = 256;
 /// So many nulls may stand in one array of contexts; all but the last mean nothing.
 const NULLS_MAX: u32 = 8;
-/// What is read of a string outside of contexts: enough for the key, each character escaped, and for names of terms.
+/// What is read of a string outside of contexts: enough for the key, each character escaped, and
+/// for names of terms.
 const KEY_BYTES_MAX: usize = 256;
-/// So many definitions may be copied for each byte of the text, and so many in any text; each takes about 0.2 µs. A node of 200 bytes below 300 terms,
-/// three of which have contexts, has 5 for each byte.
+/// So many definitions may be copied for each byte of the text, and so many in any text; each takes
+/// about 0.2 µs. A node of 200 bytes below 300 terms, three of which have contexts, has 5 for each
+/// byte.
 const COPIES_PER_BYTE: u64 = 16;
 const COPIES_FREE: u64 = 1 << 22;
 const KEY: &str = "@context";
@@ -418,7 +426,8 @@ fn unescaped(written: &[u8]) -> String {
     String::from_utf8_lossy(written).into_owned()
 }
 
-/// At most so many definitions wait for each other: those of the longest way, and all that a circle is on the way of.
+/// At most so many definitions wait for each other: those of the longest way, and all that a circle
+/// is on the way of.
 fn longest(terms: &HashMap<String, Definition>) -> usize {
     let numbers: HashMap<&str, usize> = terms.keys().map(String::as_str).zip(0..).collect();
     let mut needed_by = vec![Vec::new(); terms.len()];
@@ -447,7 +456,8 @@ fn longest(terms: &HashMap<String, Definition>) -> usize {
     deepest + terms.len() - ended
 }
 
-/// The names that the definition of a term may make be defined before it (JSON-LD 1.1 API, 4.2.2 and 5.2.2).
+/// The names that the definition of a term may make be defined before it (JSON-LD 1.1 API, 4.2.2
+/// and 5.2.2).
 fn needed<'t>(term: &'t str, definition: &'t Definition) -> impl Iterator<Item = &'t str> {
     let own = term
         .split_once(':')

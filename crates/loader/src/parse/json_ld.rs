@@ -1,18 +1,21 @@
-//! What JSON-LD has that becomes no statement.
+//! Warnings about parts of JSON-LD that become no statement.
 //!
-//! JSON-LD leaves out, without a word, what is not RDF: keys that no context gives an IRI, identifiers that are not absolute, blank
-//! nodes as predicates. That is the standard's way (JSON-LD 1.1 API, 7.2), but people who lose half of a file that way want to know.
-//! The parser does not tell. So a second one, which passes such statements on as they are, reads the same text on a
-//! thread of its own; what it gives more than the first was left out.
+//! JSON-LD leaves out, without a word, what is not RDF: keys that no context gives an IRI,
+//! identifiers that are not absolute, blank nodes as predicates. That is the standard's way
+//! (JSON-LD 1.1 API, 7.2), but people who lose half of a file that way want to know. The parser
+//! does not tell. So a second one, which passes such statements on as they are, reads the same text
+//! on a thread of its own; what it gives more than the first was left out.
 //!
 //! ```text
 //! text -> first parser, strict -> statements, taken
 //!    '--> a bounded channel -> second parser, lenient -> counted, the first wrong one described
 //! ```
 //!
-//! Cost: the text is parsed twice, at the same time; 180,000 statements in 8 MB took 0.9 s of the processors, 0.5 s without it.
+//! Cost: the text is parsed twice, at the same time; 180,000 statements in 8 MB took 0.9 s of the
+//! processors, 0.5 s without it.
 //!
-//! It cannot be the only one: what stands below a key that is left out goes with it, and of that a lenient parser knows nothing.
+//! It cannot be the only one: what stands below a key that is left out goes with it, and of that a
+//! lenient parser knows nothing.
 
 use crate::parse::json_contexts::PARSER_STACK_BYTES;
 use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term};
@@ -90,7 +93,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches over a text whose contexts are bounded, for what is read is parsed at once: from now on it has to be read through what is returned. Without a thread, nothing is watched.
+    /// Watches over a text whose contexts are bounded, for what is read is parsed at once: from now
+    /// on it has to be read through what is returned. Without a thread, nothing is watched.
     pub(crate) fn start(
         input: Box<dyn Read + Send>,
         base_iri: Option<&str>,
@@ -116,7 +120,8 @@ impl Watch {
         }
     }
 
-    /// Once the text was read to its end, and the reader is dropped: what was left out, if `taken` statements were taken.
+    /// Once the text was read to its end, and the reader is dropped: what was left out, if `taken`
+    /// statements were taken.
     pub(crate) fn left_out(self, taken: u64) -> Option<LeftOut> {
         let (seen, reason) = self.thread.join().ok()?;
         let statements = seen.checked_sub(taken).filter(|&number| number > 0)?;

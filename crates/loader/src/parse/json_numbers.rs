@@ -1,7 +1,9 @@
-//! Whole numbers of JSON-LD from 10^20 to 10^21, which are `xsd:integer` (JSON-LD 1.1 API, 8.6), and which its parser takes for doubles.
+//! Integers of JSON-LD from 10^20 to 10^21, which are `xsd:integer` (JSON-LD 1.1 API, 8.6) and
+//! which the parser takes for doubles.
 //!
-//! `oxjsonld` (0.2.7) makes integers of up to 20 digits. So a number of 21 is written as another of 20 that stands nowhere else, and what becomes of
-//! that is set right in the literals that come out: in integers, in doubles where a context asks for them, in literals of JSON.
+//! `oxjsonld` (0.2.7) makes integers of up to 20 digits. So a number of 21 is written as another of
+//! 20 that stands nowhere else, and what becomes of that is set right in the literals that come
+//! out: in integers, in doubles where a context asks for them, in literals of JSON.
 //!
 //! Cost: a look at each byte of the text.
 

@@ -1,7 +1,9 @@
-//! The quads of a document of JSON-LD, all of them or none where wrong ones are left out.
+//! The reader of JSON-LD documents: all quads of a document, or none where wrong ones are skipped.
 //!
-//! A wrong context may mean other statements everywhere, and a wrong value leaves half a list: nothing in JSON-LD tells where what is right begins
-//! again. So a wrong document is left out whole. Its quads are held until its end; of one that does not fit they were given, and the load fails.
+//! A wrong context may mean other statements everywhere, and a wrong value leaves half a list:
+//! nothing in JSON-LD tells where what is right begins again. So a wrong document is left out
+//! whole. Its quads are held until its end; of one that does not fit they were given, and the load
+//! fails.
 
 use crate::parse::held::quad_bytes;
 use crate::parse::statement_reader::After;

@@ -1,7 +1,8 @@
-//! What is said of a wrong statement: the parsers' findings in people's words, and the likely mend.
+//! Messages about syntax errors in RDF: the parser's finding in plain words, and the likely fix.
 //!
-//! The parsers say what they expected where they stopped. What was meant shows in the text around: a name whose prefix is not declared, a
-//! quote that is never closed, a tag with an underscore. This is looked for here, once there is an error; nothing is parsed again.
+//! The parsers say what they expected where they stopped. What was meant shows in the text around:
+//! a name whose prefix is not declared, a quote that is never closed, a tag with an underscore.
+//! This is looked for here, once there is an error; nothing is parsed again.
 
 mod json;
 mod wording;
@@ -302,7 +303,8 @@ fn misplaced_token(
         _ if token.starts_with(['?', '$']) => {
             Said::new(plain, "data have no variables; a blank node is `_:name`")
         }
-        // Before it stands what a text was closed with, and its own beginning was meant as a part of it.
+        // Before it stands what a text was closed with, and its own beginning was meant as a part
+        // of it.
         _ if role == "a subject" && before.ends_with(['"', '\'']) && is_name(token) => Said::new(
             format!("the text ended before {}", quoted(token)),
             match before.ends_with('"') {

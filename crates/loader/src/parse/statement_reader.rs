@@ -1,18 +1,21 @@
-//! Turtle and TriG statement by statement: for loads that leave out wrong ones, and for those that take IRIs as they are written.
+//! A reader of Turtle and TriG by single statements, for `--skip-errors` and `--lenient-iris`.
 //!
 //! ```text
 //! text -> cut (statements) -> oxttl -> quads of one statement, or one error
 //! ```
 //!
-//! Of a wrong statement nothing is given, and a new parser goes on behind it, with the prefixes and the base of the one before and in the same
-//! graph. It goes on where it surely is in step:
+//! Of a wrong statement nothing is given, and a new parser goes on behind it, with the prefixes and
+//! the base of the one before and in the same graph. It goes on where it surely is in step:
 //!
-//! - a term is wrong (an IRI, a tag, an undeclared prefix, an escape), all tokens are closed: behind the statement's dot;
-//! - the order of terms is wrong, and the statement has no text that may be what is left of a longer one: behind a dot that ends a line;
+//! - a term is wrong (an IRI, a tag, an undeclared prefix, an escape), all tokens are closed:
+//!   behind the statement's dot;
+//! - the order of terms is wrong, and the statement has no text that may be what is left of a
+//!   longer one: behind a dot that ends a line;
 //! - anything else, and wrong directives, end the reading: [`After::Ends`].
 //!
-//! A graph of TriG is held until its brace, for without it what stands in it may stand outside. Where it does not fit, and its braces turn out to be wrong,
-//! nothing of the load can be kept: [`After::Fails`].
+//! A graph of TriG is held until its brace, for without it what stands in it may stand outside.
+//! Where it does not fit, and its braces turn out to be wrong, nothing of the load can be kept:
+//! [`After::Fails`].
 
 use crate::parse::held::{InParts, quad_bytes};
 use crate::parse::iris::{Iris, check_quad};
@@ -35,7 +38,8 @@ const PIECE_BYTES_MAX: usize = 64 << 20;
 pub(crate) enum After {
     /// Behind the wrong statement.
     GoesOn,
-    /// Nobody knows where the next statement begins: what stands from this line on is left out, the first of the text being 0.
+    /// Nobody knows where the next statement begins: what stands from this line on is left out, the
+    /// first of the text being 0.
     Ends { line: u64 },
     /// What was given already may be wrong.
     Fails,
@@ -324,7 +328,8 @@ impl<R: InParts> StatementReader<R> {
         Ok(())
     }
 
-    /// Where an error of the parser is in the whole text; at the start of the part, if it tells no place.
+    /// Where an error of the parser is in the whole text; at the start of the part, if it tells no
+    /// place.
     fn placed(&self, error: &RdfSyntaxError, start: Position) -> (String, Position, u64) {
         let mut message = error.to_string();
         if message.starts_with("Parser error")
@@ -412,7 +417,8 @@ fn is_of_term(message: &str) -> bool {
 fn without_comments(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for line in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
-        // In an IRI a `#` follows no blank; before a graph's name there are comments only at a line's start, or behind a blank.
+        // In an IRI a `#` follows no blank; before a graph's name there are comments only at a
+        // line's start, or behind a blank.
         let comment = (0..line.len())
             .find(|&at| line[at] == b'#' && (at == 0 || line[at - 1].is_ascii_whitespace()));
         out.extend_from_slice(&line[..comment.unwrap_or(line.len())]);

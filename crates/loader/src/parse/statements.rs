@@ -1,7 +1,9 @@
-//! Where the statements of Turtle and TriG end, by their tokens alone: for a reader that leaves out wrong ones and goes on behind them.
+//! A splitter that finds the ends of Turtle and TriG statements by tokens, for readers that skip
+//! errors.
 //!
-//! A cut stands behind the dot of a statement, behind a directive, and behind each brace of a graph. Beside the cut it says how sure it is: what a
-//! text, an IRI, a name is not closed of may hide where the next statement begins, and so may a quote that one of three has lost.
+//! A cut stands behind the dot of a statement, behind a directive, and behind each brace of a
+//! graph. Beside the cut it says how sure it is: what a text, an IRI, a name is not closed of may
+//! hide where the next statement begins, and so may a quote that one of three has lost.
 
 use memchr::{memchr, memchr2};
 

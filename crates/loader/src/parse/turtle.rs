@@ -1,8 +1,8 @@
-//! Turtle and TriG from a reader, without a limit of the parser's own.
+//! The reader of Turtle and TriG documents, without the parser's own buffer limit.
 //!
-//! Read from a reader, `oxttl` holds 16 MiB of text at most, so a longer token is an error. Here it is fed piece by piece:
-//! the pieces grow with what it has not made a statement of, so that a long token is looked at a few times only. Whoever
-//! gives the text has to bound it.
+//! Read from a reader, `oxttl` holds 16 MiB of text at most, so a longer token is an error. Here it
+//! is fed piece by piece: the pieces grow with what it has not made a statement of, so that a long
+//! token is looked at a few times only. Whoever gives the text has to bound it.
 
 use orrery_term::Prefixes;
 use oxrdf::{GraphName, Quad};

@@ -1,4 +1,4 @@
-//! The text that a document's parser was given last, and what is said of an error by it: its place, the line, the likely mend.
+//! The window of text that a parser read last, from which an error gets its place, line and fix.
 
 use crate::error::{SyntaxError, clipped};
 use crate::excerpt::excerpt_of;
@@ -86,7 +86,8 @@ pub(crate) struct Window {
     pub(crate) nesting: Nesting,
     /// The entities of XML.
     pub(crate) entities: Option<Entities>,
-    /// How much was given when the parser had made statements of all but its end, and in which line.
+    /// How much was given when the parser had made statements of all but its end, and in which
+    /// line.
     pub(crate) statement_start: u64,
     pub(crate) statement_line: u64,
     /// Whether too much was asked for since.
@@ -177,8 +178,9 @@ impl Window {
         }
     }
 
-    /// What is no JSON-LD, though it is JSON: its parser finds that once it has read what is around, and tells no place. There is
-    /// one where the text that is still here has one only that it can mean; else the last line that the parser was given is told.
+    /// What is no JSON-LD, though it is JSON: its parser finds that once it has read what is
+    /// around, and tells no place. There is one where the text that is still here has one only that
+    /// it can mean; else the last line that the parser was given is told.
     fn describe_json(&self, name: &str, found: &str) -> SyntaxError {
         let said = said(Format::JsonLd, found, None);
         let error = SyntaxError {

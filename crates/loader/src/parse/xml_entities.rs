@@ -1,9 +1,11 @@
-//! How much the entities of an XML text stand for: their parser writes each out where it is used, and one in the other where they are declared.
+//! Limits for the expansion of XML entities.
 //!
-//! Thirty lines of `<!ENTITY b "&a;&a;&a;...">` make a text that no memory holds, and one long entity that is used often makes a small text very
-//! large. So the text is looked through before its parser sees it, and is refused where its entities get too long. Declarations are read as the
-//! parser reads them (`rdf_xml/tag.rs`: internal ones without markup; it knows no external ones), wherever they stand; of several of one name the
-//! longest counts. What is no declaration for the parser costs nothing here.
+//! Thirty lines of `<!ENTITY b "&a;&a;&a;...">` make a text that no memory holds, and one long
+//! entity that is used often makes a small text very large. So the text is looked through before
+//! its parser sees it, and is refused where its entities get too long. Declarations are read as the
+//! parser reads them (`rdf_xml/tag.rs`: internal ones without markup; it knows no external ones),
+//! wherever they stand; of several of one name the longest counts. What is no declaration for the
+//! parser costs nothing here.
 //!
 //! A scan by `memchr` for `<`, and for `&` as soon as there is an entity.
 

@@ -1,4 +1,4 @@
-//! Cutting a text into blocks of whole lines, so that several workers can parse one file.
+//! The splitter of a text into blocks of whole lines, so that several workers parse one file.
 //!
 //! A line that is too long for a block is handed out piece by piece.
 
@@ -62,7 +62,8 @@ pub(crate) struct BlockReader<R> {
 }
 
 impl<R: Read> BlockReader<R> {
-    /// Blocks of about `block_bytes`, longer only if a single line is longer. A line of `line_bytes_max` does not become a block.
+    /// Blocks of about `block_bytes`, longer only if a single line is longer. A line of
+    /// `line_bytes_max` does not become a block.
     pub(crate) fn new(input: R, block_bytes: usize, line_bytes_max: usize) -> Self {
         Self {
             input,
@@ -74,8 +75,8 @@ impl<R: Read> BlockReader<R> {
         }
     }
 
-    /// What comes next, or `None` at the end of the text. `buffer` is that of an earlier block, or empty;
-    /// what it holds is of no meaning, but keeping it spares clearing the memory.
+    /// What comes next, or `None` at the end of the text. `buffer` is that of an earlier block, or
+    /// empty; what it holds is of no meaning, but keeping it spares clearing the memory.
     pub(crate) fn next(&mut self, mut buffer: Vec<u8>) -> io::Result<Option<Next>> {
         let mut length = self.rest.len();
         buffer.resize(buffer.len().max(length), 0);
@@ -113,8 +114,8 @@ impl<R: Read> BlockReader<R> {
         })))
     }
 
-    /// Hands out the long line that comes next, piece by piece and without its end. An error of `take` leaves the rest of
-    /// the line unread.
+    /// Hands out the long line that comes next, piece by piece and without its end. An error of
+    /// `take` leaves the rest of the line unread.
     pub(crate) fn long_line<E: From<io::Error>>(
         &mut self,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
@@ -143,7 +144,8 @@ impl<R: Read> BlockReader<R> {
         }
     }
 
-    /// Reads until `buffer` holds `wanted` bytes or the text is at its end. Returns how many it holds.
+    /// Reads until `buffer` holds `wanted` bytes or the text is at its end. Returns how many it
+    /// holds.
     fn fill(&mut self, buffer: &mut Vec<u8>, length: usize, wanted: usize) -> io::Result<usize> {
         buffer.resize(buffer.len().max(wanted), 0);
         let mut length = length;

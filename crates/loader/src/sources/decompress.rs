@@ -1,4 +1,4 @@
-//! Decompression while reading: gzip with several members, bzip2 with several streams, zstd with
+//! Streaming decompression: gzip with several members, bzip2 with several streams, zstd with
 //! several frames.
 //!
 //! What is compressed is told by its first bytes, so that it works from a pipe too. If a file's
@@ -22,7 +22,8 @@ pub(crate) enum Compression {
 
 /// As many first bytes as it takes to tell the compression.
 const MAGIC_BYTES: usize = 4;
-/// How far back zstd data may refer, as a power of two: in files as far as `zstd --long` goes, in requests 8 MiB.
+/// How far back zstd data may refer, as a power of two: in files as far as `zstd --long` goes, in
+/// requests 8 MiB.
 const FILE_WINDOW_LOG: u32 = 27;
 const BODY_WINDOW_LOG: u32 = 23;
 
@@ -57,8 +58,8 @@ impl Compression {
     }
 }
 
-/// The plain text of a request's body, compressed or not: read as files are, but zstd data may look back 8 MiB at most
-/// (RFC 9659), for that much memory goes to whoever sends a few bytes.
+/// The plain text of a request's body, compressed or not: read as files are, but zstd data may look
+/// back 8 MiB at most (RFC 9659), for that much memory goes to whoever sends a few bytes.
 pub fn decompressed_text(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     decompressed_within(input, None, BODY_WINDOW_LOG)
 }
@@ -69,8 +70,9 @@ const BROTLI_BUFFER_BYTES: usize = 64 << 10;
 /// What is wrong where more follows.
 const BEHIND_BROTLI: &str = "something stands behind its end";
 
-/// How far back brotli data that begin with this byte may refer, which is what their decoder takes: 16 MiB at most. None if no brotli data (RFC 7932, 9.1) begin so:
-/// those with a large window, a later invention, do not.
+/// The window of brotli data that begin with this byte, which is what their decoder takes: 16 MiB
+/// at most. None if no brotli data (RFC 7932, 9.1) begin so: those with a large window, a later
+/// invention, do not.
 pub fn brotli_window_bytes(first: u8) -> Option<usize> {
     let bits = match (first & 1, first >> 1 & 7, first >> 4 & 7) {
         (0, _, _) => 16,
@@ -82,10 +84,12 @@ pub fn brotli_window_bytes(first: u8) -> Option<usize> {
     Some(1 << bits)
 }
 
-/// The plain text of brotli data, which are one stream: unlike gzip and zstd data they have no members.
+/// The plain text of brotli data, which are one stream: unlike gzip and zstd data they have no
+/// members.
 ///
 /// # Errors
-/// When it does not begin as brotli data do; what comes later, behind the end of the stream too, is told while it is read.
+/// When it does not begin as brotli data do; what comes later, behind the end of the stream too, is
+/// told while it is read.
 pub fn brotli_text(
     mut input: impl Read + Send + 'static,
 ) -> io::Result<impl Read + Send + 'static> {
@@ -110,7 +114,8 @@ pub fn brotli_text(
     })
 }
 
-/// One stream of brotli data, and an error where anything stands behind it: its decoder stops at the end of the stream, whatever follows.
+/// One stream of brotli data, and an error where anything stands behind it: its decoder stops at
+/// the end of the stream, whatever follows.
 struct BrotliStream<R: Read> {
     decoder: brotli::Decompressor<R>,
     /// Nothing is behind it.
@@ -126,7 +131,8 @@ impl<R: Read> Read for BrotliStream<R> {
         if length > 0 {
             return Ok(length);
         }
-        // The second time, the decoder tells whether it has read more than it has used; then there is what it has not read.
+        // The second time, the decoder tells whether it has read more than it has used; then there
+        // is what it has not read.
         let used = self.decoder.read(buffer);
         let is_all = used.is_ok() && self.decoder.get_mut().read(&mut [0])? == 0;
         if !is_all {
@@ -208,7 +214,8 @@ fn decompressed_within(
     })
 }
 
-/// Members of gzip behind each other. Zeros behind one are passed over, as gzip(1) does: tapes and object stores pad files.
+/// Members of gzip behind each other. Zeros behind one are passed over, as gzip(1) does: tapes and
+/// object stores pad files.
 struct GzipMembers<R> {
     /// None behind the last one.
     member: Option<GzDecoder<BufReader<R>>>,

@@ -1,4 +1,4 @@
-//! The syntaxes of RDF that can be loaded, and their names.
+//! The RDF formats that can be loaded, and their names.
 
 use crate::sources::decompress::Compression;
 use std::path::Path;
@@ -28,7 +28,10 @@ impl Format {
         if Compression::from_extension(name).is_some() {
             name = Path::new(name.file_stem()?);
         }
-        name.extension()?.to_str()?.parse().ok()
+        let extension = name.extension()?.to_str()?;
+        // Most files of JSON are no JSON-LD.
+        let is_json = extension.eq_ignore_ascii_case("json");
+        (!is_json).then(|| extension.parse().ok())?
     }
 
     /// Its name for people.
@@ -79,7 +82,7 @@ impl FromStr for Format {
             "ttl" | "turtle" => Ok(Self::Turtle),
             "trig" => Ok(Self::TriG),
             "rdf" | "xml" | "owl" | "rdfxml" | "rdf/xml" => Ok(Self::RdfXml),
-            "jsonld" | "json-ld" => Ok(Self::JsonLd),
+            "jsonld" | "json-ld" | "json" => Ok(Self::JsonLd),
             _ => Err(UnknownFormat(name.to_owned())),
         }
     }

@@ -1,7 +1,8 @@
-//! What a text looks like, by its first bytes: for the messages about files that are not what their name says.
+//! A guess of a text's format by its first bytes, for messages about misnamed files.
 //!
-//! An archive or a text in UTF-16 is refused before anything is parsed. What merely looks like another format of RDF is only told
-//! where a parser finds an error: first bytes are a guess, and no reason to refuse what can be read.
+//! An archive or a text in UTF-16 is refused before anything is parsed. What merely looks like
+//! another format of RDF is only told where a parser finds an error: first bytes are a guess, and
+//! no reason to refuse what can be read.
 //!
 //! A byte-order mark is passed over here, before any parser sees the text.
 
@@ -49,7 +50,7 @@ impl Looks {
     }
 }
 
-/// What a text that could not be read looks like.
+/// The likely format of a text that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LooksLike {
     /// Another format of RDF.
@@ -159,7 +160,8 @@ fn binary(first: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// By the first line that is no comment: N-Triples, N-Quads, or one of those that may begin with a directive.
+/// By the first line that is no comment: N-Triples, N-Quads, or one of those that may begin with a
+/// directive.
 fn statements(text: &str) -> Option<Format> {
     let is_comment = |line: &&str| line.is_empty() || line.starts_with('#');
     let mut lines = text.lines().map(str::trim).skip_while(is_comment);

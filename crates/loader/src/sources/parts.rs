@@ -1,8 +1,9 @@
-//! The parts of a load's sources that are read one after the other: whole sources, or ranges of large ones.
+//! The parts of a load's sources: whole sources, or byte ranges of large ones.
 //!
-//! A load by one process has a part for each source. Where other processes read files, too (`workers`), those of N-Triples and N-Quads that are large and
-//! not compressed are cut behind line ends, without reading more than what is around them. Lines are counted within a part; those before it are
-//! counted only when one is to be told.
+//! A load by one process has a part for each source. Where other processes read files, too
+//! (`workers`), those of N-Triples and N-Quads that are large and not compressed are cut behind
+//! line ends, without reading more than what is around them. Lines are counted within a part; those
+//! before it are counted only when one is to be told.
 //!
 //! Parts that others have taken come back if these fail, so whoever reads waits for them.
 
@@ -89,7 +90,8 @@ impl InputPart {
         *self.looks.get_or_init(|| self.source.look_again())
     }
 
-    /// The number in its source of a line of the part; `None` if the lines before cannot be counted.
+    /// The number in its source of a line of the part; `None` if the lines before cannot be
+    /// counted.
     pub(crate) fn line_of_source(&self, line: u64) -> Option<u64> {
         let start = match &self.input {
             PartInput::Range(range) if range.start > 0 => range.start,
@@ -223,7 +225,8 @@ impl PartQueue {
         }
     }
 
-    /// The next one to be read here. While there is none, waits for those that are away; `None` once nothing is to come any more.
+    /// The next one to be read here. While there is none, waits for those that are away; `None`
+    /// once nothing is to come any more.
     pub(crate) fn take(&self, is_stopped: impl Fn() -> bool) -> Option<usize> {
         let mut state = self.state.lock();
         loop {
@@ -237,7 +240,8 @@ impl PartQueue {
         }
     }
 
-    /// Takes parts away that `picks` picks, until it says no. Each is to be [given back](Self::give_back) or [ended](Self::end).
+    /// Takes parts away that `picks` picks, until it says no. Each is to be
+    /// [given back](Self::give_back) or [ended](Self::end).
     pub(crate) fn take_away(&self, mut picks: impl FnMut(usize) -> Pick) -> Vec<usize> {
         let mut state = self.state.lock();
         let mut taken = Vec::new();

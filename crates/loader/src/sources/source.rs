@@ -1,4 +1,4 @@
-//! Where statements come from: files and standard input, their format and compression.
+//! A source of statements: a file or standard input, with its format and compression.
 
 use crate::Format;
 use crate::LoadOptions;
@@ -24,8 +24,8 @@ pub enum Source {
     Upload(Upload),
 }
 
-/// A document in a part of a file that is called something else; it says all of itself, and the options about formats, graphs and
-/// bases are not for it.
+/// A document in a part of a file that is called something else; it says all of itself, and the
+/// options about formats, graphs and bases are not for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
     /// The file.
@@ -62,7 +62,8 @@ pub(crate) struct CheckedSource {
     files: Arc<dyn FileSystem>,
     pub(crate) name: Arc<str>,
     pub(crate) format: Format,
-    /// What its relative IRIs are resolved against: its own address, if it has one and no other is given.
+    /// What its relative IRIs are resolved against: its own address, if it has one and no other is
+    /// given.
     pub(crate) base_iri: Option<String>,
     /// The named graph for statements that name none.
     pub(crate) graph: Option<Arc<str>>,
@@ -163,8 +164,8 @@ impl CheckedSource {
         is_compressed(input).map_err(|error| LoadError::input(&self.name, error))
     }
 
-    /// Bytes of an ordinary file that is not compressed; at its beginning without its byte-order mark. Adds those that are read to
-    /// `bytes_read`.
+    /// Bytes of an ordinary file that is not compressed; at its beginning without its byte-order
+    /// mark. Adds those that are read to `bytes_read`.
     pub(crate) fn open_range(
         &self,
         range: Range<u64>,
@@ -191,7 +192,8 @@ impl CheckedSource {
         self.open(&Arc::default()).ok()?.1
     }
 
-    /// The decompressed text, and what it looks like. Adds the bytes that are read (before decompression) to `bytes_read`.
+    /// The decompressed text, and what it looks like. Adds the bytes that are read (before
+    /// decompression) to `bytes_read`.
     pub(crate) fn open(
         &self,
         bytes_read: &Arc<AtomicU64>,
@@ -229,7 +231,8 @@ impl CheckedSource {
     }
 }
 
-/// What is said of a source whose name tells no format: what it looks like, if it is a file, which can be opened again.
+/// What is said of a source whose name tells no format: what it looks like, if it is a file, which
+/// can be opened again.
 fn unknown_format(
     source: &Source,
     name: &str,
@@ -258,7 +261,8 @@ fn unknown_format(
     }
 }
 
-/// What a path cannot hold as it is: all but unreserved characters (RFC 3986, 2.3) and the separator.
+/// What a path cannot hold as it is: all but unreserved characters (RFC 3986, 2.3) and the
+/// separator.
 const NOT_IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -266,8 +270,8 @@ const NOT_IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The address of a file, against which its relative IRIs are resolved: `file:///data/people.ttl` (RFC 8089). None where the
-/// working directory is not known.
+/// The address of a file, against which its relative IRIs are resolved: `file:///data/people.ttl`
+/// (RFC 8089). None where the working directory is not known.
 pub fn file_iri(path: &Path) -> Option<String> {
     let path = std::path::absolute(path).ok()?;
     let encoded = percent_encode(path.as_os_str().as_encoded_bytes(), NOT_IN_PATHS);

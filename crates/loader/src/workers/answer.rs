@@ -1,8 +1,9 @@
-//! The worker's side: does what a request asks for, and writes the answer.
+//! The worker's side: serves requests and writes answers.
 //!
-//! A request stands for itself: nothing is kept from one to the next, so any worker can do any of them, again if need be. Parsing goes the
-//! way of a load here (`ingest`), but batches that are full go out instead of being kept; what does not fit into memory is staged
-//! in a directory of the worker's own.
+//! A request stands for itself: nothing is kept from one to the next, so any worker can do any of
+//! them, again if need be. Parsing goes the way of a load here (`ingest`), but batches that are
+//! full go out instead of being kept; what does not fit into memory is staged in a directory of the
+//! worker's own.
 
 use super::batch_codec::{WriteError, write_batch};
 use super::join::Pool;
@@ -30,21 +31,24 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a worker may use.
+/// The resources of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerPlace {
     /// Where sources are opened and files are staged.
     pub files: Arc<dyn FileSystem>,
-    /// A directory for files that end with a request; no other process may use it. It is created if it is not there.
+    /// A directory for files that end with a request; no other process may use it. It is created if
+    /// it is not there.
     pub directory: PathBuf,
-    /// Memory for one request, beside the request itself; as for a load, [`MEMORY_BYTES_MIN`](crate::MEMORY_BYTES_MIN) or more.
+    /// Memory for one request, beside the request itself; as for a load,
+    /// [`MEMORY_BYTES_MIN`](crate::MEMORY_BYTES_MIN) or more.
     pub memory_bytes: u64,
     /// Threads for one request.
     pub threads: usize,
 }
 
-/// Does what a request of a load's coordinator asks for; it came by [`LoadWorker::request`](super::LoadWorker::request). The answer goes to `out` as it comes; a failure is told
-/// there as well, so the error is for the log only. Ends early if `out` fails.
+/// Serves a request of a load's coordinator, from
+/// [`LoadWorker::request`](super::LoadWorker::request). The answer goes to `out` as it comes; a
+/// failure is told there as well, so the error is for the log only. Ends early if `out` fails.
 pub fn answer_load_request(
     request: &[u8],
     place: &WorkerPlace,

@@ -1,4 +1,4 @@
-//! Sorted batches as frames, and back.
+//! The encoding of sorted batches as frames.
 //!
 //! ```text
 //! Batch      number of terms (u32), number of quads (u64), little-endian
@@ -10,13 +10,16 @@
 //! BatchEnd   nothing
 //! ```
 //!
-//! All numbers within frames are varints ([`push_varint`]). It is the format of the stage directory (`batch`) but for what neighbours
-//! share: keys in order begin alike, and quads that stand side by side have subjects and graphs in common.
+//! All numbers within frames are varints ([`push_varint`]). It is the format of the stage directory
+//! (`batch`) but for what neighbours share: keys in order begin alike, and quads that stand side by
+//! side have subjects and graphs in common.
 //!
-//! The labels of large literals hold within one process only (`large_literals`), so their bytes travel. Whoever takes a batch
-//! gives them labels of its own, whose order is the same, so keys stay in order and the numbers of terms stay theirs.
+//! The labels of large literals hold within one process only (`large_literals`), so their bytes
+//! travel. Whoever takes a batch gives them labels of its own, whose order is the same, so keys
+//! stay in order and the numbers of terms stay theirs.
 //!
-//! What is read is checked: keys ascend and have their forms, numbers lie below that of the terms, and counts fit.
+//! What is read is checked: keys ascend and have their forms, numbers lie below that of the terms,
+//! and counts fit.
 
 use super::wire::{FRAME_BYTES, FrameWriter, Kind, Packing, push_varint, take_varint};
 use crate::ingest::arena::{Arena, KeyRef};

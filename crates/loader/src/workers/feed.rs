@@ -1,12 +1,14 @@
-//! The coordinator's side of parsing: a thread that lets a member parse, and takes its batches.
+//! The coordinator's side of parsing: a thread per worker that sends shares and receives batches.
 //!
 //! ```text
 //! parts of files that the member can open --\
 //! blocks and documents from the queue -------> request -> answer: batches -> where those of our own parsers go; end: counts
 //! ```
 //!
-//! A request from the queue is gathered until it is worth the way; two feeders for each member let one gather while the other's request is parsed.
-//! Batches that come are joined until they are half as large as our own, lest they be many (`join`). What cannot travel (long lines, whose literals stand in files here, and documents longer than a request) the feeder parses itself.
+//! A request from the queue is gathered until it is worth the way; two feeders for each member let
+//! one gather while the other's request is parsed. Batches that come are joined until they are half
+//! as large as our own, lest they be many (`join`). What cannot travel (long lines, whose literals
+//! stand in files here, and documents longer than a request) the feeder parses itself.
 
 use super::batch_codec::{BatchReader, ReadError};
 use super::join::Pool;
@@ -31,13 +33,15 @@ pub(crate) const FEEDERS_PER_MEMBER: usize = 2;
 /// How long a request that is not full waits for more.
 const GATHER_WAIT: Duration = Duration::from_millis(100);
 
-/// All parts are given out in some so many requests for each thread that parses, so that all end at about the same time.
+/// All parts are given out in some so many requests for each thread that parses, so that all end at
+/// about the same time.
 const REQUESTS_EACH: u64 = 4;
 
 /// Files of a request at most.
 const PIECES_MAX: usize = 256;
 
-/// A batch may be so many times as large as was asked for, for it is looked at block by block, and not larger than this besides.
+/// A batch may be so many times as large as was asked for, for it is looked at block by block, and
+/// not larger than this besides.
 const BATCH_GROWTH: usize = 4;
 const BATCH_BYTES_BESIDES: usize = 64 << 20;
 

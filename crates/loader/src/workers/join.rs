@@ -1,10 +1,12 @@
-//! Several sorted batches as one.
+//! The merge of several sorted batches into one.
 //!
-//! A batch is a run of the merge of all terms, with files and buffers of its own, and tells every term that it has. Where texts come in
-//! pieces, or many threads parse one, batches would be small and many; joined, terms that they share stand and travel once. All batches must be of
-//! the same process, whose labels large literals have.
+//! A batch is a run of the merge of all terms, with files and buffers of its own, and tells every
+//! term that it has. Where texts come in pieces, or many threads parse one, batches would be small
+//! and many; joined, terms that they share stand and travel once. All batches must be of the same
+//! process, whose labels large literals have.
 //!
-//! Cost: each key is read once more (`loser_tree`) and copied, and the quads are renumbered in place.
+//! Cost: each key is read once more (`loser_tree`) and copied, and the quads are renumbered in
+//! place.
 
 use crate::ingest::arena::{Arena, KeyRef};
 use crate::ingest::batch::{MemoryBatch, SortedTerms};

@@ -1,4 +1,4 @@
-//! Who helps with a load, and what passed between it and the coordinator.
+//! The workers of a distributed load, and the traffic with each.
 
 use super::messages::{Failure, Task};
 use super::wire::{FrameReader, FrameWriter, Kind, Packing};
@@ -12,32 +12,38 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 /// After so many failures a member is asked no more in this load.
 pub(crate) const FAILURES_MAX: u32 = 2;
 
-/// A process that helps with loads, as its transport shows it. There [`answer_load_request`](super::answer_load_request) does what is asked.
+/// A process that helps with loads, as its transport shows it. There
+/// [`answer_load_request`](super::answer_load_request) does what is asked.
 ///
-/// Both calls may wait for the network and are made on threads of the load, several at a time. They must end: a transport needs its own
-/// limits of time, within which the next bytes have to come.
+/// Both calls may wait for the network and are made on threads of the load, several at a time. They
+/// must end: a transport needs its own limits of time, within which the next bytes have to come.
 pub trait LoadWorker: Send + Sync {
     /// Its name, for messages.
     fn name(&self) -> String;
 
-    /// Sends a request and gives the answer as it comes. Dropping the answer early tells the worker to stop, if the transport does.
+    /// Sends a request and gives the answer as it comes. Dropping the answer early tells the worker
+    /// to stop, if the transport does.
     ///
-    /// A request holds some ten MiB at most ([`WorkPieces`]). What arrives is checked: an answer that was cut off or damaged is found.
+    /// A request holds some ten MiB at most ([`WorkPieces`]). What arrives is checked: an answer
+    /// that was cut off or damaged is found.
     fn request(&self, request: Vec<u8>) -> io::Result<Box<dyn Read + Send>>;
 
-    /// Whether it can open the sources by their paths, as in a directory that all share; then parts of files are read there,
-    /// and their bytes do not pass the coordinator. One that turns out not to be there is read by the coordinator.
+    /// Whether it can open the sources by their paths, as in a directory that all share; then parts
+    /// of files are read there, and their bytes do not pass the coordinator. One that turns out not
+    /// to be there is read by the coordinator.
     fn reads_files(&self) -> bool {
         false
     }
 }
 
-/// How large the pieces of work are. Tests have small ones.
+/// The sizes of the pieces of work. Tests have small ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkPieces {
-    /// Bytes of a file's part that a worker reads itself, at most: large N-Triples and N-Quads that are not compressed are cut.
+    /// Bytes of a file's part that a worker reads itself, at most: large N-Triples and N-Quads that
+    /// are not compressed are cut.
     pub part_bytes: u64,
-    /// Bytes of text that are sent to a worker at a time, before compression. A document is sent only if it is shorter.
+    /// Bytes of text that are sent to a worker at a time, before compression. A document is sent
+    /// only if it is shorter.
     pub request_bytes: usize,
     /// Rows that a worker sorts at a time.
     pub sort_rows: usize,
@@ -53,7 +59,7 @@ impl Default for WorkPieces {
     }
 }
 
-/// Those who help with one load.
+/// The workers of one load.
 pub struct LoadWorkers {
     pub(crate) members: Vec<Member>,
     pub(crate) pieces: WorkPieces,
@@ -62,8 +68,9 @@ pub struct LoadWorkers {
 }
 
 impl LoadWorkers {
-    /// These, for one load: who fails is not asked again. They parse, and sort if `are_sorting`: that spares the coordinator's processor
-    /// less than its network carries, so it is for those whose processor is the bottleneck.
+    /// These, for one load: who fails is not asked again. They parse, and sort if `are_sorting`:
+    /// that spares the coordinator's processor less than its network carries, so it is for those
+    /// whose processor is the bottleneck.
     pub fn new(workers: Vec<Arc<dyn LoadWorker>>, are_sorting: bool, pieces: WorkPieces) -> Self {
         Self {
             members: workers.into_iter().map(Member::new).collect(),
@@ -72,7 +79,7 @@ impl LoadWorkers {
         }
     }
 
-    /// What passed so far, by member.
+    /// The traffic so far, by worker.
     pub fn counts(&self) -> Vec<WorkerCounts> {
         self.members.iter().map(Member::counts).collect()
     }
@@ -93,7 +100,7 @@ impl fmt::Debug for LoadWorkers {
     }
 }
 
-/// What passed between the coordinator and a member.
+/// The traffic between coordinator and one worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct WorkerCounts {
     /// The member's name.

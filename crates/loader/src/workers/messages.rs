@@ -1,4 +1,4 @@
-//! What requests ask for, and what the ends of answers tell, as JSON within frames.
+//! The messages between coordinator and workers, as JSON in frames.
 
 use crate::error::{LoadOption, SyntaxError};
 use crate::excerpt::Excerpt;
@@ -43,7 +43,8 @@ pub(super) struct Piece {
 /// Where the text of a piece is.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum PieceInput {
-    /// In a file of this length, perhaps compressed, which the worker reads; whole lines of it where a range is given.
+    /// In a file of this length, perhaps compressed, which the worker reads; whole lines of it
+    /// where a range is given.
     File {
         path: PathBuf,
         bytes: u64,
@@ -140,7 +141,8 @@ impl ToldError {
         }
     }
 
-    /// The error of a source of this name; what the source looks like is for the coordinator to say.
+    /// The error of a source of this name; what the source looks like is for the coordinator to
+    /// say.
     pub(super) fn into_error(self, name: &str) -> SyntaxError {
         let option = self.option.as_deref().and_then(|option| match option {
             BASE => Some(LoadOption::Base),

@@ -1,7 +1,8 @@
-//! Rows of a range as frames.
+//! The encoding of a range's rows as frames.
 //!
-//! A row is a number (`row_packing`). On the way to whoever sorts, each stands as its distance from the beginning of its
-//! range, in as few bytes as the range needs; on the way back, in order, as varints of the distances from one to the next.
+//! A row is a number (`row_packing`). On the way to whoever sorts, each stands as its distance from
+//! the beginning of its range, in as few bytes as the range needs; on the way back, in order, as
+//! varints of the distances from one to the next.
 
 use super::wire::{FRAME_BYTES, FrameWriter, Kind, Packing, push_varint, take_varint};
 use crate::merge::row_packing::PackedRow;
@@ -12,7 +13,8 @@ pub(super) fn bytes_up_to(number: u128) -> usize {
     ((u128::BITS - number.leading_zeros()).div_ceil(8) as usize).max(1)
 }
 
-/// Writes rows that are not in order, each as its distance from `first`, which is less than `2^(8 * row_bytes)`.
+/// Writes rows that are not in order, each as its distance from `first`, which is less than
+/// `2^(8 * row_bytes)`.
 pub(super) fn write_rows<R: PackedRow, W: Write>(
     rows: &[R],
     first: u128,

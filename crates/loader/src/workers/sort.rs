@@ -1,5 +1,4 @@
-//! The coordinator's side of sorting: rows of a permutation are divided into ranges, members sort these, and they come back one after
-//! the other, so that nothing is left to merge.
+//! The coordinator's side of sorting: workers sort disjoint ranges of rows, which need no merge.
 //!
 //! ```text
 //! rows --> a sample of them: where ranges begin
@@ -7,8 +6,9 @@
 //! ranges --> members sort them, some at a time --> in the order of the ranges: rows in order, each once
 //! ```
 //!
-//! Whoever writes waits for the next range only, and tells that a further one may begin: so many ranges are on their way at a time that every
-//! member has one, and one waits. A range whose member fails is sorted here, by the thread that asked.
+//! Whoever writes waits for the next range only, and tells that a further one may begin: so many
+//! ranges are on their way at a time that every member has one, and one waits. A range whose member
+//! fails is sorted here, by the thread that asked.
 //!
 //! Memory: all rows if they fit, else the ranges on their way; what is sampled.
 
@@ -36,7 +36,8 @@ const RANGES_MAX: u64 = 256;
 /// Rows of a range in memory are kept in pieces of this part of it, so that growing copies nothing.
 const PIECE_PART: usize = 8;
 
-/// Rows of a range are held so many times while it is sorted: as they came, as bytes, as they come back.
+/// Rows of a range are held so many times while it is sorted: as they came, as bytes, as they come
+/// back.
 const HELD_TIMES: usize = 3;
 
 /// Rows read from a file at once, and handed on at once.
@@ -219,7 +220,8 @@ fn sort_there<R: PackedRow>(
             Kind::End => {
                 let end: SortEnd = serde_json::from_slice(bytes)?;
                 let sorted = sorted.into_rows();
-                // The least and the greatest are known, so a range that lost an end is found; all else the checksums vouch for.
+                // The least and the greatest are known, so a range that lost an end is found; all
+                // else the checksums vouch for.
                 let ends = (sorted.first(), sorted.last());
                 if end.rows != sorted.len() as u64 || ends != (Some(&least), Some(&greatest)) {
                     return Err(wrong_answer("rows are missing"));

@@ -1,13 +1,14 @@
-//! Frames: how requests and answers stand on the wire.
+//! The frames of requests and answers between coordinator and workers.
 //!
 //! ```text
 //! "ORLW" version (u8)                                                      once, at the beginning
 //! kind (u8) form (u8: 0 plain, 1 zstd) raw length (u32) length (u32) checksum (u32) bytes       per frame
 //! ```
 //!
-//! Integers are little-endian. The checksum (CRC-32C) is of the frame's number, counted from 0, of its head before the checksum and of its
-//! bytes: so a frame that is missing, twice or at the wrong place is found as well as one that was changed. That the last frame is
-//! there only its kind tells.
+//! Integers are little-endian. The checksum (CRC-32C) is of the frame's number, counted from 0, of
+//! its head before the checksum and of its bytes: so a frame that is missing, twice or at the wrong
+//! place is found as well as one that was changed. That the last frame is there only its kind
+//! tells.
 
 use std::io::{self, Read, Write};
 
@@ -172,7 +173,8 @@ impl<R: Read> FrameReader<R> {
         })
     }
 
-    /// The next frame. That the stream ends here is an error: the last frame says that it is the last.
+    /// The next frame. That the stream ends here is an error: the last frame says that it is the
+    /// last.
     pub(super) fn next(&mut self) -> io::Result<(Kind, &[u8])> {
         let mut head = [0; HEAD_BYTES];
         self.input.read_exact(&mut head).map_err(cut)?;

@@ -1,4 +1,4 @@
-//! Transactions with more insertions than their memory holds: they become a new base, and are whole or not there.
+//! Tests of transactions beyond memory: each becomes a new base as a whole, or nothing.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

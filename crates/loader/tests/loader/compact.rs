@@ -1,4 +1,4 @@
-//! Compaction and loads of databases with updates: the quads stay what they were, whatever is committed meanwhile.
+//! Tests of compactions and loads beside commits: the quads stay what they were.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -357,7 +357,8 @@ fn a_load_that_fails_leaves_the_database_and_its_writer_as_they_were() {
     assert_whole(directory.path(), &model);
 }
 
-/// What the metrics and their alert tell: the disk that fails is counted, a wrong file is for who sent it.
+/// What the metrics and their alert tell: the disk that fails is counted, a wrong file is for who
+/// sent it.
 #[test]
 fn a_load_that_the_disk_fails_is_counted_and_one_of_a_wrong_file_is_not() {
     let directory = tempfile::tempdir().unwrap();

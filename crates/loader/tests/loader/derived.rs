@@ -1,4 +1,4 @@
-//! An index outside of the storage, told by ids, over compactions and loads: what it says stays right.
+//! Tests of a derived index over compactions and loads: its ids stay right.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -176,7 +176,8 @@ fn an_index_of_ids_is_right_after_two_compactions_and_a_load() {
     assert!(reader.refresh().unwrap());
     assert_right(&words_of_reader, &reader.snapshot(), &numbers);
 
-    // Terms before, between and behind those of the base; some of the base are gone, one of them comes again.
+    // Terms before, between and behind those of the base; some of the base are gone, one of them
+    // comes again.
     let inserted: Vec<usize> = (10..40).chain(300..330).collect();
     let deleted: Vec<usize> = (100..160).step_by(3).collect();
     turn(&writer, &words, &inserted, &deleted);

@@ -1,4 +1,5 @@
-//! Literals that pass a load as streams: the database is what it is when they stand in memory, to the last id.
+//! Tests of streamed literals: the database is the same, to the last id, as with literals in
+//! memory.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
@@ -77,7 +78,8 @@ fn load_text(
     )
 }
 
-/// The body of a literal, with escapes: lengths around all borders, many with the same beginning, many equal.
+/// The body of a literal, with escapes: lengths around all borders, many with the same beginning,
+/// many equal.
 fn body() -> impl Strategy<Value = String> {
     let unit = proptest::sample::select(vec!["x", "é", "\\n", "\\u4E2D", "\\\\"]);
     let length = prop_oneof![

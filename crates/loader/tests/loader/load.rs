@@ -1,4 +1,4 @@
-//! Loads through the public interface: what comes out is what went in, whatever the way.
+//! Tests of loads through the public interface: all quads come back.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
@@ -497,7 +497,8 @@ fn triple_terms_keep_their_blank_nodes_through_every_way_of_a_load() {
         fixture.load_with(&[file(2)], &options).unwrap();
         let lines = quads_of(&fixture.db());
         assert_eq!(lines.len(), 3 * 6_000);
-        // The subject is the one within; the inner node is the one that `is` the object of its number.
+        // The subject is the one within; the inner node is the one that `is` the object of its
+        // number.
         let objects: std::collections::BTreeMap<&str, &str> = lines
             .iter()
             .filter_map(|line| line.split_once(" <urn:is> "))

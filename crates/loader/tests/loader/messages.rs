@@ -1,4 +1,4 @@
-//! What is said of wrong data: each common mistake with its message, as text to be read in `messages.md`.
+//! Tests of messages about wrong data: each common mistake with its message, in `messages.md`.
 //!
 //! `UPDATE_MESSAGES=1 cargo test --release --workspace --test loader messages` writes it anew.
 #![allow(

@@ -1,4 +1,4 @@
-//! Any set of quads loads and comes back as the same set, in memory and through the disk.
+//! Property tests: any set of quads loads and reads back, in memory and through disk.
 
 #![expect(clippy::expect_used, reason = "helpers of tests are tests")]
 

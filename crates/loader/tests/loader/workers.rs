@@ -1,5 +1,5 @@
-//! Loads by several processes, as far as one process can show it: workers with memory and directories of their own, behind a
-//! transport of pipes that can die, cut and damage. The segment is, to the byte, that of a load by one process.
+//! Tests of distributed loads in one process, with transports that die, cut and damage. The segment
+//! is, to the byte, that of a load by one process.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
@@ -226,7 +226,8 @@ fn assert_same_files(db: &Path, expected: &Path, what: &str) {
     }
 }
 
-/// N-Quads with named graphs, blank nodes also within triple terms, large literals, all kinds of others, and duplicates.
+/// N-Quads with named graphs, blank nodes also within triple terms, large literals, all kinds of
+/// others, and duplicates.
 fn quads(from: u32, to: u32) -> String {
     let mut text = String::new();
     for n in from..to {
@@ -274,7 +275,8 @@ fn turtle(number: u32) -> String {
     text
 }
 
-/// Files of all kinds. All their blank nodes have labels, which the order of their numbers comes from.
+/// Files of all kinds. All their blank nodes have labels, which the order of their numbers comes
+/// from.
 fn sources(fixture: &Fixture) -> Vec<Source> {
     vec![
         fixture.file("a.nq", format!("\u{FEFF}{}", quads(0, 12_000))),
@@ -333,7 +335,8 @@ fn a_load_by_workers_writes_the_same_files_as_one_process() {
                 sum(|worker| worker.bytes_received),
             );
             println!("{what}: {text_bytes} bytes of N-Quads, {sent} sent, {received} received");
-            // Texts and keys in order pack well; each row travels there once for each permutation, in a few bytes.
+            // Texts and keys in order pack well; each row travels there once for each permutation,
+            // in a few bytes.
             let rows = if sort { 5 * 8 * report.quads_read } else { 0 };
             assert!(sent <= text_bytes as u64 / 2 + rows, "{what}");
             assert!(received <= text_bytes as u64 + rows, "{what}");

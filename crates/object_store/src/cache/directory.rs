@@ -1,4 +1,4 @@
-//! The directory of a cache, which one process has for itself.
+//! The directory of a cache, locked by one process.
 //!
 //! ```text
 //! LOCK                 held (flock) by the process that uses the directory
@@ -20,7 +20,8 @@ use crate::random;
 const LOCK: &str = "LOCK";
 const FILES: &str = "files";
 const PRIVATE_PREFIX: &str = "private-";
-/// How often a private directory is tried to be made; it takes a second time only if another process removes it in the making.
+/// How often a private directory is tried to be made; it takes a second time only if another
+/// process removes it in the making.
 const ATTEMPTS_MAX: usize = 4;
 
 /// A directory that is ours for as long as this lives.

@@ -1,4 +1,4 @@
-//! Bringing bytes: what is missing becomes requests, and everybody who wants what a request brings waits for that one.
+//! Fetching of missing bytes: one request for all that wait for the same pieces.
 //!
 //! ```text
 //! asked       pieces   ....XXXX..XX........X....
@@ -7,16 +7,20 @@
 //! flights              .....X..XXXXXXXXXXXXX....    the rest, joined over small gaps, cut to 8 MiB, with neighbours if it is small
 //! ```
 //!
-//! A flight is a task of the cache's runtime: a request, then the bytes are written to the file, then those who wait are woken. Whatever ends the
-//! task, its [`Landing`] wakes them: with an error if the bytes are not there. The next who asks begins a new flight.
+//! A flight is a task of the cache's runtime: a request, then the bytes are written to the file,
+//! then those who wait are woken. Whatever ends the task, its [`Landing`] wakes them: with an error
+//! if the bytes are not there. The next who asks begins a new flight.
 //!
-//! While the cache is rather empty, and large, what lies around a miss is asked for besides, a MiB of a file of some MiB: a query on a file of which nothing is there
-//! goes to and fro in it, and each place would be one more wait. It is a flight of its own, so that nobody waits longer for it who wants something else.
+//! While the cache is rather empty, and large, what lies around a miss is asked for besides, a MiB
+//! of a file of some MiB: a query on a file of which nothing is there goes to and fro in it, and
+//! each place would be one more wait. It is a flight of its own, so that nobody waits longer for it
+//! who wants something else.
 //!
-//! Limits: 16 requests at once for those who wait, and 8 for what is asked for ahead, of 8 MiB at most, and 64 of a MiB, so 257 MiB are in memory at most.
-//! One call has requests for 128 MiB under way, and asks for no more than 64 MiB ahead; nothing is asked for ahead
-//! of a file of which 512 requests have not ended: an answer of some hundred terms asks for the page of each at once, and what is not asked for then is
-//! waited for one by one.
+//! Limits: 16 requests at once for those who wait, and 8 for what is asked for ahead, of 8 MiB at
+//! most, and 64 of a MiB, so 257 MiB are in memory at most. One call has requests for 128 MiB under
+//! way, and asks for no more than 64 MiB ahead; nothing is asked for ahead of a file of which 512
+//! requests have not ended: an answer of some hundred terms asks for the page of each at once, and
+//! what is not asked for then is waited for one by one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +35,8 @@ use super::pieces::{PIECE_BYTES, PIECES_PER_EXTENT, Pieces, bytes_of};
 
 /// Longest request.
 const REQUEST_PIECES_MAX: u64 = (8 << 20) / PIECE_BYTES;
-/// Pieces with a gap up to this come in one request: it costs less to send them again than to ask twice.
+/// Pieces with a gap up to this come in one request: it costs less to send them again than to ask
+/// twice.
 const GAP_PIECES_MAX: u64 = (64 << 10) / PIECE_BYTES;
 /// A shorter request brings its neighbours up to this.
 const NEIGHBOUR_PIECES: u64 = (64 << 10) / PIECE_BYTES;
@@ -43,13 +48,16 @@ const AHEAD_PIECES_MAX: u64 = (64 << 20) / PIECE_BYTES;
 const FLIGHTS_MAX_AHEAD: usize = 512;
 /// What is asked for ahead around a miss, ...
 const WINDOW_PIECES: u64 = (1 << 20) / PIECE_BYTES;
-/// ... if that is at least such a part of the file, so that what is touched next is likely to be in it, ...
+/// ... if that is at least such a part of the file, so that what is touched next is likely to be in
+/// it, ...
 const WINDOW_FILE_PARTS: u64 = 64;
 /// ... and at most such a part of what the cache may hold, for it is a guess.
 const WINDOW_LIMIT_PARTS: u64 = 256;
-/// A request ahead is short up to this: a MiB, with what it takes to begin and to end with whole pieces.
+/// A request ahead is short up to this: a MiB, with what it takes to begin and to end with whole
+/// pieces.
 const SHORT_PIECES_MAX: u64 = (1 << 20) / PIECE_BYTES + 2;
-/// How often somebody looks for pieces that came and are not there: each time somebody else said that they are damaged.
+/// How often somebody looks for pieces that came and are not there: each time somebody else said
+/// that they are damaged.
 const LOOKS_MAX: usize = 8;
 /// Bytes up to this are written where the answer arrives; more would keep other answers waiting.
 const WRITE_AT_ONCE_BYTES: usize = 64 << 10;
@@ -101,7 +109,8 @@ impl CacheFile {
         Err(Failure::Wrong(what.into()).into_error(&self.key))
     }
 
-    /// Asks for pieces without waiting: those on the disk from the operating system, others from the origin while there is room.
+    /// Asks for pieces without waiting: those on the disk from the operating system, others from
+    /// the origin while there is room.
     pub(super) fn fetch_ahead(self: &Arc<Self>, pieces: &Pieces) {
         let pieces = pieces.start..pieces.end.min(pieces.start + AHEAD_PIECES_MAX);
         self.read_ahead(&bytes_of(&pieces, self.bytes));
@@ -120,7 +129,8 @@ impl CacheFile {
     /// Asks for what is missing around pieces, without waiting, if that is likely to be of use.
     fn bring_around(self: &Arc<Self>, pieces: &Pieces) {
         let all = self.pieces();
-        // Of each file its beginning and its end are read when it is opened, whatever is read after that.
+        // Of each file its beginning and its end are read when it is opened, whatever is read after
+        // that.
         let is_of_opening = pieces.start == 0 || pieces.end == all.end;
         let is_likely = all.end <= WINDOW_PIECES * WINDOW_FILE_PARTS;
         let limit = self.means.limit;
@@ -138,7 +148,8 @@ impl CacheFile {
         self.bring(&window, Purpose::Ahead);
     }
 
-    /// Begins flights for what is missing of some pieces. All flights that bring some of them, and how many are missing.
+    /// Begins flights for what is missing of some pieces. All flights that bring some of them, and
+    /// how many are missing.
     fn bring(self: &Arc<Self>, pieces: &Pieces, purpose: Purpose) -> (Vec<Flight>, u64) {
         let mut flights = self.flights.lock();
         if purpose == Purpose::Ahead && flights.len() >= FLIGHTS_MAX_AHEAD {
@@ -311,8 +322,9 @@ async fn fly(mut landing: Landing, file: Arc<CacheFile>, purpose: Purpose) {
 }
 
 impl Landing {
-    /// No flight first, then the outcome: who is woken and finds pieces missing can begin another one. And no hold on the file any more: who is woken
-    /// may be the last one who has it, and close the cache, and with that the directory is free.
+    /// No flight first, then the outcome: who is woken and finds pieces missing can begin another
+    /// one. And no hold on the file any more: who is woken may be the last one who has it, and
+    /// close the cache, and with that the directory is free.
     fn end(&mut self, outcome: Result<(), Failure>) {
         let Some(file) = self.file.take() else {
             return;

@@ -1,11 +1,13 @@
-//! A cached file: local bytes with holes, its side file, and the bits of what is there.
+//! A cached file: a sparse local file, its side file, and the bits of present pieces.
 //!
-//! Bytes come in by [`CacheFile::store`], are looked at by [`CacheFile::check`] when an earlier process left them, and go by
-//! [`CacheFile::evict`]. All three are about the two local files, so they hold `side`: who writes or punches holes alone, who
-//! checks beside others. A piece becomes ready only after its bytes and its checksum are written.
+//! Bytes come in by [`CacheFile::store`], are looked at by [`CacheFile::check`] when an earlier
+//! process left them, and go by [`CacheFile::evict`]. All three are about the two local files, so
+//! they hold `side`: who writes or punches holes alone, who checks beside others. A piece becomes
+//! ready only after its bytes and its checksum are written.
 //!
-//! The local names are numbers; the side file has the key. So a key can have a second local file while somebody still has the first one mapped,
-//! which has no name any more by then and goes when its last user does.
+//! The local names are numbers; the side file has the key. So a key can have a second local file
+//! while somebody still has the first one mapped, which has no name any more by then and goes when
+//! its last user does.
 
 use std::fs::File;
 use std::io;
@@ -182,7 +184,8 @@ impl CacheFile {
         }
     }
 
-    /// Marks pieces as touched, which keeps them there while the file is mapped, and tells whether all of them are ready.
+    /// Marks pieces as touched, which keeps them there while the file is mapped, and tells whether
+    /// all of them are ready.
     ///
     /// This is all that is done for bytes that are there: a few loads.
     #[inline]
@@ -193,7 +196,8 @@ impl CacheFile {
         })
     }
 
-    /// Finds out what is there of some extents, and checks the bytes of pieces that an earlier process has left.
+    /// Finds out what is there of some extents, and checks the bytes of pieces that an earlier
+    /// process has left.
     pub(super) fn check(&self, pieces: &Pieces) {
         for (at, mask) in by_extent(pieces.clone()) {
             let _beside_others = self.side.read();
@@ -276,8 +280,8 @@ impl CacheFile {
 
     /// Removes what is there of an extent and may go, and tells how many bytes that was.
     ///
-    /// While the file is mapped, only what nobody has touched may go: what was brought ahead, and neighbours. Fails where files cannot
-    /// get holes; then the pieces are still there.
+    /// While the file is mapped, only what nobody has touched may go: what was brought ahead, and
+    /// neighbours. Fails where files cannot get holes; then the pieces are still there.
     pub(super) fn evict(&self, at: usize) -> io::Result<u64> {
         let _alone = self.side.write();
         let extent = &self.extents[at];
@@ -301,7 +305,8 @@ impl CacheFile {
         Ok(size_of(gone))
     }
 
-    /// Pieces turned out to be wrong: they will be fetched anew. Counts those that are not what was stored.
+    /// Pieces turned out to be wrong: they will be fetched anew. Counts those that are not what was
+    /// stored.
     pub(super) fn distrust(&self, pieces: &Pieces) {
         for (at, mask) in by_extent(pieces.clone()) {
             let _alone = self.side.write();
@@ -400,7 +405,8 @@ impl CacheFile {
         self.count(size_of(mask) as i64 * sign);
     }
 
-    /// Counts bytes that came or went. Less than nothing is nothing: what an earlier process left is only known roughly.
+    /// Counts bytes that came or went. Less than nothing is nothing: what an earlier process left
+    /// is only known roughly.
     fn count(&self, change: i64) {
         let changed = |bytes: u64| Some(bytes.saturating_add_signed(change));
         let before = self

@@ -1,4 +1,5 @@
-//! A flight: one request for pieces of a file, and how it ends. Whoever wants what it brings has a clone and waits for the end.
+//! A flight: one running request for pieces of a file, shared by all that wait for it. Whoever
+//! wants what it brings has a clone and waits for the end.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What all cached files share: where bytes come from, how many requests run at once, how much space there is, and the counts.
+//! The shared state of all cached files: origin, request limit, space and counters.
 
 use std::fmt::Debug;
 use std::io;
@@ -17,12 +17,14 @@ use super::origin::Origin;
 const REQUESTS_AT_ONCE: usize = 16;
 /// Long requests at once for what was asked for ahead.
 const REQUESTS_AHEAD_AT_ONCE: usize = 8;
-/// Short ones: who opens a database asks for two parts of each of its files, and who reads terms for the page of each, and waits for all of them.
+/// Short ones: who opens a database asks for two parts of each of its files, and who reads terms
+/// for the page of each, and waits for all of them.
 const SHORT_AHEAD_AT_ONCE: usize = 64;
 /// Into how many ticks the time is divided in which as many bytes are fetched as the cache holds.
 const TICKS_PER_TURNOVER: u64 = 64;
 
-/// What all files of a cache share. It outlives the cache as long as a file is mapped, and with it the lock of the directory.
+/// What all files of a cache share. It outlives the cache as long as a file is mapped, and with it
+/// the lock of the directory.
 #[derive(Debug)]
 pub(super) struct Means {
     pub(super) origin: Arc<dyn Origin>,
@@ -126,8 +128,9 @@ impl Means {
         self.held_bytes.load(Ordering::SeqCst)
     }
 
-    /// What is held against the limit: all files that have a name. Those without one are about to go, and to evict what is hot for them would
-    /// be wrong, unless they come to more than the limit once more, and a quarter.
+    /// What is held against the limit: all files that have a name. Those without one are about to
+    /// go, and to evict what is hot for them would be wrong, unless they come to more than the
+    /// limit once more, and a quarter.
     pub(super) fn pressure(&self) -> u64 {
         let held = self.held();
         let named = held.saturating_sub(self.unnamed_bytes.load(Ordering::SeqCst));
@@ -182,7 +185,8 @@ impl Failure {
         }
     }
 
-    /// As the storage's error about an object. Of the store's answer everybody who waits gets a copy.
+    /// As the storage's error about an object. Of the store's answer everybody who waits gets a
+    /// copy.
     pub(super) fn into_error(self, key: &str) -> Error {
         let of_object = |what: &str| {
             let what = io::Error::other(what.to_owned());

@@ -1,4 +1,4 @@
-//! The cache on the local disk: immutable files of an object store, of which those parts are here that somebody has read.
+//! The local disk cache of an object store: immutable files, of which the read parts are present.
 //!
 //! ```text
 //! storage     map(path) -> FileBytes, a mapping of the local file, which has the whole length and holes
@@ -11,18 +11,22 @@
 //! directory.rs, means.rs   the directory and its lock; what all files share
 //! ```
 //!
-//! Who knows whom: the mapping and the room know the files, and a file knows the means. The means know neither files nor room: what they ask of the room is a
-//! trait of theirs, `MakesRoom`.
+//! Who knows whom: the mapping and the room know the files, and a file knows the means. The means
+//! know neither files nor room: what they ask of the room is a trait of theirs, `MakesRoom`.
 //!
-//! Promises: bytes that `fetch` has said to be there are right and stay there as long as the `FileBytes` lives. Bytes of an earlier process are checked
-//! before they are used. If a request fails, all who wait for it hear that, and the next who asks tries again.
+//! Promises: bytes that `fetch` has said to be there are right and stay there as long as the
+//! `FileBytes` lives. Bytes of an earlier process are checked before they are used. If a request
+//! fails, all who wait for it hear that, and the next who asks tries again.
 //!
-//! The limit is on what the files take up together. It is passed while what is mapped and was read is more: see `room.rs`.
+//! The limit is on what the files take up together. It is passed while what is mapped and was read
+//! is more: see `room.rs`.
 //!
-//! What it relies on: a key names the same bytes for ever. A directory therefore belongs to one database, whoever chooses it.
+//! What it relies on: a key names the same bytes for ever. A directory therefore belongs to one
+//! database, whoever chooses it.
 //!
-//! Cost: bytes that are there, some atomic loads a call. Memory: 32 bytes for each 256 KiB of a file, whether there or not.
-//! Measured with `opt-level=3` on a machine with two cores: 20 ns for `fetch` of 4,000 bytes that are there.
+//! Cost: bytes that are there, some atomic loads a call. Memory: 32 bytes for each 256 KiB of a
+//! file, whether there or not. Measured with `opt-level=3` on a machine with two cores: 20 ns for
+//! `fetch` of 4,000 bytes that are there.
 
 mod directory;
 mod fetch;
@@ -55,16 +59,17 @@ use self::room::Room;
 use self::source::MappedFile;
 use self::sums::Header;
 
-/// Where the cache is and how large it may become.
+/// The directory and size limit of the cache.
 #[derive(Debug, Clone)]
 pub struct CacheOptions {
-    /// Its directory, created if missing. It is for one database: the names of objects say nothing about whose they are.
+    /// Its directory, created if missing. It is for one database: the names of objects say nothing
+    /// about whose they are.
     pub directory: PathBuf,
     /// How much its files may take up together.
     pub bytes: u64,
 }
 
-/// What a cache has done so far.
+/// Counters of a cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheCounts {
     /// What its files take up.
@@ -93,8 +98,8 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Takes the directory, with what an earlier process has left there. If another process has it, this one gets a cache for itself
-    /// below it, for as long as it lives.
+    /// Takes the directory, with what an earlier process has left there. If another process has it,
+    /// this one gets a cache for itself below it, for as long as it lives.
     ///
     /// Requests run on the runtime; nobody may wait for bytes on one of its threads.
     pub(crate) fn open(
@@ -112,7 +117,8 @@ impl Cache {
         Ok(Self { room, means })
     }
 
-    /// The directory that this process has for itself: what is put there by others of it should be on the same disk.
+    /// The directory that this process has for itself: what is put there by others of it should be
+    /// on the same disk.
     pub(crate) fn directory(&self) -> &Path {
         self.means.home.path()
     }
@@ -126,8 +132,9 @@ impl Cache {
             .map_err(|error| Error::from_io(self.directory(), "map a file in", error))
     }
 
-    /// Takes in a staged file that has been uploaded as `key`: wholly present. Moves it, so that nobody may have it mapped, or writes to it
-    /// any more. If that fails, the file may be gone, but it can be fetched.
+    /// Takes in a staged file that has been uploaded as `key`: wholly present. Moves it, so that
+    /// nobody may have it mapped, or writes to it any more. If that fails, the file may be gone,
+    /// but it can be fetched.
     pub(crate) fn adopt(&self, key: &str, staged: &Path) -> Result<()> {
         let of_error = |error| Error::from_io(staged, "cache", error);
         let number = self.room.next_number();

@@ -1,4 +1,5 @@
-//! Where a cache takes its bytes from. The store of objects is one such place, and tests have theirs.
+//! The origin of cached bytes: the object store, or a stand-in of tests. The store of objects is
+//! one such place, and tests have theirs.
 
 use std::fmt::Debug;
 use std::ops::Range;

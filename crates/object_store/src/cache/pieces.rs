@@ -1,4 +1,4 @@
-//! Which parts of a file are there: pieces of 4 KiB, 64 of them an extent, whose bits are one word.
+//! The bits of present pieces: pieces of 4 KiB, 64 of them an extent with one word.
 //!
 //! ```text
 //! file      |.......................... bytes ..........................|
@@ -9,9 +9,10 @@
 //!            touched somebody who has the file mapped was told that they are there: they must stay
 //! ```
 //!
-//! A piece that is ready is held, but for the moment in which it is being evicted. Who asks for pieces marks them as
-//! touched *before* looking whether they are ready; who evicts takes back `ready` *before* looking whether they
-//! are touched. All of that is sequentially consistent, so one of the two sees the other. That way the question "is it there" needs no lock.
+//! A piece that is ready is held, but for the moment in which it is being evicted. Who asks for
+//! pieces marks them as touched *before* looking whether they are ready; who evicts takes back
+//! `ready` *before* looking whether they are touched. All of that is sequentially consistent, so
+//! one of the two sees the other. That way the question "is it there" needs no lock.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -110,7 +111,8 @@ impl Extent {
         self.ready.load(Ordering::SeqCst) & mask == mask
     }
 
-    /// Notes the time of a use. Only a hint, so that two who do it at once may overwrite each other.
+    /// Notes the time of a use. Only a hint, so that two who do it at once may overwrite each
+    /// other.
     #[inline]
     pub(super) fn note_use(&self, tick: u32) {
         if self.used.load(Ordering::Relaxed) != tick {
@@ -140,7 +142,8 @@ impl Extent {
         self.is_read.load(Ordering::SeqCst)
     }
 
-    /// Takes over what the side file says. The caller sees to it that nobody changes the side file meanwhile.
+    /// Takes over what the side file says. The caller sees to it that nobody changes the side file
+    /// meanwhile.
     pub(super) fn set_held(&self, held: u64) {
         self.held.store(held, Ordering::SeqCst);
         self.is_read.store(true, Ordering::SeqCst);
@@ -156,7 +159,8 @@ impl Extent {
         self.ready.fetch_and(!mask, Ordering::SeqCst);
     }
 
-    /// Takes `ready` back from those pieces that nobody touched; these are returned, and nobody will read their bytes from now on.
+    /// Takes `ready` back from those pieces that nobody touched; these are returned, and nobody
+    /// will read their bytes from now on.
     pub(super) fn take_untouched(&self, mask: u64) -> u64 {
         let wanted = mask & !self.touched();
         let before = self.ready.fetch_and(!wanted, Ordering::SeqCst);

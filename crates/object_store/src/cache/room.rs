@@ -1,8 +1,9 @@
-//! Which files are cached, and what goes when there is no room.
+//! The space management of the cache: the list of files, and eviction.
 //!
-//! What can go at any time, the extents that were used longest ago first: pieces of files that nobody has mapped, and pieces of mapped
-//! files that nobody has touched (neighbours, and what was asked for ahead in vain). What was touched through a mapping has to stay as long as that
-//! lives. So when touched pieces alone are too many, files have to be opened anew:
+//! What can go at any time, the extents that were used longest ago first: pieces of files that
+//! nobody has mapped, and pieces of mapped files that nobody has touched (neighbours, and what was
+//! asked for ahead in vain). What was touched through a mapping has to stay as long as that lives.
+//! So when touched pieces alone are too many, files have to be opened anew:
 //!
 //! ```text
 //! more is held than the limit, more than 7/8 of it by files of this generation    wants_reopening() says so
@@ -13,9 +14,11 @@
 //! the last mapping of an old one ends                                             its space is free
 //! ```
 //!
-//! An extent is worth more if it was used in more of the last generations, then if it was used later. Of an extent only the pieces go
-//! along that were touched; how the others were used is remembered. What is held meanwhile may be more than the limit: nobody's bytes are taken away, and nobody waits.
-//! Files without a name do not count against the limit, up to the limit and a quarter once more: they go soon, and the hot pieces that were just copied must not go for them.
+//! An extent is worth more if it was used in more of the last generations, then if it was used
+//! later. Of an extent only the pieces go along that were touched; how the others were used is
+//! remembered. What is held meanwhile may be more than the limit: nobody's bytes are taken away,
+//! and nobody waits. Files without a name do not count against the limit, up to the limit and a
+//! quarter once more: they go soon, and the hot pieces that were just copied must not go for them.
 //!
 //! Locks, in this order: `remaking`, `evicting`, `state`, then those of a file.
 
@@ -32,9 +35,11 @@ use super::means::{MakesRoom, Means};
 use super::pieces::size_of;
 use super::sums::Header;
 
-/// What is evicted at once, so that it is not done for every piece that comes, as a part of the limit.
+/// What is evicted at once, so that it is not done for every piece that comes, as a part of the
+/// limit.
 const SLACK_PARTS: u64 = 8;
-/// How much more must be held before another attempt after one that could not free enough, as a part of the limit.
+/// How much more must be held before another attempt after one that could not free enough, as a
+/// part of the limit.
 const RETRY_PARTS: u64 = 64;
 /// Least time between two wishes that files are opened anew.
 const REOPENING_PAUSE: Duration = Duration::from_secs(1);
@@ -244,7 +249,8 @@ impl Room {
         true
     }
 
-    /// Whether what is mapped is so much that it is to be opened anew, with bytes that are about to come.
+    /// Whether what is mapped is so much that it is to be opened anew, with bytes that are about to
+    /// come.
     fn is_worth_reopening(&self, pinned: &Pinned, incoming: u64) -> bool {
         let is_much = self.is_full_of_fresh(pinned) || pinned.stale > self.means.limit / 4;
         is_much && self.means.is_short(incoming)
@@ -254,7 +260,8 @@ impl Room {
         pinned.fresh > self.means.limit / 8 * 7
     }
 
-    /// Evicts what was used longest ago until no more than this is held against the limit. The caller holds `evicting`.
+    /// Evicts what was used longest ago until no more than this is held against the limit. The
+    /// caller holds `evicting`.
     fn evict_down_to(&self, target: u64) {
         let files: Vec<Arc<CacheFile>> = self.state.lock().files.values().cloned().collect();
         let mut candidates = Vec::new();
@@ -367,7 +374,8 @@ impl State {
         pinned
     }
 
-    /// From now on every mapped file is of an older generation. Finds out what may go along into the new one.
+    /// From now on every mapped file is of an older generation. Finds out what may go along into
+    /// the new one.
     fn begin_generation(&mut self, budget: u64) {
         let mut extents = Vec::new();
         for file in self.files.values().filter(|file| file.is_mapped()) {

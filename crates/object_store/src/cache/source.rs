@@ -1,4 +1,4 @@
-//! One mapping of a cached file: what the storage asks for bytes.
+//! One mapping of a cached file, from which the storage reads bytes.
 
 use std::io;
 use std::ops::Range;

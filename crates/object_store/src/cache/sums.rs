@@ -1,4 +1,4 @@
-//! The side file of a cached file: which pieces are there, and the checksum of each.
+//! The side file of a cached file: present pieces and their checksums.
 //!
 //! ```text
 //! 0     8    magic "ORRERYCS"
@@ -14,10 +14,12 @@
 //!            268  4    zero
 //! ```
 //!
-//! Numbers are little-endian. A record is written right after the bytes of its pieces, with no sync anywhere: the checksums decide
-//! what is there, not the order of the writes. After a kill or a power cut a record is old, new or torn. One that is torn (or a hole, for nothing was written
-//! there) does not fit its checksum, and then nothing of the extent is there. An old one names checksums that the bytes have, or have not any more.
-//! A piece that became a hole has the checksum of zeros, which fits only if it consisted of zeros.
+//! Numbers are little-endian. A record is written right after the bytes of its pieces, with no sync
+//! anywhere: the checksums decide what is there, not the order of the writes. After a kill or a
+//! power cut a record is old, new or torn. One that is torn (or a hole, for nothing was written
+//! there) does not fit its checksum, and then nothing of the extent is there. An old one names
+//! checksums that the bytes have, or have not any more. A piece that became a hole has the checksum
+//! of zeros, which fits only if it consisted of zeros.
 
 use std::fs::File;
 use std::io;

@@ -1,10 +1,12 @@
-//! The catalog: which objects make up the database, and whose turn it is to write.
+//! The catalog: the objects that make up the database, and the holder of the writer role.
 //!
-//! It is the object `MANIFEST`, JSON with a checksum ([`crate::coordination::checksummed`]): the storage's own manifest as a text, and for each file that
-//! it needs the object with its bytes. It is replaced only by a conditional put, so of two writers one finds out that
-//! the other was first, and readers see the old one or the new.
+//! It is the object `MANIFEST`, JSON with a checksum ([`crate::coordination::checksummed`]): the
+//! storage's own manifest as a text, and for each file that it needs the object with its bytes. It
+//! is replaced only by a conditional put, so of two writers one finds out that the other was first,
+//! and readers see the old one or the new.
 //!
-//! A put whose answer is lost may have been done, or may be done later. Each catalog has a random `put_id`, by which its writer knows it again:
+//! A put whose answer is lost may have been done, or may be done later. Each catalog has a random
+//! `put_id`, by which its writer knows it again:
 //!
 //! ```text
 //! put if the tag is T    done -> published
@@ -186,7 +188,7 @@ impl Catalog {
                     }
                 }
                 (Err(second), error) if tries >= store.timing.attempts_max => {
-                    return Err(NotPut::Unknown(error.unwrap_or(second)));
+                    return Err(NotPut::Unknown(error.unwrap_or(second).after(tries)));
                 }
                 (Err(_), _) => {}
             }

@@ -1,4 +1,4 @@
-//! JSON for people to read, followed by a line with the checksum of all bytes before it: the form of the catalog and of leases.
+//! The format of catalog and leases: JSON, then a line with its checksum.
 //!
 //! ```text
 //! { ... }

@@ -1,14 +1,16 @@
-//! Deleting objects that nobody needs any more. Only the holder of a turn does, in the background.
+//! Garbage collection: the writer deletes unreferenced objects in the background. Only the holder
+//! of a turn does, in the background.
 //!
 //! An object that no catalog names goes when all of these are true:
 //!
-//! * it was given up [`Timing::garbage_after`](crate::Timing) ago by this process, or long ago by another's clock: who had read the catalog before
-//!   that has said so by then;
+//! * it was given up [`Timing::garbage_after`](crate::Timing) ago by this process, or long ago by
+//!   another's clock: who had read the catalog before that has said so by then;
 //! * no living reader has an older catalog than the first that does not name it, or has it mapped;
 //! * it is not mapped here.
 //!
-//! It leaves the catalog with the next one that is put for another reason. Objects of earlier turns that no catalog has ever named, what
-//! killed writers left, go once in a turn: their writers are fenced off, so nobody can name them any more.
+//! It leaves the catalog with the next one that is put for another reason. Objects of earlier turns
+//! that no catalog has ever named, what killed writers left, go once in a turn: their writers are
+//! fenced off, so nobody can name them any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

@@ -1,10 +1,13 @@
-//! The writer's lease: the object `LOCK`, JSON with a checksum ([`crate::coordination::checksummed`]).
+//! The writer's lease: the object `LOCK`, JSON with a checksum
+//! ([`crate::coordination::checksummed`]).
 //!
-//! It keeps writers from waiting for each other's failures: who finds a living lease is refused at once. It decides nothing: a writer that was
-//! taken for dead and is not is kept out by the catalog and the fences in the logs, whatever `LOCK` says.
+//! It keeps writers from waiting for each other's failures: who finds a living lease is refused at
+//! once. It decides nothing: a writer that was taken for dead and is not is kept out by the catalog
+//! and the fences in the logs, whatever `LOCK` says.
 //!
-//! A lease is alive while it is not released, was put less than [`Timing::lease`](crate::Timing) ago by the store's own clock, and its process
-//! is not known to have gone. It also carries the text of the storage's lock file, which says where a log was closed.
+//! A lease is alive while it is not released, was put less than [`Timing::lease`](crate::Timing)
+//! ago by the store's own clock, and its process is not known to have gone. It also carries the
+//! text of the storage's lock file, which says where a log was closed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -232,7 +235,7 @@ impl Held {
                     }
                 },
                 Err(error) if error.is_refusal() => return Err(error),
-                Err(error) if tries >= store.timing.attempts_max => return Err(error),
+                Err(error) if tries >= store.timing.attempts_max => return Err(error.after(tries)),
                 Err(_) => {}
             }
             if tries >= 2 * store.timing.attempts_max {
@@ -308,7 +311,7 @@ async fn take(
                 });
             }
             Err(error) if error.is_refusal() || tries >= store.timing.attempts_max => {
-                return Err(error.into());
+                return Err(error.after(tries).into());
             }
             Ok(Put::Refused) if tries >= store.timing.attempts_max => {
                 return Err(NotTaken::Held {

@@ -1,4 +1,4 @@
-//! Which process of which machine somebody is, so that one that has gone is known to have gone.
+//! The identity of a process on a machine, by which a dead one is recognized.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -59,7 +59,8 @@ pub(crate) fn forget(holder: &str) {
     OURS.lock().remove(holder);
 }
 
-/// When a process was started, in ticks since the machine was: the 22nd word of its line. The second, its name, may hold anything.
+/// When a process was started, in ticks since the machine was: the 22nd word of its line. The
+/// second, its name, may hold anything.
 fn started(process: u32) -> Option<String> {
     let line = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, behind_name) = line.rsplit_once(')')?;

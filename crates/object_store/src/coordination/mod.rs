@@ -1,4 +1,4 @@
-//! Which objects make up a database, who writes it, and who reads it.
+//! Coordination through the store: the catalog, the writer's lease, and readers' leases.
 //!
 //! The writer holds a `lease` and puts a new `catalog` in its `turn`. `garbage` deletes what no
 //! catalog and no reader names.

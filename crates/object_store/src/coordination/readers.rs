@@ -1,7 +1,9 @@
-//! Readers' leases: which catalog a process has read, and which objects it has mapped that are not named any more.
+//! Readers' leases: the catalog a process has read, and the unreferenced objects it still maps.
 //!
-//! `readers/<random name>` is put by each process that has a database open for longer than a moment, again and again. A writer deletes nothing
-//! that a living one may need. A process whose lease could not be put for [`Timing::reader_lease`](crate::Timing) may find that an object is gone.
+//! `readers/<random name>` is put by each process that has a database open for longer than a
+//! moment, again and again. A writer deletes nothing that a living one may need. A process whose
+//! lease could not be put for [`Timing::reader_lease`](crate::Timing) may find that an object is
+//! gone.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A writer's turn: what begins it, and what only its holder does.
+//! A term of the writer role: its begin, and the operations only its holder may do.
 //!
 //! ```text
 //! lease      LOCK is ours; refused while another writer lives                      (lease)
@@ -6,8 +6,9 @@
 //! fences     behind the objects of each log that it names: so are their syncs      (log)
 //! ```
 //!
-//! After that nobody but the holder changes what is in the store, whatever a writer believes that was taken for dead. The number of the
-//! turn, its epoch, is in the name of each object that is put in it, so no name is given twice.
+//! After that nobody but the holder changes what is in the store, whatever a writer believes that
+//! was taken for dead. The number of the turn, its epoch, is in the name of each object that is put
+//! in it, so no name is given twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +29,8 @@ const FENCE_TRIES_MAX: u32 = 20;
 pub(crate) struct Turn {
     pub(crate) epoch: u64,
     pub(crate) begun: Instant,
-    /// Keeps names apart from those of another database that was in the same place before: caches know objects by their names.
+    /// Keeps names apart from those of another database that was in the same place before: caches
+    /// know objects by their names.
     mark: u32,
     next_name: AtomicU64,
     /// Why no catalog can be put any more.
@@ -77,7 +79,8 @@ pub(crate) async fn fence(store: &Arc<Store>, holder: &str) -> Asked<Known> {
         tries += 1;
         match next.put(store, before).await {
             Ok(known) => return Ok(known),
-            // The writer before has published at this moment: what it published is where this turn begins.
+            // The writer before has published at this moment: what it published is where this turn
+            // begins.
             Err(NotPut::Lost) if tries < FENCE_TRIES_MAX => store.pause(0).await,
             Err(NotPut::Lost) => {
                 return Err(ObjectError::Task {

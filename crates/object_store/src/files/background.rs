@@ -1,4 +1,4 @@
-//! What goes on beside the storage's calls, in tasks: saying what is read here, and deleting what nobody needs.
+//! Background tasks: renewal of the reader's lease, and garbage collection.
 //!
 //! Both end with the file system that they belong to, the latter with the turn too.
 
@@ -24,7 +24,8 @@ pub(crate) async fn announce(inner: Weak<Inner>, store: Arc<Store>) {
         let Some(reading) = inner.upgrade().map(|inner| inner.reading()) else {
             break;
         };
-        // Who has read no catalog needs nothing; who writes knows by itself, and would wait for what it said before.
+        // Who has read no catalog needs nothing; who writes knows by itself, and would wait for
+        // what it said before.
         let announced = match &reading {
             Some(reading) => readers::put(&store, &object, reading).await,
             None if is_put => store.delete(&object).await,

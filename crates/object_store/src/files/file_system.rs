@@ -1,8 +1,10 @@
 //! The storage's file system over an object store.
 //!
-//! The database's directory, as the storage sees it, is its address taken for a path. What lies there is found in the view ([`crate::files::view`]):
-//! files of segments are mapped through the cache, logs are images ([`crate::files::log`]), `MANIFEST` is in the catalog and `LOCK` in the lease. Temporary files
-//! of loads stay on the local disk, and paths outside of the database are the machine's.
+//! The database's directory, as the storage sees it, is its address taken for a path. What lies
+//! there is found in the view ([`crate::files::view`]): files of segments are mapped through the
+//! cache, logs are images ([`crate::files::log`]), `MANIFEST` is in the catalog and `LOCK` in the
+//! lease. Temporary files of loads stay on the local disk, and paths outside of the database are
+//! the machine's.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -48,7 +50,8 @@ pub struct ObjectFileSystem {
 
 /// What is read at the start of a block file when it is opened.
 const HEADER_BYTES: usize = 16;
-/// At the end of files stands what leads to all else, of permutations a fortieth: it comes along when one is opened, as far as one request brings it soon.
+/// At the end of files stands what leads to all else, of permutations a fortieth: it comes along
+/// when one is opened, as far as one request brings it soon.
 const END_PART: usize = 32;
 const END_BYTES_MAX: usize = 1 << 20;
 
@@ -67,7 +70,8 @@ enum Place {
 }
 
 impl ObjectFileSystem {
-    /// Over any object store; `root` is the directory that the storage gets, and stands in messages.
+    /// Over any object store; `root` is the directory that the storage gets, and stands in
+    /// messages.
     pub fn over(
         store: Arc<dyn ObjectStore>,
         prefix: ObjectPath,
@@ -77,7 +81,7 @@ impl ObjectFileSystem {
         Self::over_with(store, prefix, root, options, Timing::default())
     }
 
-    /// The same with other times and limits.
+    /// The file system over a store, with given times and limits.
     pub fn over_with(
         store: Arc<dyn ObjectStore>,
         prefix: ObjectPath,
@@ -97,23 +101,25 @@ impl ObjectFileSystem {
         Ok(Self { inner })
     }
 
-    /// What was asked of the store so far, and what the cache did.
+    /// Counters of the store's requests, and of the cache.
     pub fn counts(&self) -> ObjectCounts {
         let inner = &self.inner;
         inner.store.counting.now(inner.cache.counts())
     }
 
-    /// Says where this process takes changes of others when it writes: it stands in the lease.
+    /// Sets the address at which this process takes forwarded changes when it writes; it stands in
+    /// the lease.
     pub fn set_own_address(&self, address: String) {
         *self.inner.own_address.lock() = Some(address);
     }
 
-    /// Whether this process takes the turn of a writer that lives, when it locks the database: for who knows by other means that it is its own turn.
+    /// Whether this process takes the turn of a writer that lives, when it locks the database: for
+    /// who knows by other means that it is its own turn.
     pub fn set_takes_over(&self, takes_over: bool) {
         self.inner.takes_over.store(takes_over, Ordering::Relaxed);
     }
 
-    /// Looks in the lease where the process takes changes that has it.
+    /// Reads the writer's address from the lease.
     pub fn look_for_writer(&self) -> Asked<()> {
         let store = &self.inner.store;
         let address = store.wait(|store| async move { lease::address_of_holder(&store).await })?;
@@ -121,7 +127,8 @@ impl ObjectFileSystem {
         Ok(())
     }
 
-    /// Where the process takes changes that had the lease when this one last tried to take it; none where that one has not said so.
+    /// The address of the writer at this process's last attempt to take the lease; none where the
+    /// writer has not set one.
     pub fn writer_address(&self) -> Option<String> {
         self.inner.writer_address.lock().clone()
     }
@@ -254,7 +261,8 @@ impl FileSystem for ObjectFileSystem {
             Place::Inside(relative) => relative,
         };
         match self.need_entry(&relative, path, "open")? {
-            // With its sync the local file becomes the cache's, which may make holes in it. So no mapping of it may be left.
+            // With its sync the local file becomes the cache's, which may make holes in it. So no
+            // mapping of it may be left.
             Entry::Staged(staged) => LocalFileSystem.read(&staged).map(FileBytes::from),
             Entry::File(file) if file.bytes == 0 => Ok(FileBytes::from(Vec::new())),
             Entry::File(file) => self.inner.cache.map(&file.key, file.bytes),

@@ -1,6 +1,7 @@
-//! What an open file system is made of, and the steps that change several parts of it: reading the catalog, putting one, a turn's begin and end.
+//! The state of an open file system, and the steps that change several parts of it.
 //!
-//! Lock order: `publishing`, `turn`, `logs`, `view`. None is held while the store is asked, but `publishing`, for one catalog is put at a time.
+//! Lock order: `publishing`, `turn`, `logs`, `view`. None is held while the store is asked, but
+//! `publishing`, for one catalog is put at a time.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -41,21 +42,24 @@ pub(crate) struct Inner {
     pub(crate) staging: Staging,
     pub(crate) view: Mutex<View>,
     pub(crate) garbage: GarbageNotes,
-    /// Where this process takes changes of others, and where the one that was met last with the lease does.
+    /// Where this process takes changes of others, and where the one that was met last with the
+    /// lease does.
     pub(crate) own_address: Mutex<Option<String>>,
     pub(crate) writer_address: Mutex<Option<String>>,
     /// Whether a living lease of another is no reason to wait.
     pub(crate) takes_over: AtomicBool,
     opening: Mutex<Option<Opening>>,
     turn: Mutex<Option<Arc<Turn>>>,
-    /// Whether somebody in this process has the lock, whatever became of its lease: both would change the same view.
+    /// Whether somebody in this process has the lock, whatever became of its lease: both would
+    /// change the same view.
     is_locked: AtomicBool,
     /// By the names of their objects.
     logs: Mutex<HashMap<String, Arc<LogImage>>>,
     publishing: Mutex<()>,
 }
 
-/// What was read beside the first catalog, each for whoever reads it first. That is the same thread, a moment later.
+/// What was read beside the first catalog, each for whoever reads it first. That is the same
+/// thread, a moment later.
 #[derive(Debug)]
 struct Opening {
     asked_at: Instant,
@@ -107,7 +111,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads the catalog for the first time, and with it what is read next of a database that is opened.
+    /// Reads the catalog for the first time, and with it what is read next of a database that is
+    /// opened.
     pub(crate) fn read_first(&self) -> Asked<()> {
         let asked_at = Instant::now();
         let (found, lock_text) = self.store.wait(|store| async move {
@@ -280,7 +285,8 @@ impl Inner {
             view.end_turn();
             view.known = Some(known);
         }
-        // The fences are in logs that were named before them; a later turn may have given these up, and then they keep nobody out.
+        // The fences are in logs that were named before them; a later turn may have given these up,
+        // and then they keep nobody out.
         let fenced = self.fence_logs(&logs, turn.epoch);
         if let Err(error) = fenced.and_then(|()| self.is_last_turn(turn.epoch)) {
             self.end_turn();
@@ -377,7 +383,8 @@ impl Inner {
         };
         let (before, mut next) = {
             let view = self.view.lock();
-            // Another thread may have read the catalog of whoever has taken over: what is put follows one of this turn, or nothing is.
+            // Another thread may have read the catalog of whoever has taken over: what is put
+            // follows one of this turn, or nothing is.
             let known = view.known.clone();
             let known = known.filter(|known| known.catalog.epoch == turn.epoch);
             let Some(known) = known else {
@@ -418,7 +425,8 @@ impl Inner {
     }
 }
 
-/// Removes local files that are needed no more. That one stays does no harm, its directory goes with the process.
+/// Removes local files that are needed no more. That one stays does no harm, its directory goes
+/// with the process.
 pub(crate) fn remove_staged(staged: impl IntoIterator<Item = PathBuf>) {
     for path in staged {
         let _ignored = std::fs::remove_file(path);

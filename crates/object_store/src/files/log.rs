@@ -1,4 +1,4 @@
-//! Log files: an image in a local file, and an object in the store for each sync.
+//! Log files: an image in a local file, and one object per sync.
 //!
 //! ```text
 //! writer     write_at -> image, dirty range
@@ -6,10 +6,12 @@
 //! reader     objects  -> image -> the storage's reader of logs
 //! ```
 //!
-//! One writer at a time adds objects. When another takes over, it puts a fence behind those that are there ([`LogImage::fence`]): a put of the writer before it is
-//! either in front of the fence, where the new one reads it, or is refused, and then its turn is lost for good.
+//! One writer at a time adds objects. When another takes over, it puts a fence behind those that
+//! are there ([`LogImage::fence`]): a put of the writer before it is either in front of the fence,
+//! where the new one reads it, or is refused, and then its turn is lost for good.
 //!
-//! A follower asks for the next object when it reads to the end of the image; who writes asks for none, for nobody else adds any.
+//! A follower asks for the next object when it reads to the end of the image; who writes asks for
+//! none, for nobody else adds any.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -56,7 +58,8 @@ struct State {
     length: u64,
     /// The first byte that was written and not put.
     dirty_from: Option<u64>,
-    /// Whether something is on its way to the store, of which nobody knows yet whether it will be there.
+    /// Whether something is on its way to the store, of which nobody knows yet whether it will be
+    /// there.
     is_putting: bool,
     /// The greatest turn of an object so far.
     epoch: u64,
@@ -110,7 +113,8 @@ impl LogImage {
         format!("{}{number:010}", log_folder(&self.id))
     }
 
-    /// The turn to write it is over. Whether the image can be gone on with: it has nothing that the store has not.
+    /// The turn to write it is over. Whether the image can be gone on with: it has nothing that the
+    /// store has not.
     pub(crate) fn end_turn(&self) -> bool {
         let mut state = self.state.lock();
         (state.end, state.turn) = (None, 0);
@@ -230,10 +234,12 @@ impl LogImage {
         }
     }
 
-    /// Puts a fence behind all objects, so that nobody of an earlier turn can add one. When it returns, it is known how many there are.
+    /// Puts a fence behind all objects, so that nobody of an earlier turn can add one. When it
+    /// returns, it is known how many there are.
     ///
-    /// All objects before it are read first, which who goes on with the log needs anyway: where one is of a later turn, this one is over, and a fence behind it would make
-    /// of the log what nobody can read.
+    /// All objects before it are read first, which who goes on with the log needs anyway: where one
+    /// is of a later turn, this one is over, and a fence behind it would make of the log what
+    /// nobody can read.
     pub(crate) fn fence(&self, epoch: u64) -> Asked<()> {
         let _asking = self.asking.lock();
         let applied = self.state.lock().applied;
@@ -286,7 +292,7 @@ impl LogImage {
                         None => {}
                     },
                     Err(error) if error.is_refusal() || tries >= store.timing.attempts_max => {
-                        return Err(error);
+                        return Err(error.after(tries));
                     }
                     Err(_) => {}
                 }
@@ -300,7 +306,8 @@ impl LogImage {
         self.state.lock().failure.is_some()
     }
 
-    /// Whether there is no object of it, where this process has not begun it: then the log was deleted.
+    /// Whether there is no object of it, where this process has not begun it: then the log was
+    /// deleted.
     pub(crate) fn is_absent(&self) -> bool {
         let state = self.state.lock();
         state.applied == 0 && state.end.is_none()

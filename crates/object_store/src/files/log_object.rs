@@ -1,14 +1,15 @@
-//! The form of the objects that a log file is made of.
+//! The format of the objects of a log file.
 //!
-//! Each sync of a log file puts one object, or several where it is long: `log/<log id>/<number>`, ten digits, dense from zero, put only where none
-//! is. Little endian:
+//! Each sync of a log file puts one object, or several where it is long: `log/<log id>/<number>`,
+//! ten digits, dense from zero, put only where none is. Little endian:
 //!
 //! ```text
 //! magic "ORRERYLO" | kind u8 (1 bytes, 2 fence) | epoch u64 | offset u64 | length of the whole file after it u64 |
 //! crc32c u32 of everything else | bytes, which stand at the offset
 //! ```
 //!
-//! A fence is what a new writer puts behind all objects of the writers before it: their next put is refused.
+//! A fence is what a new writer puts behind all objects of the writers before it: their next put is
+//! refused.
 
 use bytes::Bytes;
 

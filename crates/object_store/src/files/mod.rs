@@ -1,4 +1,4 @@
-//! The storage's file system over a store.
+//! The storage's file system over an object store: catalog, logs, staging.
 //!
 //! Calls come in at `file_system`, and names are looked up in a `view` of the catalog. Files are
 //! written to `staging`, then sent.

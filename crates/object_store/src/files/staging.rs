@@ -1,7 +1,7 @@
-//! The local directory where files are written before they are sent, and temporary files live.
+//! The local staging directory, for files before their upload and for temporary files.
 //!
-//! Each open file system has a directory of its own, `CACHE/staging/<random name>`, with a locked file `alive` in it: what a killed process
-//! left is removed by the next.
+//! Each open file system has a directory of its own, `CACHE/staging/<random name>`, with a locked
+//! file `alive` in it: what a killed process left is removed by the next.
 
 use std::fs::{self, File};
 use std::io;

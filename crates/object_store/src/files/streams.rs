@@ -1,4 +1,4 @@
-//! Files as the storage writes and reads them one after the other.
+//! Sequential writers and readers of files.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -210,7 +210,8 @@ impl FileLock for ObjectLock {
         put.map_err(|error| error.at(&self.path, "sync"))
     }
 
-    /// The lease decides nothing; whoever takes over puts a catalog of the next turn before anything else.
+    /// The lease decides nothing; whoever takes over puts a catalog of the next turn before
+    /// anything else.
     fn confirm(&self) -> Result<()> {
         self.here.0.confirm_turn(self.epoch, &self.path)
     }

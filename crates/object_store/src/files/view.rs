@@ -1,4 +1,4 @@
-//! What the storage sees as files: those of the catalog, with what was written and removed since laid over them.
+//! The view of files: those of the catalog, overlaid with uncommitted writes and removals.
 //!
 //! What is laid over lives as long as a writer's turn. A file passes through it like this:
 //!
@@ -94,7 +94,8 @@ impl View {
         before.flatten().and_then(|before| self.give_up(before))
     }
 
-    /// The staged file at a path is an object now. False if it is not there any more: then the object is given up.
+    /// The staged file at a path is an object now. False if it is not there any more: then the
+    /// object is given up.
     pub(crate) fn uploaded(&mut self, path: &str, staged: &Path, file: FileRef) -> bool {
         match self.over.get_mut(path) {
             Some(Some(entry)) if *entry == Entry::Staged(staged.to_path_buf()) => {
@@ -145,7 +146,8 @@ impl View {
         (found, staged)
     }
 
-    /// Moves a file, or all below a directory; false if there is neither. Gives local files that were replaced.
+    /// Moves a file, or all below a directory; false if there is neither. Gives local files that
+    /// were replaced.
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> (bool, Vec<PathBuf>) {
         let below = format!("{from}/");
         let mut moved = self.paths_below(&below);
@@ -210,7 +212,8 @@ impl View {
         names.map(str::to_owned).collect()
     }
 
-    /// The catalog after `before` that a manifest of the storage makes, which names some of what is there.
+    /// The catalog after `before` that a manifest of the storage makes, which names some of what is
+    /// there.
     pub(crate) fn next_catalog(
         &self,
         before: &Catalog,

@@ -1,4 +1,4 @@
-//! What was asked of the store so far.
+//! Counters of requests to the store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -45,12 +45,13 @@ impl RequestKind {
     }
 }
 
-/// What was asked of an object store, and what the cache did.
+/// Counters of an object store's requests, and of the cache.
 #[derive(Debug, Clone)]
 pub struct ObjectCounts {
     /// Requests by [`RequestKind::ALL`], each try counted.
     pub requests: [u64; RequestKind::ALL.len()],
-    /// Requests that ended with an error or without an answer. An object that is not there, or a condition that did not hold, is an answer.
+    /// Requests that ended with an error or without an answer. An object that is not there, or a
+    /// condition that did not hold, is an answer.
     pub failed: u64,
     /// Requests that were made once more.
     pub retried: u64,

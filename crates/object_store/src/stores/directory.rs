@@ -1,8 +1,10 @@
-//! A directory as an object store, for processes of one machine, and tests of them.
+//! A local directory as an object store, for processes of one machine and for tests.
 //!
-//! Reading and listing is `object_store`'s. It neither puts under the condition that the object is still the one that was read, nor syncs what it
-//! puts; both is done here: a file is written under another name and synced, then renamed, and its directory synced. Conditional puts take
-//! turns by a lock of the operating system on a file beside the objects, so they are right between processes.
+//! Reading and listing is `object_store`'s. It neither puts under the condition that the object is
+//! still the one that was read, nor syncs what it puts; both is done here: a file is written under
+//! another name and synced, then renamed, and its directory synced. Conditional puts take turns by
+//! a lock of the operating system on a file beside the objects, so they are right between
+//! processes.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -129,7 +131,8 @@ impl ObjectStore for DirectoryStore {
         let written = unfinished(&file);
         let directory = self.directory.clone();
         let (inner, location) = (self.inner.clone(), location.clone());
-        // Waiting for the disk and the lock blocks; what is awaited inside does not wait for anything else.
+        // Waiting for the disk and the lock blocks; what is awaited inside does not wait for
+        // anything else.
         let put = tokio::task::spawn_blocking(move || {
             write(&written, &payload).map_err(failed)?;
             let lock = File::options()

@@ -1,4 +1,4 @@
-//! Addresses of databases: `s3://BUCKET/PREFIX`, and `file:///DIRECTORY` for a directory that several processes share as if it were a store.
+//! Addresses of databases: `s3://BUCKET/PREFIX`, and `file:///DIRECTORY` for a shared directory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,8 @@ pub fn is_address(text: &str) -> bool {
 }
 
 impl Location {
-    /// Parses an address. Settings are pairs such as `AWS_REGION`, `AWS_ENDPOINT`: the environment's variables.
+    /// Parses an address. Settings are pairs such as `AWS_REGION`, `AWS_ENDPOINT`: the
+    /// environment's variables.
     pub(crate) fn parse(
         address: &str,
         settings: impl IntoIterator<Item = (String, String)>,
@@ -80,7 +81,8 @@ fn s3(
     timing: &Timing,
 ) -> object_store::Result<impl ObjectStore> {
     let mut builder = AmazonS3Builder::new();
-    // The client without certificates knows no settings, and reaches nobody who gives keys over TLS.
+    // The client without certificates knows no settings, and reaches nobody who gives keys over
+    // TLS.
     let (mut is_plain, mut has_key, mut is_set) = (false, false, false);
     for (name, value) in settings {
         let name = name.to_ascii_lowercase();

@@ -1,5 +1,4 @@
-//! The client of a store that is spoken to without TLS: made without the certificates of the system, which are some hundred files to read, 10 ms
-//! of each short command.
+//! The HTTP client for stores without TLS, which skips loading the system's certificates (10 ms).
 
 use std::time::Duration;
 

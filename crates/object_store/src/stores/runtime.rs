@@ -1,7 +1,8 @@
-//! The threads that speak with object stores, and how everybody else waits for them.
+//! The runtime threads of store requests, and blocking waits for them.
 //!
-//! The storage's code is synchronous, and runs on threads of other runtimes too, where waiting for a future is forbidden. So requests
-//! run as tasks of a runtime of their own, one for the process, and whoever wants an answer waits at a channel.
+//! The storage's code is synchronous, and runs on threads of other runtimes too, where waiting for
+//! a future is forbidden. So requests run as tasks of a runtime of their own, one for the process,
+//! and whoever wants an answer waits at a channel.
 
 use std::future::Future;
 use std::sync::OnceLock;
@@ -31,7 +32,8 @@ pub(crate) fn handle() -> Asked<Handle> {
     }
 }
 
-/// Runs a future there, and waits for its outcome on this thread. Not to be called from a task of that runtime.
+/// Runs a future there, and waits for its outcome on this thread. Not to be called from a task of
+/// that runtime.
 pub(crate) fn wait<T: Send + 'static>(
     runtime: &Handle,
     future: impl Future<Output = Asked<T>> + Send + 'static,

@@ -1,7 +1,8 @@
-//! Requests to the object store: each with a time-out, counted, and tried again where that can help.
+//! Requests to the object store, with timeouts, counters and retries.
 //!
-//! What only reads, and what puts the same bytes again, is tried until it succeeds or [`Timing::attempts_max`] is reached. A conditional
-//! put is asked once ([`Store::put_if`]): what a missing answer means only its caller can find out, who knows what was put.
+//! Reads, and puts of the same bytes, are retried until they succeed or [`Timing::attempts_max`] is
+//! reached. A conditional put is asked once ([`Store::put_if`]): what a missing answer means only
+//! its caller can find out, who knows what was put.
 //!
 //! Names are relative to the database's prefix.
 
@@ -137,6 +138,7 @@ impl Store {
             object: object.to_owned(),
             store: self.address.clone(),
             source: Box::new(source),
+            tries: 1,
         }
     }
 
@@ -199,7 +201,7 @@ impl Store {
                     tracing::debug!("{error}; it is tried again");
                     self.pause(tries - 1).await;
                 }
-                answer => return answer,
+                answer => return answer.map_err(|error| error.after(tries)),
             }
         }
     }
@@ -344,7 +346,7 @@ impl Store {
                     tracing::debug!("{error}; it is sent again");
                     self.pause(tries - 1).await;
                 }
-                answer => return answer,
+                answer => return answer.map_err(|error| error.after(tries)),
             }
         }
     }

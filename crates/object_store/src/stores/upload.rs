@@ -1,4 +1,4 @@
-//! Sending a local file: small ones at once, others in parts, several at a time.
+//! Uploads of local files, small ones at once, others in parallel parts.
 
 use std::fs::File;
 use std::future::Future;

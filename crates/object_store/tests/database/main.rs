@@ -1,4 +1,5 @@
-//! Whole databases in an object store: what is acknowledged is there, whatever the store answers and whoever else writes.
+//! Tests of whole databases in an object store: acknowledged commits survive faults and other
+//! writers.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -143,7 +144,8 @@ fn a_writer_that_was_taken_for_dead_commits_nothing_more() {
     let late = commit(&old, 100..101);
     assert!(is_stopped(&late), "{late:?}");
     assert!(is_stopped(&commit(&old, 101..102)));
-    // Who only reads in the same process sees what the new one does, which does not make it the old one's.
+    // Who only reads in the same process sees what the new one does, which does not make it the old
+    // one's.
     assert_eq!(numbers(&first.database().snapshot()), set(0..3));
     assert!(old.checkpoint().is_err());
     assert!(old.forget_history(&NO_HISTORY).is_err());

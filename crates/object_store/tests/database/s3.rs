@@ -1,4 +1,4 @@
-//! A database in a server on loopback that speaks as much of S3 as it needs.
+//! Tests of a database on a minimal S3 server on loopback.
 
 use std::sync::Arc;
 

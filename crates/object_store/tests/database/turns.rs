@@ -1,4 +1,4 @@
-//! Turns that end while somebody still works with their writer, and commits that were acknowledged and lost.
+//! Tests of the writer role lost during work, and of lost acknowledged commits.
 
 use std::sync::mpsc;
 use std::thread;

@@ -1,7 +1,7 @@
-//! `DISTINCT` before any other aggregate: each term of a group counts once.
+//! The `DISTINCT` wrapper of other aggregates: each term of a group counts once.
 //!
-//! A group keeps the ids it has seen, in the order in which they came; the aggregate below is only run
-//! over them when the group's result is asked for.
+//! A group keeps the ids it has seen, in the order in which they came; the aggregate below is only
+//! run over them when the group's result is asked for.
 
 use std::sync::Arc;
 

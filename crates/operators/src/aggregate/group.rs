@@ -1,17 +1,20 @@
-//! `GROUP BY` variables.
+//! The plan node of `GROUP BY` over variables.
 //!
-//! Does what DataFusion's `AggregateExec` does for keys that are columns of ids, through tables of our own ([`GroupKeys`]) and without
-//! converting what it need not. The aggregate functions are the same.
+//! Does what DataFusion's `AggregateExec` does for keys that are columns of ids, through tables of
+//! our own ([`GroupKeys`]) and without converting what it need not. The aggregate functions are the
+//! same.
 //!
 //! ```text
 //! batch -> numbers of the groups by the keys' ids -> each function's accumulator        until the input ends; states, if final
 //! ids and results -> batches                                                            or ids and states, if partial
 //! ```
 //!
-//! Groups come in the order in which their keys first came. Memory is reserved, and what there is not memory for goes to the disk in parts of
-//! the groups (`group_parts`): then they come in no particular order. A partial aggregation gives what it has, and begins anew. What large states (joined texts) become
-//! is computed a part of the groups at a time (`pieces`), as it is read, for results take memory of their own. With very many groups by several keys DataFusion's aggregation goes on,
-//! if their states are small (`group_stream`).
+//! Groups come in the order in which their keys first came. Memory is reserved, and what there is
+//! not memory for goes to the disk in parts of the groups (`group_parts`): then they come in no
+//! particular order. A partial aggregation gives what it has, and begins anew. What large states
+//! (joined texts) become is computed a part of the groups at a time (`pieces`), as it is read, for
+//! results take memory of their own. With very many groups by several keys DataFusion's aggregation
+//! goes on, if their states are small (`group_stream`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +33,7 @@ use super::group_stream::{Execution, GroupStream};
 use super::group_table::{GroupTable, over};
 use crate::node::{Inputs, alike_input, node_methods};
 
-/// The same aggregation as a [`GroupExec`], if that can do it; else as it is.
+/// Replaces an aggregation by a [`GroupExec`], if that can do it.
 pub fn grouped(aggregate: AggregateExec) -> Arc<dyn ExecutionPlan> {
     match keys_of(&aggregate) {
         Some(keys) => Arc::new(GroupExec {
@@ -168,8 +171,8 @@ mod tests {
     use crate::oracle::schema;
     use crate::test_support::{context_with, run, term, try_run};
 
-    /// Rows in batches of a thousand: `groups` groups, every so manyeth key unbound, several rows each. The group's first column is the first
-    /// of some keys.
+    /// Rows in batches of a thousand: `groups` groups, every so manyeth key unbound, several rows
+    /// each. The group's first column is the first of some keys.
     fn aggregation(rows: i64, groups: i64, keys: &[&str], is_joined: bool) -> AggregateExec {
         let schema = schema(&["g", "x"]);
         let batches = (0..rows / 1_000).map(|batch| {

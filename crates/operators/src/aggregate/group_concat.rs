@@ -1,8 +1,9 @@
-//! `GROUP_CONCAT`: strings one after another, with a separator between. The result is a simple literal
+//! `GROUP_CONCAT`: concatenation of strings with a separator. The result is a simple literal
 //! (SPARQL 1.1, 18.5.1.7) even if all strings have the same language tag, unlike that of `CONCAT`.
 //!
-//! Other literals and IRIs are joined as `STR` gives them. By the definition they are errors of `CONCAT`, which an engine may
-//! give a meaning (17.3.1), and all do. A blank node or a triple term is an error, which makes the group's result unbound.
+//! Other literals and IRIs are joined as `STR` gives them. By the definition they are errors of
+//! `CONCAT`, which an engine may give a meaning (17.3.1), and all do. A blank node or a triple term
+//! is an error, which makes the group's result unbound.
 
 use std::sync::Arc;
 

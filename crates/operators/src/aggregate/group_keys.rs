@@ -1,7 +1,7 @@
-//! The keys of groups, by number.
+//! The keys of groups, numbered in a hash table.
 //!
-//! A column of ids is numbered by an [`IdTable`]. Of several columns each has a table of its own, whose numbers are put together pair by
-//! pair, in tables of pairs:
+//! A column of ids is numbered by an [`IdTable`]. Of several columns each has a table of its own,
+//! whose numbers are put together pair by pair, in tables of pairs:
 //!
 //! ```text
 //! ?a -> 3 \
@@ -10,10 +10,11 @@
 //! ?c -> 2 ------------- /
 //! ```
 //!
-//! Groups are numbered in the order in which their keys first came. Where ids lie close together nothing is hashed. Where they do not,
-//! rows mostly come in runs of a key, which cost no look-up; and if they do not but
-//! keys are few (countries), a small table of the ids that came lately saves the hashing. The pairs of few
-//! numbers are a matrix: hashing was a quarter of the time of reviews by month.
+//! Groups are numbered in the order in which their keys first came. Where ids lie close together
+//! nothing is hashed. Where they do not, rows mostly come in runs of a key, which cost no look-up;
+//! and if they do not but keys are few (countries), a small table of the ids that came lately saves
+//! the hashing. The pairs of few numbers are a matrix: hashing was a quarter of the time of reviews
+//! by month.
 
 use arrow::array::{Array, AsArray, RecordBatch, UInt64Array};
 use arrow::datatypes::UInt64Type;
@@ -21,7 +22,8 @@ use datafusion_common::{Result, internal_err};
 
 use super::id_table::IdTable;
 
-/// Stands for an unbound key among the ids of a table, and for no key; no term has this id, and no row this number.
+/// Stands for an unbound key among the ids of a table, and for no key; no term has this id, and no
+/// row this number.
 const NULL: u64 = u64::MAX;
 
 /// No pair came yet.
@@ -30,7 +32,8 @@ const FREE: u32 = u32::MAX;
 const MATRIX_SIDE: usize = 64;
 /// Ids that are remembered with their numbers; a power of two.
 const RECENT: usize = 64;
-/// Rows from which the small table and the matrix are made: a query of few rows is not to pay for them.
+/// Rows from which the small table and the matrix are made: a query of few rows is not to pay for
+/// them.
 const REMEMBERED_ROWS_MIN: usize = 2_048;
 /// With more different ids nothing is remembered.
 const REMEMBERED_IDS_MAX: usize = 64;
@@ -161,7 +164,8 @@ impl GroupKeys {
 /// Pairs of numbers and the numbers of these.
 struct Pairs {
     table: IdTable,
-    /// Those of two numbers below [`MATRIX_SIDE`]; [`FREE`] where it did not come yet. Empty as long as rows are few.
+    /// Those of two numbers below [`MATRIX_SIDE`]; [`FREE`] where it did not come yet. Empty as
+    /// long as rows are few.
     matrix: Vec<u32>,
     last: (u64, usize),
 }

@@ -1,4 +1,4 @@
-//! Groups that do not fit into memory, on the disk in parts by their keys.
+//! Spilled groups: partitions by key on disk.
 //!
 //! ```text
 //! table full -> states -> part 0 .. part 15      level 1, by four bits of the keys' hash
@@ -6,8 +6,9 @@
 //!                           table full -> states -> part 0 .. part 15      level 2, by the next four bits
 //! ```
 //!
-//! A group's states are all in one part, in the order in which they were written. So what has to fit into memory at a time
-//! is never more than one group, however little there is: more memory only means fewer files.
+//! A group's states are all in one part, in the order in which they were written. So what has to
+//! fit into memory at a time is never more than one group, however little there is: more memory
+//! only means fewer files.
 
 use std::sync::Arc;
 

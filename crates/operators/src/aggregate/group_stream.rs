@@ -1,4 +1,4 @@
-//! Runs a grouping: rows into a table of groups, and out as batches.
+//! The execution of a grouping: rows into a table of groups, and out as batches.
 //!
 //! ```text
 //! batch -> table                   until the input ends -> batches
@@ -7,8 +7,9 @@
 //!          very many groups by several keys, with small states: states and the rest of the input -> DataFusion's aggregation
 //! ```
 //!
-//! A table of whole keys, as DataFusion's, is quicker then than one for each key and pair, and a partial aggregation that finds a new
-//! group in nearly every row only makes work for the final one.
+//! A table of whole keys, as DataFusion's, is quicker then than one for each key and pair, and a
+//! partial aggregation that finds a new group in nearly every row only makes work for the final
+//! one.
 
 use std::sync::Arc;
 
@@ -26,7 +27,8 @@ use super::group_table::{GroupTable, over};
 use crate::node_metrics::NodeMetrics;
 use crate::nodes::StreamExec;
 
-/// Groups by several keys from which DataFusion's table of whole keys is quicker: with three million it took half of the time of ours.
+/// Groups by several keys from which DataFusion's table of whole keys is quicker: with three
+/// million it took half of the time of ours.
 const GROUPS_OF_SEVERAL_KEYS_MAX: usize = if cfg!(test) { 20_000 } else { 500_000 };
 /// Groups from which a partial aggregation looks whether it makes its input smaller.
 const PARTIAL_GROUPS_MIN: usize = if cfg!(test) { 2_000 } else { 100_000 };

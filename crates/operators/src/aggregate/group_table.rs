@@ -1,4 +1,4 @@
-//! The groups of one execution that are in memory: numbers of keys, and a state for each function and group.
+//! The in-memory groups of one execution: numbered keys, and a state per function and group.
 
 use std::sync::Arc;
 
@@ -14,12 +14,14 @@ use super::group_keys::GroupKeys;
 use super::pieces::{Pieces, Taken};
 use super::{ResultSize, has_small_states, result_size};
 
-/// What a result takes in the query's table of terms beside what its state has held: a place, its share of a hash table, a short text.
+/// What a result takes in the query's table of terms beside what its state has held: a place, its
+/// share of a hash table, a short text.
 const RESULT_BYTES: usize = 80;
 /// A table may hold so much whatever there is: less than a batch on its way.
 const ASSURED_BYTES: usize = 64 << 10;
 
-/// Held beside groups that have texts, and given back while a batch is counted in: its own texts have to be read.
+/// Held beside groups that have texts, and given back while a batch is counted in: its own texts
+/// have to be read.
 const READING_BYTES: usize = 512 << 10;
 
 /// An aggregation of the same functions over another input.
@@ -134,7 +136,8 @@ impl GroupTable {
         self.keys.size() + states + numbers + results
     }
 
-    /// Reserves what it holds. A little is never refused, so that every part on the disk is read at some time, whatever others hold.
+    /// Reserves what it holds. A little is never refused, so that every part on the disk is read at
+    /// some time, whatever others hold.
     pub(super) fn reserve(&self) -> Result<()> {
         match self.bytes() {
             little if little <= ASSURED_BYTES => {
@@ -176,7 +179,8 @@ impl GroupTable {
         Ok(())
     }
 
-    /// All groups with what the aggregation gives: results, or states if it is a partial one. Afterwards there are none here.
+    /// All groups with what the aggregation gives: results, or states if it is a partial one.
+    /// Afterwards there are none here.
     pub(super) fn output(&mut self) -> Result<Pieces> {
         if self.is_partial() {
             return self.states();

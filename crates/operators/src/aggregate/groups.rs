@@ -1,9 +1,9 @@
-//! One aggregate over many groups, as DataFusion's accumulators.
+//! The adapter of SPARQL's aggregates to DataFusion's group accumulators.
 //!
-//! An [`Aggregate`] says what is kept for a group and how a row changes it; [`Groups`] keeps the states of
-//! all groups in one vector for `GROUP BY`, [`Single`] the only one of a query without groups. Between a
-//! partial and a final aggregation, and when groups spill to disk, a state travels as one binary value
-//! that the aggregate writes and reads itself.
+//! An [`Aggregate`] says what is kept for a group and how a row changes it; [`Groups`] keeps the
+//! states of all groups in one vector for `GROUP BY`, [`Single`] the only one of a query without
+//! groups. Between a partial and a final aggregation, and when groups spill to disk, a state
+//! travels as one binary value that the aggregate writes and reads itself.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ pub(super) trait Aggregate: Clone + Send + Sync + 'static {
     fn read(&self, columns: &[ArrayRef]) -> Result<Self::Rows>;
     /// Counts a row into a group.
     fn update(&self, state: &mut Self::State, rows: &Self::Rows, row: usize);
-    /// Counts a row into a group if that is quick and changes nothing of what the state holds outside itself. Whether it was done.
+    /// Counts a row into a group if that is quick and changes nothing of what the state holds
+    /// outside itself. Whether it was done.
     fn update_in_place(&self, _: &mut Self::State, _: &Self::Rows, _: usize) -> bool {
         false
     }
@@ -136,7 +137,8 @@ impl<A: Aggregate> Groups<A> {
         self.update_rows(values, filter, 0, &group_of)
     }
 
-    /// Takes rows in, of which `first` is the number of the first one: half of them at a time where there is no memory to read all.
+    /// Takes rows in, of which `first` is the number of the first one: half of them at a time where
+    /// there is no memory to read all.
     fn update_rows(
         &mut self,
         values: &[ArrayRef],
@@ -181,7 +183,8 @@ impl<A: Aggregate> Groups<A> {
         }
     }
 
-    /// Rows of a group stand together where the scan below is sorted by it, as the offers of a vendor are.
+    /// Rows of a group stand together where the scan below is sorted by it, as the offers of a
+    /// vendor are.
     fn update_runs(&mut self, rows: &A::Rows, count: usize, group_of: impl Fn(usize) -> usize) {
         let mut start = 0;
         while start < count {
@@ -234,7 +237,8 @@ fn write_states<A: Aggregate>(
     heap_bytes: usize,
 ) -> ArrayRef {
     let states = states.into_iter();
-    // A column that grows by doubling has its bytes twice and more, at the moment when memory is short.
+    // A column that grows by doubling has its bytes twice and more, at the moment when memory is
+    // short.
     let mut column = LargeBinaryBuilder::with_capacity(states.size_hint().0, heap_bytes);
     let mut bytes = Vec::new();
     for state in states {

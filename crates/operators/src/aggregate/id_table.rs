@@ -1,4 +1,4 @@
-//! Numbers for ids, in the order in which they first come.
+//! A hash table that numbers ids in the order of their first occurrence.
 //!
 //! ```text
 //! dense    ids lie close together      slot = id - base                 one load an id
@@ -6,9 +6,11 @@
 //! ```
 //!
 //! A slot holds the number of a group and the ids lie by number beside, so that the table grows
-//! without asking from a list of slots, and a group's key needs no second look when all are given out. Subjects and objects of a predicate
-//! mostly lie close together, for the dictionary is sorted, and so do years and months. Which of the two it is, is decided where the table has to grow: it is
-//! dense if from the least to the greatest id there are no more than [`IDS_PER_GROUP_DENSE`] for each group.
+//! without asking from a list of slots, and a group's key needs no second look when all are given
+//! out. Subjects and objects of a predicate mostly lie close together, for the dictionary is
+//! sorted, and so do years and months. Which of the two it is, is decided where the table has to
+//! grow: it is dense if from the least to the greatest id there are no more than
+//! [`IDS_PER_GROUP_DENSE`] for each group.
 
 use std::hash::BuildHasher;
 
@@ -16,7 +18,8 @@ use foldhash::fast::FixedState;
 
 /// Slots of an empty table.
 const SLOTS_MIN: usize = 256;
-/// Ids from the least to the greatest one for each group, up to which the table is dense. A hashed one has up to 8 slots a group.
+/// Ids from the least to the greatest one for each group, up to which the table is dense. A hashed
+/// one has up to 8 slots a group.
 const IDS_PER_GROUP_DENSE: usize = 8;
 /// No group.
 const FREE: u32 = u32::MAX;
@@ -43,7 +46,7 @@ impl Default for IdTable {
 }
 
 impl IdTable {
-    /// Without ids.
+    /// An empty table.
     pub fn new() -> Self {
         Self {
             slots: vec![FREE; SLOTS_MIN],
@@ -62,7 +65,8 @@ impl IdTable {
         self.is_dense
     }
 
-    /// The number of an id, a new one if it was not there; `None` when there are as many as can be numbered.
+    /// The number of an id, a new one if it was not there; `None` when there are as many as can be
+    /// numbered.
     #[inline]
     pub fn number(&mut self, id: u64) -> Option<u32> {
         if self.is_dense {
@@ -90,7 +94,8 @@ impl IdTable {
         Some(number)
     }
 
-    /// The slot of an id, if it is dense; there is none if the id is below the first or behind the last.
+    /// The slot of an id, if it is dense; there is none if the id is below the first or behind the
+    /// last.
     #[inline]
     fn place(&self, id: u64) -> usize {
         id.wrapping_sub(self.base) as usize
@@ -168,7 +173,7 @@ impl IdTable {
         }
     }
 
-    /// How many numbers were given.
+    /// The count of numbers given.
     pub fn len(&self) -> usize {
         self.ids.len()
     }

@@ -1,8 +1,9 @@
 //! `MIN` and `MAX`, by the order of `ORDER BY`. An error makes the group's result unbound; among
 //! equal values (1 and 1.0) the one with the smaller id is it, in whatever order they come.
 //!
-//! Numbers of one kind and dates of one zone are compared by the bits of their ids, batches of other terms by sort keys. A
-//! group's key is only made where both meet. Of neighbouring rows of one group the best is found first: a loop over plain numbers.
+//! Numbers of one kind and dates of one zone are compared by the bits of their ids, batches of
+//! other terms by sort keys. A group's key is only made where both meet. Of neighbouring rows of
+//! one group the best is found first: a loop over plain numbers.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -69,8 +70,8 @@ impl TermKeys {
 }
 
 impl MinMax {
-    /// Whether a term comes before the best so far, given how it is ordered to it. Among equals the smaller id decides, so
-    /// that it does not matter in which order they came.
+    /// Whether a term comes before the best so far, given how it is ordered to it. Among equals the
+    /// smaller id decides, so that it does not matter in which order they came.
     fn is_better(&self, order: Ordering, id: u64, than: u64) -> bool {
         let by_value = match self.extreme {
             Extreme::Least => order,
@@ -197,7 +198,8 @@ impl Aggregate for MinMax {
         let (Some(order), Some(ids)) = (rows.order, rows.ids.values().get(run)) else {
             return false;
         };
-        // Among equal values the smaller id: so what is below the value counts the other way round for the greatest.
+        // Among equal values the smaller id: so what is below the value counts the other way round
+        // for the greatest.
         let best = match self.extreme {
             Extreme::Least => ids.iter().min().copied(),
             Extreme::Greatest => {

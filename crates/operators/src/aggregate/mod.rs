@@ -1,8 +1,9 @@
 //! SPARQL's aggregates, as aggregate functions of DataFusion's `AggregateExec`.
 //!
 //! They take columns of term ids and give term ids. Errors are SPARQL's: `COUNT` and `SAMPLE` pass
-//! over them, in all others one error (an unbound variable too) makes the group's result unbound. An
-//! empty group gives 0 for `COUNT`, `SUM` and `AVG`, `""` for `GROUP_CONCAT`, and nothing for the others. Those of GeoSPARQL go by their IRIs.
+//! over them, in all others one error (an unbound variable too) makes the group's result unbound.
+//! An empty group gives 0 for `COUNT`, `SUM` and `AVG`, `""` for `GROUP_CONCAT`, and nothing for
+//! the others. Those of GeoSPARQL go by their IRIs.
 //!
 //! `DISTINCT` is part of the function here, not the engine's flag: it means distinct terms.
 
@@ -55,11 +56,13 @@ use self::sum::{Sum, Total};
 use crate::context::QueryContext;
 use crate::error::{Error, Result};
 
-/// How the column of a state is called that begins with the eight bytes of a term id, little-endian; an empty state has none.
+/// The name of a state column whose values begin with the eight bytes of a term id, little-endian;
+/// an empty state has none.
 pub const ID_STATE: &str = "[state: id]";
 
-/// The aggregate functions of a `GROUP BY`: for each the name of the output column and what to compute
-/// over the columns of a schema. The output columns hold term ids; a group's null is unbound.
+/// The aggregate functions of a `GROUP BY`: for each the name of the output column and what to
+/// compute over the columns of a schema. The output columns hold term ids; a group's null is
+/// unbound.
 pub fn plan(
     aggregates: &[(String, AggregateExpression)],
     schema: &SchemaRef,
@@ -71,8 +74,9 @@ pub fn plan(
         .collect()
 }
 
-/// Whether an aggregate gives the same in whatever order its rows come, so that parts of them can be aggregated
-/// apart and merged. `SAMPLE` and `GROUP_CONCAT` do not; a function that is not of this module may not.
+/// Whether an aggregate gives the same in whatever order its rows come, so that parts of them can
+/// be aggregated apart and merged. `SAMPLE` and `GROUP_CONCAT` do not; a function that is not of
+/// this module may not.
 pub fn is_order_free(function: &AggregateFunctionExpr) -> bool {
     match kind_of(function) {
         Some((kind, _)) => match kind {
@@ -89,8 +93,8 @@ pub fn is_order_free(function: &AggregateFunctionExpr) -> bool {
     }
 }
 
-/// Whether what a group keeps of an aggregate is small, so that merging what parts of the rows left costs little.
-/// `DISTINCT` keeps all that it has seen.
+/// Whether what a group keeps of an aggregate is small, so that merging what parts of the rows left
+/// costs little. `DISTINCT` keeps all that it has seen.
 pub fn has_small_states(function: &AggregateFunctionExpr) -> bool {
     match kind_of(function) {
         Some((kind, is_distinct)) => match kind {
@@ -168,7 +172,8 @@ fn plan_one(
     function(named, (kind, distinct), arguments, schema, context)
 }
 
-/// A function over columns of a schema: its output column and how it is shown, what it is and whether of distinct terms.
+/// A function over columns of a schema: its output column and how it is shown, what it is and
+/// whether of distinct terms.
 pub(crate) fn function(
     (name, shown): (&str, Option<String>),
     (kind, distinct): (FunctionKind, bool),

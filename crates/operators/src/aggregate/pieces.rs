@@ -1,4 +1,4 @@
-//! The groups of a table as batches, computed as they are read.
+//! The output batches of a group table, computed on demand.
 //!
 //! What a state becomes may be as large as the state: a joined text stands in the query's own table
 //! of terms then. If all groups became results at once, both would have to fit into the memory

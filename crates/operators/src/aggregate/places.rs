@@ -1,7 +1,8 @@
-//! GeoSPARQL's aggregates: one shape made of those of a group.
+//! GeoSPARQL's aggregates: one geometry from those of a group.
 //!
-//! What is no geometry, and what does not go with the others, is an error, which makes the group's result unbound; so does a group of none. The shapes are kept; where some stand for all
-//! in what comes later (`PlacesAggregate::shortened`), they are put together from time to time.
+//! What is no geometry, and what does not go with the others, is an error, which makes the group's
+//! result unbound; so does a group of none. The shapes are kept; where some stand for all in what
+//! comes later (`PlacesAggregate::shortened`), they are put together from time to time.
 
 use std::sync::Arc;
 

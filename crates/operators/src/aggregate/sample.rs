@@ -1,4 +1,4 @@
-//! `SAMPLE`: the first value of a group that is no error.
+//! `SAMPLE`: the first value of a group without an error.
 
 use arrow::array::{Array, ArrayRef, UInt64Array};
 use datafusion_common::Result;

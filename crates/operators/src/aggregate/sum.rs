@@ -1,5 +1,5 @@
-//! `SUM` and `AVG`: addition as `+` does it, from integer 0 on. An error or a value that is no number
-//! makes the group's result unbound.
+//! `SUM` and `AVG`: addition from integer 0 on, as `+` does it. An error or a value that is no
+//! number makes the group's result unbound.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Aggregates through the engine's `AggregateExec`: in one step, in two with the states between, and
-//! against `spareval`.
+//! Tests of aggregates through `AggregateExec`: single, two-phase, and against `spareval`.
 
 use std::sync::{Arc, OnceLock};
 
@@ -435,7 +434,8 @@ fn the_memory_of_states_is_counted() {
     assert!(groups.size() < 1000, "{}", groups.size());
 }
 
-/// Values of which no two are equal and all sums are exact, so that the order of rows decides nothing.
+/// Values of which no two are equal and all sums are exact, so that the order of rows decides
+/// nothing.
 fn number() -> impl Strategy<Value = Option<Term<'static>>> {
     prop_oneof![
         6 => (-5i64..6).prop_map(integer),

@@ -1,9 +1,12 @@
 //! Communities by label propagation.
 //!
-//! Each node begins with a label of its own. Round after round, in the order of the nodes, a node takes the label that most of its neighbours have at that moment; it keeps its own
-//! where that is one of the most frequent, and takes the smallest of several. It ends when a round changes nothing. (U. N. Raghavan and others, Near Linear Time Algorithm
-//! to Detect Community Structures, 2007, whose order and choice are random; a fixed one gives the same answer each time.) One node after the other is what keeps two sides from
-//! changing labels for ever, so that this runs on one thread.
+//! Each node begins with a label of its own. Round after round, in the order of the nodes, a node
+//! takes the label that most of its neighbours have at that moment; it keeps its own where that is
+//! one of the most frequent, and takes the smallest of several. It ends when a round changes
+//! nothing. (U. N. Raghavan and others, Near Linear Time Algorithm to Detect Community Structures,
+//! 2007, whose order and choice are random; a fixed one gives the same answer each time.) One node
+//! after the other is what keeps two sides from changing labels for ever, so that this runs on one
+//! thread.
 
 use super::csr::Csr;
 use super::parallel::Crew;

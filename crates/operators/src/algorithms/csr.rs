@@ -1,4 +1,4 @@
-//! Lists of neighbours, one behind the other.
+//! Adjacency lists in compressed sparse rows.
 
 use std::ops::Range;
 
@@ -30,7 +30,8 @@ impl Csr {
         }
     }
 
-    /// From where edges come to each node, of pairs that ascend. Each goes to the next free place of its end's list, so that lists ascend, too.
+    /// From where edges come to each node, of pairs that ascend. Each goes to the next free place
+    /// of its end's list, so that lists ascend, too.
     pub(super) fn incoming(nodes: usize, edges: &[u64]) -> Self {
         let mut offsets = vec![0_usize; nodes + 1];
         for &edge in edges {

@@ -1,7 +1,8 @@
-//! Edges as they come, and as pairs of dense numbers.
+//! The edge list of an algorithm, with nodes as dense numbers.
 //!
-//! The ids of most nodes are neighbours in the dictionary. So they are numbered by a bitmap over the ids between the least and the greatest: the number of a
-//! node is how many bits are set before its own. Where ids are far apart (numbers as nodes, say) a hash table numbers them.
+//! The ids of most nodes are neighbours in the dictionary. So they are numbered by a bitmap over
+//! the ids between the least and the greatest: the number of a node is how many bits are set before
+//! its own. Where ids are far apart (numbers as nodes, say) a hash table numbers them.
 
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::MemoryReservation;
@@ -10,7 +11,8 @@ use hashbrown::HashMap;
 
 use crate::error::Error;
 
-/// What a node costs in a hash table: its id, its number in a table that has room, its place in the order of ids.
+/// What a node costs in a hash table: its id, its number in a table that has room, its place in the
+/// order of ids.
 const HASHED_NODE_BYTES: usize = 48;
 /// Nodes that a hash table gets room for at a time.
 const HASHED_NODES: usize = 4_096;
@@ -22,7 +24,8 @@ const EDGE_BYTES: usize = size_of::<[u64; 2]>();
 const PAIR_BYTES: usize = size_of::<u64>();
 /// What 64 bits of the map cost.
 const WORD_BYTES: usize = size_of::<Word>();
-/// Ids between the least and the greatest, for each edge, up to which there is a bitmap: it is no larger than the edges then.
+/// Ids between the least and the greatest, for each edge, up to which there is a bitmap: it is no
+/// larger than the edges then.
 const SPAN_PER_EDGE: u64 = 64;
 /// Nodes at most: their numbers have 32 bits.
 const NODES_MAX: usize = u32::MAX as usize;

@@ -1,4 +1,4 @@
-//! Pieces of work for the threads that are free.
+//! A parallel loop over pieces of work on free threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

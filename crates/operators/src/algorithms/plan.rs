@@ -1,4 +1,4 @@
-//! The plan node of an algorithm over a graph.
+//! The plan node of a graph algorithm.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use crate::touch_counter::TouchCounter;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Computes something of each node of the graph whose edges are its input; see the [module](super)'s documentation.
+/// Computes something of each node of the graph whose edges are its input; see the
+/// [module](super)'s documentation.
 #[derive(Debug)]
 pub struct AlgorithmExec {
     edges: Plan,

@@ -1,7 +1,9 @@
 //! PageRank by power iteration.
 //!
-//! Each round a node's rank is what those give that have an edge to it, each its rank by the number of its edges. Who has none gives to all alike. (L. Page and others, The
-//! PageRank Citation Ranking, 1999; dangling nodes as in networkx.) Sums are taken in the order of the nodes, so that they are the same on any number of threads.
+//! Each round a node's rank is what those give that have an edge to it, each its rank by the number
+//! of its edges. Who has none gives to all alike. (L. Page and others, The PageRank Citation
+//! Ranking, 1999; dangling nodes as in networkx.) Sums are taken in the order of the nodes, so that
+//! they are the same on any number of threads.
 
 use super::csr::Csr;
 use super::pairs::ends;

@@ -1,4 +1,5 @@
-//! Runs an algorithm: reads the edges, computes on a thread for that, gives a row for each node.
+//! The execution of a graph algorithm: reads edges, computes on a thread, and returns a row per
+//! node.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

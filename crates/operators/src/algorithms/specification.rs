@@ -1,8 +1,8 @@
-//! What an algorithm over a graph is to do.
+//! The specification of a graph algorithm: its name, settings and output columns.
 
 use std::sync::Arc;
 
-/// Which algorithm.
+/// The algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Algorithm {
     /// PageRank: so many rounds, with this chance to follow an edge.
@@ -25,7 +25,7 @@ pub enum Algorithm {
     },
 }
 
-/// What a column of the output holds.
+/// The meaning of an output column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlgorithmColumn {
     /// The node.
@@ -38,7 +38,7 @@ pub enum AlgorithmColumn {
     OutDegree,
 }
 
-/// What an [`AlgorithmExec`](super::AlgorithmExec) is to do.
+/// The specification of an [`AlgorithmExec`](super::AlgorithmExec).
 #[derive(Clone, Debug)]
 pub struct AlgorithmSpecification {
     /// The algorithm.

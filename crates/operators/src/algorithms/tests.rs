@@ -1,4 +1,4 @@
-//! Algorithms against naive models over random graphs.
+//! Tests of graph algorithms against naive models over random graphs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

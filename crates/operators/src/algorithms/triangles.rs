@@ -1,7 +1,9 @@
-//! Triangles: three nodes with edges between each two of them, in whatever direction.
+//! Counts of triangles: three nodes with edges between each two, in any direction.
 //!
-//! Each edge is kept at the node with fewer neighbours, so that lists are short (at most the square root of twice the edges); two lists that are joined by an edge are intersected, and each
-//! common node is a triangle, found once. (N. Chiba and T. Nishizeki, Arboricity and Subgraph Listing Algorithms, 1985.)
+//! Each edge is kept at the node with fewer neighbours, so that lists are short (at most the square
+//! root of twice the edges); two lists that are joined by an edge are intersected, and each common
+//! node is a triangle, found once. (N. Chiba and T. Nishizeki, Arboricity and Subgraph Listing
+//! Algorithms, 1985.)
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

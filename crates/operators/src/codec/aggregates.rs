@@ -1,4 +1,4 @@
-//! Aggregations and their functions.
+//! The encoding of aggregations and their functions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The nodes of DataFusion's that the planner uses, and no others.
+//! The encoding of DataFusion's nodes that the planner uses, and no others.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! Why a plan cannot be written down, or bytes not be read as a plan.
+//! The errors of encoding and decoding plans.
 
 use orrery_storage::DatabaseIdentity;
 use thiserror::Error;
 
-/// Why a plan cannot travel.
+/// The reason why a plan cannot be encoded or decoded.
 #[derive(Debug, Error)]
 pub enum CodecError {
     /// A node, or an expression, of which there is no description.

@@ -1,4 +1,4 @@
-//! What a plan needs of the process that it runs in: the state of the database, who asks, and what is the query's own.
+//! The head of an encoded plan: database state, asker, and per-query settings.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The inputs of a node that is made: as many as it takes, and of the kind.
+//! The check of a decoded node's inputs: their number and kind.
 
 use std::sync::Arc;
 

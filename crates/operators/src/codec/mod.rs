@@ -1,25 +1,31 @@
-//! Plans as bytes, and back: what a plan needs to run in another process.
+//! The plan codec: plans as bytes, to run in another process.
 //!
 //! ```text
 //! "ORPL"  version  CRC-32C of what follows   JSON
 //!  4 bytes   1      4 bytes, little-endian    { "head": database, commit, scope, the query's own; "nodes": [...] }
 //! ```
 //!
-//! **Nodes** are a list in which each names its inputs by their numbers, all of which stand before it; the last one is the root. So a node
-//! that several read ([`SharedExec`](crate::nodes::SharedExec)) is written once and is one node again, and neither writing nor reading needs
-//! recursion. A node is described by what it is to do: specifications, variables, ids. What was compiled of that is compiled again
-//! where the plan runs. The descriptions are closed enums: a node that has none is refused when the plan is written.
+//! **Nodes** are a list in which each names its inputs by their numbers, all of which stand before
+//! it; the last one is the root. So a node that several read
+//! ([`SharedExec`](crate::nodes::SharedExec)) is written once and is one node again, and neither
+//! writing nor reading needs recursion. A node is described by what it is to do: specifications,
+//! variables, ids. What was compiled of that is compiled again where the plan runs. The
+//! descriptions are closed enums: a node that has none is refused when the plan is written.
 //!
-//! **The head** says what the ids mean and what else the plan takes from its process: which database in which state, who asks and which
-//! graphs they see, the query's own terms in the order of their numbers, `NOW()`, the base IRI, and from which numbers each process
-//! takes its blank nodes. A plan for another database, another commit, or other ids of the same commit (a compaction renumbers them) is
-//! refused. Memory, threads, adjacencies and how other endpoints are asked are those of the process that runs it.
+//! **The head** says what the ids mean and what else the plan takes from its process: which
+//! database in which state, who asks and which graphs they see, the query's own terms in the order
+//! of their numbers, `NOW()`, the base IRI, and from which numbers each process takes its blank
+//! nodes. A plan for another database, another commit, or other ids of the same commit (a
+//! compaction renumbers them) is refused. Memory, threads, adjacencies and how other endpoints are
+//! asked are those of the process that runs it.
 //!
-//! **Trust.** Damage is told by the checksum; whatever else is wrong in the bytes ends in an error too, never in a panic. But a plan says
-//! itself who asks: who may send one is for the transport to check.
+//! **Trust.** Damage is told by the checksum; whatever else is wrong in the bytes ends in an error
+//! too, never in a panic. But a plan says itself who asks: who may send one is for the transport to
+//! check.
 //!
-//! **Not here.** Rows that go from one process to another: ids of the query's own terms that are computed while a plan runs mean nothing
-//! elsewhere. Estimates, which are a list by position beside the plan.
+//! **Not here.** Rows that go from one process to another: ids of the query's own terms that are
+//! computed while a plan runs mean nothing elsewhere. Estimates, which are a list by position
+//! beside the plan.
 
 mod aggregates;
 mod engine_nodes;
@@ -66,12 +72,13 @@ const DEPTH_MAX: usize = 4_000;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Where a plan is sent.
+/// The destination of an encoded plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Destination {
     /// How many other processes run it, or parts of it; they are counted from 1.
     pub processes: u32,
-    /// Whether partitions of one pattern may run in several of them: then each has a fixed share of the rows, for there is no queue in common.
+    /// Whether partitions of one pattern may run in several of them: then each has a fixed share of
+    /// the rows, for there is no queue in common.
     pub has_shares: bool,
 }
 
@@ -103,8 +110,8 @@ enum NodeText {
     Engine(EngineNode),
 }
 
-/// The bytes of a plan whose nodes share this context. It must not run yet where it has been made: the context gives shares of its
-/// numbers of blank nodes away.
+/// The bytes of a plan whose nodes share this context. It must not run yet where it has been made:
+/// the context gives shares of its numbers of blank nodes away.
 pub fn encode(plan: &Plan, context: &QueryContext, to: Destination) -> Result<Vec<u8>> {
     let encoded = EncodedPlan {
         head: PlanHead::of(context, to.processes)?,
@@ -189,7 +196,7 @@ impl EncodedPlan {
         self.head.commit()
     }
 
-    /// How many terms are the query's own.
+    /// The number of the query's own terms.
     pub fn own_terms(&self) -> u64 {
         self.head.own_terms()
     }
@@ -199,8 +206,8 @@ impl EncodedPlan {
         self.head.snapshot(database)
     }
 
-    /// Makes the plan over the state that it reads, as one of the processes that it was sent to. Of the options those of the process count;
-    /// `NOW()` and the base IRI are the query's.
+    /// Decodes the plan over the state that it reads, as one of the processes that it was sent to.
+    /// Of the options those of the process count; `NOW()` and the base IRI are the query's.
     pub fn build(
         &self,
         snapshot: Arc<Snapshot>,

@@ -1,4 +1,4 @@
-//! Our own nodes.
+//! The encoding of this crate's own nodes.
 
 use std::sync::Arc;
 
@@ -67,7 +67,8 @@ pub(super) enum OwnNode {
     },
     RunCounts {
         text: String,
-        /// For each pattern the permutation, by its place among all, the constants that lead it, and which rows count.
+        /// For each pattern the permutation, by its place among all, the constants that lead it,
+        /// and which rows count.
         sources: Vec<(usize, Vec<u64>, CountedText)>,
         key: String,
         counts: Names,
@@ -135,7 +136,8 @@ pub(super) enum OwnNode {
 }
 
 impl OwnNode {
-    /// The description of a node, if it is one of ours. `has_shares`: rows that partitions take from a queue are to be dealt as shares.
+    /// The description of a node, if it is one of ours. `has_shares`: rows that partitions take
+    /// from a queue are to be dealt as shares.
     pub(super) fn of(plan: &dyn ExecutionPlan, has_shares: bool) -> Result<Option<Self>> {
         if let Some(pattern) = plan.downcast_ref::<PatternExec>() {
             return Ok(Some(Self::Pattern(PatternText::of(pattern, has_shares)?)));

@@ -1,4 +1,4 @@
-//! Searches for paths and algorithms over graphs, and what of them has to be checked before they are made.
+//! The encoding of path searches and graph algorithms, with checks before these are made.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The specifications of patterns, joins (of places too) and questions to other endpoints.
+//! The encoding of specifications of patterns, joins and `SERVICE` requests.
 
 use std::sync::Arc;
 

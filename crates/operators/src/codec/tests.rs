@@ -1,4 +1,4 @@
-//! Plans in other processes: what they need, what is refused, what is shared, whose rows are whose.
+//! Tests of plans in other processes: what they need, what is refused, and what is shared.
 //!
 //! That every kind of node comes back is held beside the nodes (`node/tests.rs`).
 
@@ -249,7 +249,8 @@ fn a_node_without_description_is_refused_when_it_is_written() {
     assert!(error.contains("LocalLimitExec"), "{error}");
 }
 
-/// Patterns with first steps of all kinds: ranges of one permutation, of several objects, and of graphs that are merged.
+/// Patterns with first steps of all kinds: ranges of one permutation, of several objects, and of
+/// graphs that are merged.
 fn spreadable(context: &Arc<QueryContext>) -> Vec<Plan> {
     let of_group = |low, high| Some(ObjectRanges::new(vec![(term(low), term(high))]));
     let graphs = [term(10_000), term(10_002)];

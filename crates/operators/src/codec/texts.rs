@@ -1,4 +1,4 @@
-//! What the descriptions of several nodes are made of: names, ids, graphs, patterns.
+//! The encoding of names, ids, graphs and patterns within other descriptions.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

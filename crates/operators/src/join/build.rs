@@ -1,4 +1,4 @@
-//! The collected side of a join.
+//! The build side of a join.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -19,7 +19,8 @@ pub(super) const NO_ROW: u32 = u32::MAX;
 /// Rows put into a table per call, so that a large table does not hold up the scheduler.
 const INSERTS_PER_CALL: usize = 16_384;
 
-/// Bytes that a table needs for one row: its place in the hash table at the usual load, and its link.
+/// Bytes that a table needs for one row: its place in the hash table at the usual load, and its
+/// link.
 pub(super) const TABLE_BYTES_PER_ROW: usize = 16;
 
 /// Which of the shared variables, one bit each.
@@ -111,8 +112,9 @@ pub(super) fn unbound_in(columns: &[UInt64Array], shared: &[usize], row: usize) 
 }
 
 impl BuildSide {
-    /// Groups the collected batches, each given as its columns, fewer rows than [`NO_ROW`]. The reservation already
-    /// counts them, their numbers, one table, and a column that exists twice while it is put together.
+    /// Groups the collected batches, each given as its columns, fewer rows than [`NO_ROW`]. The
+    /// reservation already counts them, their numbers, one table, and a column that exists twice
+    /// while it is put together.
     pub(super) fn new(
         mut batches: Vec<Vec<UInt64Array>>,
         rows: usize,

@@ -1,4 +1,4 @@
-//! From a specification to a join: which columns the sides share, and where every variable of the output comes from.
+//! A compiled join: shared columns, and the source of each output variable.
 
 use std::sync::Arc;
 

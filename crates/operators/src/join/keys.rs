@@ -1,7 +1,9 @@
-//! The keys of a join's build side, for the pattern that is its probe side ([`FoundIds`]).
+//! Sideways information of a join: the keys of its build side, by which the probe side's pattern
+//! drops rows ([`FoundIds`]).
 //!
-//! Rows pass as they are. Their keys are collected aside, and published once the last row has passed; beyond a number of keys that the planner
-//! gives nothing is. It costs a copy of the keys, and to sort them where they do not ascend.
+//! Rows pass as they are. Their keys are collected aside, and published once the last row has
+//! passed; beyond a number of keys that the planner gives nothing is. It costs a copy of the keys,
+//! and to sort them where they do not ascend.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,10 +23,11 @@ use crate::node_metrics::NodeMetrics;
 use crate::pattern::{FoundIds, Published};
 use crate::solutions::plan_properties;
 
-/// The most different keys that are published: half a megabyte of them, and as much for the set that they become.
+/// The most different keys that are published: half a megabyte of them, and as much for the set
+/// that they become.
 pub const KEYS_MAX: usize = 1 << 16;
 
-/// Gives the rows of its input, and their values of one variable to whoever knows the place.
+/// The plan node that passes its input on, and publishes the values of one variable.
 #[derive(Debug)]
 pub struct KeysExec {
     input: Arc<dyn ExecutionPlan>,
@@ -36,8 +39,8 @@ pub struct KeysExec {
 }
 
 impl KeysExec {
-    /// The rows of an input that has the variable of the place. Nothing is published if there are more than `keys_max` different keys,
-    /// or more than [`KEYS_MAX`].
+    /// The rows of an input that has the variable of the place. Nothing is published if there are
+    /// more than `keys_max` different keys, or more than [`KEYS_MAX`].
     pub fn try_new(
         input: Arc<dyn ExecutionPlan>,
         found: FoundIds,

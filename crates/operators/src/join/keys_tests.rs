@@ -1,4 +1,4 @@
-//! What a pattern drops by the keys of the join that reads it, and that the join's answers stay what they are.
+//! Tests of sideways information: which rows a pattern drops, and that answers stay the same.
 
 use std::sync::Arc;
 

@@ -19,7 +19,8 @@ use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, schema_variables};
 
-/// Joins two inputs by the compatibility of their solutions; see the [module](super)'s documentation.
+/// Joins two inputs by the compatibility of their solutions; see the [module](super)'s
+/// documentation.
 #[derive(Debug)]
 pub struct SolutionJoinExec {
     context: Arc<QueryContext>,
@@ -31,8 +32,8 @@ pub struct SolutionJoinExec {
 }
 
 impl SolutionJoinExec {
-    /// Joins the left input, which streams, with the right input, which is collected in memory, or on disk if it does
-    /// not fit.
+    /// Joins the left input, which streams, with the right input, which is collected in memory, or
+    /// on disk if it does not fit.
     pub fn try_new(
         context: Arc<QueryContext>,
         left: Arc<dyn ExecutionPlan>,

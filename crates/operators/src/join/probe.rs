@@ -1,4 +1,4 @@
-//! One left batch against the collected side: compatible pairs, a bounded number at a time.
+//! The probe of one left batch against the build side, a bounded number of pairs at a time.
 
 use arrow::array::{Array, UInt64Array};
 use datafusion_common::Result;
@@ -108,7 +108,8 @@ impl Probe {
         Ok((pairs, false))
     }
 
-    /// Finds the current row's candidates in the current group; `false` while the table is being made.
+    /// Finds the current row's candidates in the current group; `false` while the table is being
+    /// made.
     fn look_up(
         &mut self,
         build: &mut BuildSide,

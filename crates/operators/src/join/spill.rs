@@ -1,13 +1,13 @@
-//! Joins whose right side does not fit into memory: block by block from the disk.
+//! Spilled joins: a build side beyond memory, block by block from disk.
 //!
 //! ```text
 //!   right input -> right file -> a block that fits -> tables     as many passes as there are blocks
 //!   left input  -> left file  -> every pass reads all of it      the first pass reads the input, and writes the file
 //! ```
 //!
-//! Compatible solutions need not have any value in common, so solutions cannot be divided by their keys as for a
-//! join by equality: any left one may meet any block. Which left rows have found a match is kept in memory, a bit
-//! for each; the last pass tells what becomes of those without one.
+//! Compatible solutions need not have any value in common, so solutions cannot be divided by their
+//! keys as for a join by equality: any left one may meet any block. Which left rows have found a
+//! match is kept in memory, a bit for each; the last pass tells what becomes of those without one.
 
 use std::sync::Arc;
 

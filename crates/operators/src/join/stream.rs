@@ -1,5 +1,5 @@
-//! Runs a join: first the right side to its end, then the left side batch by batch; or block by block of the right
-//! side ([`super::spill`]).
+//! The execution of a join: build the right side, then probe with left batches; or block by block
+//! ([`super::spill`]).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use crate::spill_file::OpenFile;
 /// How long a poll may work before it gives way.
 const POLL_TIME_MAX: Duration = Duration::from_millis(1);
 
-/// What a collected right row needs beside its columns: its number, a place in a table, and its copy while a column is
-/// put together.
+/// What a collected right row needs beside its columns: its number, a place in a table, and its
+/// copy while a column is put together.
 const ROW_BYTES: usize = size_of::<u64>() + size_of::<u32>() + TABLE_BYTES_PER_ROW;
 
 /// The right side, or a block of it, while it is collected.
@@ -227,8 +227,8 @@ impl JoinStream {
         Ok(())
     }
 
-    /// Works on the current left batch: an output batch, or nothing when it is finished or the time is up
-    /// (then the batch is still there).
+    /// Works on the current left batch: an output batch, or nothing when it is finished or the time
+    /// is up (then the batch is still there).
     fn work(&mut self, deadline: Instant) -> Result<Option<RecordBatch>> {
         let mode = &self.plan.specification.mode;
         let rules = ProbeRules {

@@ -1,4 +1,4 @@
-//! Random joins against nested loops over the definition of compatibility.
+//! Tests of random joins against nested loops over the definition of compatibility.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The nodes that can be kept.
+//! The nodes that a cached plan may have.
 
 use std::fmt;
 use std::sync::Arc;
@@ -101,14 +101,16 @@ pub(super) struct Keeping<'k, 'p> {
     pub(super) parameters: &'k [Parameter],
     pub(super) passing_ids: &'k mut PassingIds<'p>,
     pub(super) patterns: usize,
-    /// Where the relations are in memory that several nodes read, in the order in which they are made again.
+    /// Where the relations are in memory that several nodes read, in the order in which they are
+    /// made again.
     pub(super) shared: Vec<*const ()>,
 }
 
 impl Keeping<'_, '_> {
     pub(super) fn node(&mut self, plan: &Plan, depth: usize) -> Option<KeptNode> {
         let depth = depth.checked_sub(1)?;
-        // The inputs of a union come side by side; more than one partition has nothing else that is kept.
+        // The inputs of a union come side by side; more than one partition has nothing else that is
+        // kept.
         let has_one_partition = |plan: &Plan| plan.properties().partitioning.partition_count() == 1;
         let is_union = plan.is::<UnionExec>() && plan.children().into_iter().all(has_one_partition);
         if !is_union && !has_one_partition(plan) {
@@ -274,8 +276,9 @@ fn groups_by_columns(aggregate: &AggregateExec) -> bool {
         })
 }
 
-/// The same node over leaves that only have the columns of its inputs, with properties that follow from these. Those of the plan
-/// may have the order of a sort in them, whose keys hold the context of the query.
+/// The same node over leaves that only have the columns of its inputs, with properties that follow
+/// from these. Those of the plan may have the order of a sort in them, whose keys hold the context
+/// of the query.
 fn over_stand_ins(plan: &Plan) -> EngineResult<Plan> {
     let children = plan.children();
     if children.is_empty() {

@@ -1,4 +1,5 @@
-//! Constants that differ from one query to the next, and where they stand in conditions.
+//! Parameters of cached plans: constants that differ between queries, and their places in
+//! conditions.
 
 use std::sync::Arc;
 
@@ -17,14 +18,15 @@ pub struct Parameter {
     pub id: Option<TermId>,
     /// Whether it stands in conditions.
     pub is_in_conditions: bool,
-    /// The place of the first parameter of the query with the same term; its own if there is none before.
+    /// The place of the first parameter of the query with the same term; its own if there is none
+    /// before.
     pub first_equal: usize,
 }
 
 /// The ids of a variable that can pass these conditions; nothing if they do not say.
 pub type PassingIds<'p> = dyn FnMut(&str, &[Expression]) -> Option<ObjectRanges> + 'p;
 
-/// What differs from one query to the next.
+/// The parameters of a cached plan for one query.
 #[derive(Debug)]
 pub struct Bindings {
     pub(super) parameters: Vec<Parameter>,
@@ -96,8 +98,8 @@ pub(super) fn has_parameter(expression: &Expression, parameters: &[Parameter]) -
     })
 }
 
-/// Whether an expression has a term in it that is one of a parameter, but of none that stands in conditions. It is not known then
-/// whether another parameter makes it another term.
+/// Whether an expression has a term in it that is one of a parameter, but of none that stands in
+/// conditions. It is not known then whether another parameter makes it another term.
 pub(super) fn has_stray_term(expression: &Expression, parameters: &[Parameter]) -> bool {
     has_constant(expression, &|constant| {
         let mut of_it = parameters.iter().filter(|it| it.term == *constant);

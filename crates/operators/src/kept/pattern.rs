@@ -1,4 +1,4 @@
-//! Patterns that are kept.
+//! Patterns in cached plans.
 
 use std::sync::Arc;
 
@@ -73,8 +73,9 @@ impl KeptPattern {
             if !is_any_compared {
                 continue;
             }
-            // What the conditions of the pattern itself say must be all that is known; else the ranges may follow from a parameter
-            // in a condition that is asked elsewhere, and cannot be made anew here.
+            // What the conditions of the pattern itself say must be all that is known; else the
+            // ranges may follow from a parameter in a condition that is asked elsewhere, and cannot
+            // be made anew here.
             let again = passing_ids(object, &specification.filters)?;
             if again != *ranges {
                 return None;

@@ -1,4 +1,4 @@
-//! A whole plan that is kept.
+//! A whole cached plan.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct KeptPlan {
 }
 
 impl KeptPlan {
-    /// What is kept of a plan; nothing if one of its nodes cannot be kept.
+    /// The cacheable form of a plan; none if one of its nodes cannot be cached.
     pub fn of(
         plan: &Arc<dyn ExecutionPlan>,
         parameters: &[Parameter],
@@ -41,8 +41,8 @@ impl KeptPlan {
         })
     }
 
-    /// The conditions and ranges for other parameters, as many as there were. Nothing where the plan is none for these: a condition
-    /// that bounded ids no longer does.
+    /// The conditions and ranges for other parameters, as many as there were. Nothing where the
+    /// plan is none for these: a condition that bounded ids no longer does.
     pub fn bind(
         &self,
         parameters: Vec<Parameter>,

@@ -1,4 +1,4 @@
-//! Every kind of node over other inputs: its own, other ones, too many and too few.
+//! Tests of every plan node with other inputs: its own, different ones, too many and too few.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -58,9 +58,11 @@ use crate::test_support::{Quad, Solution, context_of, names, term, var};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Made while a plan runs, of a stream that is read once, or standing for an input of a plan that is kept: no plan that runs holds them. And the
-/// order of kept plans, which goes by the name of the sort that it stands for. What solutions are made of that come of no quads is known to its own process, and so
-/// is a table of edge weights. A frontier gives nothing by itself; it is below the search for paths.
+/// Made while a plan runs, of a stream that is read once, or standing for an input of a plan that
+/// is kept: no plan that runs holds them. And the order of kept plans, which goes by the name of
+/// the sort that it stands for. What solutions are made of that come of no quads is known to its
+/// own process, and so is a table of edge weights. A frontier gives nothing by itself; it is below
+/// the search for paths.
 const NOT_IN_PLANS: [&str; 6] = [
     "StreamExec",
     "StandInExec",
@@ -70,7 +72,8 @@ const NOT_IN_PLANS: [&str; 6] = [
     "WeightsExec",
 ];
 
-/// Subjects 0 to 39 with the predicate 100, each to itself times ten; the first ten in the graph 7 as well.
+/// Subjects 0 to 39 with the predicate 100, each to itself times ten; the first ten in the graph 7
+/// as well.
 fn quads() -> Vec<Quad> {
     let triple = |subject: i64| [term(subject), term(100), term(subject * 10)];
     let in_default = (0..40).map(triple);

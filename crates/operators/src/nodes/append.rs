@@ -1,7 +1,8 @@
-//! The rows of several inputs, one input after the other, on one thread.
+//! The concatenation of several inputs on one thread.
 //!
-//! For unions of few rows: `UnionExec` gives each input a partition, and each partition costs a task and a channel, which is more than
-//! a look-up of some hundred rows takes. Short batches are put together: whoever looks up what the rows say does it for as many as can be.
+//! For unions of few rows: `UnionExec` gives each input a partition, and each partition costs a
+//! task and a channel, which is more than a look-up of some hundred rows takes. Short batches are
+//! put together: whoever looks up what the rows say does it for as many as can be.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::plan_properties;
 
-/// Gives all rows of its first input, then those of the next; each input has one partition and the same columns.
+/// The plan node that concatenates its inputs, each of one partition and with the same columns.
 #[derive(Debug)]
 pub struct AppendExec {
     inputs: Vec<Arc<dyn ExecutionPlan>>,

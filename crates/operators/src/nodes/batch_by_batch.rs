@@ -1,4 +1,4 @@
-//! Streams that make one batch of each batch of their input.
+//! A stream that maps each input batch to one output batch.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use futures::StreamExt;
 
 use crate::node_metrics::NodeMetrics;
 
-/// The stream of a node that makes one batch of each batch of its input, in order, and counts the rows.
+/// The stream of a node that makes one batch of each batch of its input, in order, and counts the
+/// rows.
 pub(super) fn batch_by_batch(
     input: &Arc<dyn ExecutionPlan>,
     schema: SchemaRef,

@@ -1,12 +1,12 @@
-//! What can be among the first rows of a sort, as far as the ids of its first key tell.
+//! A filter under a top-N sort, by the ids of its first key.
 //!
-//! A top-k makes a sort key of every row, for which terms may have to be read. But unbound sorts before
-//! blank nodes, those before IRIs and those before literals (SPARQL 1.1, 15.1), and the ids of the
-//! dictionary's IRIs ascend with their text. So most rows can be left out by their id alone: those
-//! that surely come after as many others as are asked for.
+//! A top-k makes a sort key of every row, for which terms may have to be read. But unbound sorts
+//! before blank nodes, those before IRIs and those before literals (SPARQL 1.1, 15.1), and the ids
+//! of the dictionary's IRIs ascend with their text. So most rows can be left out by their id alone:
+//! those that surely come after as many others as are asked for.
 //!
-//! Keeps one number a row that is asked for. Rows equal to the last of them stay, for further keys may
-//! decide; so do terms whose place an id does not tell.
+//! Keeps one number a row that is asked for. Rows equal to the last of them stay, for further keys
+//! may decide; so do terms whose place an id does not tell.
 
 use std::collections::BinaryHeap;
 use std::fmt;
@@ -25,7 +25,7 @@ use super::batch_by_batch::batch_by_batch;
 use crate::node::{Inputs, alike_input, node_methods};
 use crate::solutions::partitioned_plan_properties;
 
-/// With more rows asked for, the sort is not a small part of the work any more.
+/// The limit of asked rows beyond which the sort is no small part of the work.
 pub const ROWS_ASKED_MAX: usize = 10_000;
 
 /// Leaves out rows that cannot be among the first ones.
@@ -40,7 +40,8 @@ pub struct CandidatesExec {
 }
 
 impl CandidatesExec {
-    /// Of a sort by this column first, of which the first `rows_asked` rows are read. Each partition of the input is looked at by itself.
+    /// The filter under a sort by this column first, of which `rows_asked` rows are read. Each
+    /// partition of the input is looked at by itself.
     pub fn new(
         input: Arc<dyn ExecutionPlan>,
         column: usize,
@@ -58,7 +59,7 @@ impl CandidatesExec {
         }
     }
 
-    /// What it reads.
+    /// The input.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
@@ -99,7 +100,8 @@ impl BestPlaces {
     }
 }
 
-/// A number that ascends with the order of terms, as far as the id tells; the same for all literals.
+/// A number that ascends with the order of terms, as far as the id tells; the same for all
+/// literals.
 fn place_of(id: Option<TermId>) -> Option<u64> {
     const UNBOUND: u64 = 0;
     const BLANK_NODE: u64 = 1 << 60;

@@ -1,5 +1,5 @@
-//! Distinct solutions in the order in which they first come, for `DISTINCT` over a sort and
-//! under a `LIMIT` (which then ends the query as soon as it has enough).
+//! Distinct solutions in the order of first occurrence, for `DISTINCT` over a sort and under a
+//! `LIMIT`.
 //!
 //! Keeps each distinct row in a hash table, counted against the memory pool; it does not spill.
 
@@ -45,7 +45,7 @@ impl DistinctExec {
 }
 
 impl DistinctExec {
-    /// What it reads.
+    /// The input.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }

@@ -1,4 +1,4 @@
-//! The first of several ways to the same rows that leads to enough of them.
+//! A choice among alternative plans at run time: the first that yields enough rows.
 //!
 //! ```text
 //! the 10 nearest of what is within 100 m  --10 rows?--> these, and the others are not run
@@ -6,8 +6,9 @@
 //! the 10 nearest of all                   --the last one, whatever it gives
 //! ```
 //!
-//! Each input but the last is sure to give what the last would give, if it gives so many rows. Nobody reads more of them, so what is kept until it is known whether there are enough is
-//! no more than these.
+//! Each input but the last is sure to give what the last would give, if it gives so many rows.
+//! Nobody reads more of them, so what is kept until it is known whether there are enough is no more
+//! than these.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::plan_properties;
 
-/// Gives the rows of its first input that has so many, or of its last one; each input has one partition and the same columns.
+/// The plan node that returns its first input with enough rows, or its last one.
 #[derive(Debug)]
 pub struct FirstEnoughExec {
     inputs: Vec<Arc<dyn ExecutionPlan>>,

@@ -1,8 +1,8 @@
-//! `LIMIT` and `OFFSET` for each value of a column: those inside of `GRAPH ?g`, which count in each graph, and those inside of `LATERAL`,
-//! which count for each row around it; for each pair of values where it is both.
+//! `LIMIT` and `OFFSET` per value of a column, as inside of `GRAPH ?g` and `LATERAL`.
 //!
-//! Rows come in any order and are passed on in theirs, so over a sort each value gets its first rows. What is kept
-//! is a number for each value, counted against the memory pool; it does not spill.
+//! Rows come in any order and are passed on in theirs, so over a sort each value gets its first
+//! rows. What is kept is a number for each value, counted against the memory pool; it does not
+//! spill.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ pub struct LimitOfEachExec {
 }
 
 impl LimitOfEachExec {
-    /// For each value of the column, or pair of values of two, the rows from `offset` on, `limit` of them if there is one.
+    /// For each value of the column, or pair of values of two, the rows from `offset` on, `limit`
+    /// of them if there is one.
     pub fn new(
         input: Arc<dyn ExecutionPlan>,
         columns: Vec<usize>,

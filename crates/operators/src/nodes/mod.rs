@@ -1,4 +1,4 @@
-//! Nodes with plain inputs, between patterns, paths, joins and aggregates.
+//! Simple nodes between patterns, paths, joins and aggregates.
 //!
 //! | node | what it gives |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Rows with their number, so that what is computed from a row finds back to it.
+//! A node that numbers rows, so that computed rows find their origin.
 //!
 //! The number is an opaque value in a column like those of ids; no term is made of it.
 

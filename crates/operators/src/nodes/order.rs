@@ -1,13 +1,14 @@
-//! `ORDER BY` in plans that are kept: few rows are sorted here, many by DataFusion.
+//! `ORDER BY` in cached plans: few rows are sorted here, many by DataFusion.
 //!
 //! ```text
 //! batches -> up to ROWS_MAX rows, then the input ends -> keys of all -> numbers of the rows, sorted -> one batch
 //!            more rows, or no memory for these        -> DataFusion's sort, over what there is and the rest
 //! ```
 //!
-//! DataFusion's `SortExec` finds out its properties when it is made, and they hold its keys, which hold the context of a query; so it had to
-//! be made anew for each query whose plan is kept, and was a tenth of explore Q1 beside what a top-k needs to start. This node is known as what it stands
-//! for: it has its name and its text.
+//! DataFusion's `SortExec` finds out its properties when it is made, and they hold its keys, which
+//! hold the context of a query; so it had to be made anew for each query whose plan is kept, and
+//! was a tenth of explore Q1 beside what a top-k needs to start. This node is known as what it
+//! stands for: it has its name and its text.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -170,7 +171,8 @@ impl Rows {
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, sorted)))
     }
 
-    /// The keys of all rows; nothing if there is no memory for them. One that is a column of the batch is counted as if it were a copy.
+    /// The keys of all rows; nothing if there is no memory for them. One that is a column of the
+    /// batch is counted as if it were a copy.
     fn key_columns(&mut self, batch: &RecordBatch) -> Result<Option<Vec<Arc<dyn Array>>>> {
         let mut columns = Vec::with_capacity(self.keys.len());
         for key in &self.keys {

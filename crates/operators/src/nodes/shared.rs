@@ -1,6 +1,7 @@
-//! A relation that several parts of a plan read, computed once.
+//! A common subplan that several parts of a plan read, computed once.
 //!
-//! Its batches are kept in memory until the query ends, counted against the memory pool.
+//! The batches of its result are kept in memory until the query ends, counted against the memory
+//! pool.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -37,7 +38,7 @@ pub struct SharedExec {
 }
 
 impl SharedExec {
-    /// What is computed once.
+    /// The plan that is computed once.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }

@@ -1,4 +1,4 @@
-//! A stream as a node, for nodes that go on with what others began.
+//! A plan node around a running stream.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Paths with their predicates looked up and all reversals pushed down to the links.
+//! The compilation of paths: predicates are looked up, and reversals pushed down to links.
 
 use std::sync::Arc;
 

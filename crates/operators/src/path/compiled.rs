@@ -1,4 +1,4 @@
-//! A compiled path, and what its ends are bound to.
+//! A compiled path, and the bindings of its ends.
 
 use std::sync::Arc;
 
@@ -42,8 +42,9 @@ impl CompiledPath {
         ActiveGraph::of(&self.specification.graph, self.context.view())
     }
 
-    /// Whether the path leads from a bound end to itself only if that is a node of the graph: between
-    /// two variables, while a constant end need not be one (SPARQL 1.1, 18.4, `ZeroLengthPath`).
+    /// Whether the path leads from a bound end to itself only if that is a node of the graph:
+    /// between two variables, while a constant end need not be one (SPARQL 1.1, 18.4,
+    /// `ZeroLengthPath`).
     pub(super) fn is_among_nodes(&self) -> bool {
         let ends = [&self.specification.subject, &self.specification.object];
         ends.iter().all(|end| end.variable().is_some()) && self.forward.can_be_empty()

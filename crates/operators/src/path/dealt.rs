@@ -1,11 +1,11 @@
-//! Nodes to walk from, dealt to the partitions of one execution.
+//! The queue of start nodes that the partitions of one execution share.
 //!
 //! ```text
 //! start nodes, made once:  [ block 0 | block 1 | block 2 | ... ]    taken from one queue (`crate::dealing`)
 //! ```
 //!
-//! The first partition that is polled makes the list, in steps; the others wait for it, and make it if the first one is dropped. The list is
-//! there as long as a partition reads it.
+//! The first partition that is polled makes the list, in steps; the others wait for it, and make it
+//! if the first one is dropped. The list is there as long as a partition reads it.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -27,7 +27,8 @@ use super::reached::{SEEDS_PER_CALL_MAX, SEEDS_PER_WORD};
 use crate::dealing::{Dealing, PieceReader, Pieces, Spread};
 use crate::node_metrics::NodeMetrics;
 
-/// Blocks for each partition, where the nodes are few: seeds of one block share their search, so that short blocks cost more.
+/// Blocks for each partition, where the nodes are few: seeds of one block share their search, so
+/// that short blocks cost more.
 const BLOCKS_PER_PARTITION: usize = 2;
 
 /// The list of nodes, being made or made.
@@ -103,7 +104,8 @@ impl fmt::Debug for Starts {
     }
 }
 
-/// How many nodes a block has: as many as are walked from together, if there are enough for all partitions.
+/// How many nodes a block has: as many as are walked from together, if there are enough for all
+/// partitions.
 fn block_nodes(nodes: usize, spread: Spread) -> usize {
     match spread.dealing {
         Dealing::Turns(rows) => usize::try_from(rows).unwrap_or(usize::MAX).max(1),
@@ -142,7 +144,8 @@ impl StartsReader {
         }
     }
 
-    /// Takes the next block into a list; `false` if there is none. Waits while the engine has no thread for this partition.
+    /// Takes the next block into a list; `false` if there is none. Waits while the engine has no
+    /// thread for this partition.
     pub(super) async fn next_block(
         &mut self,
         out: &mut Nodes,

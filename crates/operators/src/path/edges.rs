@@ -1,4 +1,4 @@
-//! Neighbours of nodes, and nodes, in the active graph.
+//! Neighbours and nodes of the active graph.
 
 use std::sync::Arc;
 
@@ -115,8 +115,10 @@ impl Edges {
         })
     }
 
-    /// Begins a level of so many look-ups, which may end before the last of them: they count at once, and what they find when the level [is whole](Self::end_level). So what a search costs does not go by
-    /// which of its nodes comes first: by ids, in whose order terms have a part that an asker does not see.
+    /// Begins a level of so many look-ups, which may end before the last of them: they count at
+    /// once, and what they find when the level [is whole](Self::end_level). So what a search costs
+    /// does not go by which of its nodes comes first: by ids, in whose order terms have a part that
+    /// an asker does not see.
     pub(super) fn begin_level(&mut self, look_ups: usize) {
         self.touches.add(look_ups as u64);
         self.held = Some(0);
@@ -154,7 +156,8 @@ impl Edges {
             .map_err(storage_error)
     }
 
-    /// The nodes on the other side of the triples that a node has with a predicate, one for each triple.
+    /// The nodes on the other side of the triples that a node has with a predicate, one for each
+    /// triple.
     pub(super) fn neighbours(
         &mut self,
         predicate: TermId,
@@ -176,7 +179,8 @@ impl Edges {
         self.seek(by_predicate(direction), &[predicate, node])
     }
 
-    /// The nodes on the other side of such triples. A part of them may give a node once more that the part before it gave, where graphs are merged.
+    /// The nodes on the other side of such triples. A part of them may give a node once more that
+    /// the part before it gave, where graphs are merged.
     pub(crate) fn read_neighbours(
         &mut self,
         direction: Direction,
@@ -218,8 +222,8 @@ impl Edges {
         result
     }
 
-    /// Keeps those of the neighbours just read that stand in the active graph, each triple once, and
-    /// whose predicates are not excluded.
+    /// Keeps those of the neighbours just read that stand in the active graph, each triple once,
+    /// and whose predicates are not excluded.
     fn keep_active(
         &mut self,
         permutation: Permutation,
@@ -337,8 +341,8 @@ impl Edges {
         rows.collect()
     }
 
-    /// Reads the nodes of some of the rows, from one on, of which equal ones that follow each other come once. Gives the row after
-    /// the last one.
+    /// Reads the nodes of some of the rows, from one on, of which equal ones that follow each other
+    /// come once. Gives the row after the last one.
     pub(super) fn read_nodes(
         &mut self,
         rows: NodeRows,

@@ -1,4 +1,5 @@
-//! Walks a path from many seeds at once, and the levels of a search: the two call each other, as paths hold paths.
+//! The evaluation of a path from many seeds at once, and of a search's levels; the two are
+//! recursive.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -76,7 +77,8 @@ impl Evaluator {
         }
     }
 
-    /// Continues each walk along the path: one result per way, but each end once below a repetition.
+    /// Continues each walk along the path: one result per way, but each end once below a
+    /// repetition.
     pub(super) fn evaluate<'a>(
         &'a mut self,
         path: &'a Path,
@@ -259,8 +261,8 @@ impl Search {
     }
 
     /// Appends further pairs of a seed and a node that it reaches, each once, until there are
-    /// `pairs_max` or no more. `false` if nothing is left to be found. The repetition is the one that
-    /// the search began with; an [ended](Self::ended) search needs none.
+    /// `pairs_max` or no more. `false` if nothing is left to be found. The repetition is the one
+    /// that the search began with; an [ended](Self::ended) search needs none.
     pub(super) async fn next(
         &mut self,
         evaluator: &mut Evaluator,

@@ -1,7 +1,8 @@
-//! Whether a repeated path leads from one node to another: searched from both ends at once.
+//! A bidirectional search for whether a repeated path connects two nodes.
 //!
-//! Each step goes on from the side whose frontier is smaller, so that a node with few ways in is found
-//! to be out of reach although many ways lead out of the other. The level in which they meet ends there; it costs its look-ups, made or not.
+//! Each step goes on from the side whose frontier is smaller, so that a node with few ways in is
+//! found to be out of reach although many ways lead out of the other. The level in which they meet
+//! ends there; it costs its look-ups, made or not.
 
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::MemoryReservation;
@@ -75,7 +76,8 @@ impl<'p> MeetingSide<'p> {
     }
 }
 
-/// Whether repeating `forward` leads from one node to another; `backward` is the same path reversed.
+/// Whether repeating `forward` leads from one node to another; `backward` is the same path
+/// reversed.
 pub(super) async fn is_connected(
     evaluator: &mut Evaluator,
     [forward, backward]: [Repetition<'_>; 2],

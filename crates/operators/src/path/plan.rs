@@ -41,8 +41,8 @@ pub struct PathExec {
 }
 
 impl PathExec {
-    /// Compiles the path. An end that the input binds is where the walks start; it may be unbound in
-    /// some rows.
+    /// Compiles the path. An end that the input binds is where the walks start; it may be unbound
+    /// in some rows.
     pub fn try_new(
         context: Arc<QueryContext>,
         input: Option<Arc<dyn ExecutionPlan>>,
@@ -85,9 +85,9 @@ impl PathExec {
         self.plan.touches.total()
     }
 
-    /// How many nodes there are to walk from, at most, if they can be spread over partitions: there is no input, neither end is
-    /// known before, and they are all of one graph, or merge of graphs. (`GRAPH ?g` may bind an end, and is as many
-    /// walks as there are graphs.)
+    /// How many nodes there are to walk from, at most, if they can be spread over partitions: there
+    /// is no input, neither end is known before, and they are all of one graph, or merge of graphs.
+    /// (`GRAPH ?g` may bind an end, and is as many walks as there are graphs.)
     pub fn spreadable_starts(&self) -> Result<Option<u64>, Error> {
         let specification = self.specification();
         let ends = [&specification.subject, &specification.object];
@@ -99,7 +99,7 @@ impl PathExec {
         Ok(Some(starts_max(&mut edges, &self.plan.forward)?))
     }
 
-    /// The same path, the nodes to walk from spread over partitions. Only where there are
+    /// The same path with its start nodes spread over partitions. Only where there are
     /// [`PathExec::spreadable_starts`].
     pub fn spread(&self, spread: Spread) -> Result<Arc<dyn ExecutionPlan>, Error> {
         if self.spreadable_starts()?.is_none() {

@@ -1,4 +1,4 @@
-//! Nodes and the seeds that have reached them, as bits.
+//! Bit sets of reached nodes per seed.
 
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::MemoryReservation;

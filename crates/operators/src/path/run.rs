@@ -1,4 +1,4 @@
-//! Runs a path: input rows in, rows with both ends bound out.
+//! The execution of a path: input rows in, rows with both ends bound out.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -26,12 +26,13 @@ use crate::node_metrics::NodeMetrics;
 use crate::pattern::{GraphScope, Slot};
 use crate::solutions::{gather, id_columns, solution_batch};
 
-/// Seeds walked from at a time, at first, so that a `LIMIT` is reached soon; later as many as keep the work small.
+/// Seeds walked from at a time, at first, so that a `LIMIT` is reached soon; later as many as keep
+/// the work small.
 const SEEDS_PER_CALL_MIN: usize = SEEDS_PER_WORD;
 /// Walks, or nodes of a search, beyond which fewer seeds are taken the next time.
 const WORK_PER_CALL: usize = 1 << 18;
-/// Pairs of bound ends that are searched from both ends, each pair by itself; with more, searches that
-/// many seeds share are cheaper.
+/// Pairs of bound ends that are searched from both ends, each pair by itself; with more, searches
+/// that many seeds share are cheaper.
 const PAIRS_MET_MAX: usize = 16;
 /// Rows per output batch.
 const ROWS_PER_BATCH: usize = 8_192;
@@ -73,7 +74,8 @@ enum WalkSeeds {
     Bound(Direction, Vec<(u64, u32)>),
     /// Neither end of these rows is bound.
     Everywhere(Vec<u32>),
-    /// Neither end of the one row without variables is bound, and other partitions walk from other nodes.
+    /// Neither end of the one row without variables is bound, and other partitions walk from other
+    /// nodes.
     Dealt(StartsReader),
 }
 
@@ -391,7 +393,8 @@ impl Walking {
         }
     }
 
-    /// Walks from the present seeds: to the end of their walks, or to the first results of a search.
+    /// Walks from the present seeds: to the end of their walks, or to the first results of a
+    /// search.
     async fn walk_from_seeds(
         &mut self,
         plan: &CompiledPath,

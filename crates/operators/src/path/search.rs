@@ -1,4 +1,4 @@
-//! What many seeds reach by repeating a path: breadth-first search from all of them at once.
+//! The closure of a repeated path: a breadth-first search from many seeds at once.
 //!
 //! ```text
 //!   node       number  visited by seeds  newly by seeds       bits: one a seed, some words a node
@@ -8,12 +8,12 @@
 //!
 //! Nodes get dense numbers as they are met. A level looks up the neighbours of each node of the
 //! frontier once, in the order of the permutation, and hands all its seeds on in one operation on
-//! words (Then et al., "The More the Merrier: Efficient Multi-Source Graph Traversal", VLDB 2014). Only what
-//! is new to a node goes on: semi-naive evaluation. Results are given out level by level, so that a
-//! `LIMIT` ends the search early and no list of pairs is ever held.
+//! words (Then et al., "The More the Merrier: Efficient Multi-Source Graph Traversal", VLDB 2014).
+//! Only what is new to a node goes on: semi-naive evaluation. Results are given out level by level,
+//! so that a `LIMIT` ends the search early and no list of pairs is ever held.
 //!
-//! Here is what a search knows; its levels are walked by [`Evaluator`](super::evaluate::Evaluator), for what is repeated may hold
-//! further repetitions.
+//! Here is what a search knows; its levels are walked by [`Evaluator`](super::evaluate::Evaluator),
+//! for what is repeated may hold further repetitions.
 //!
 //! Memory: some 50 bytes a node and 16 for each word of seeds, counted.
 
@@ -26,7 +26,8 @@ use hashbrown::hash_map::Entry;
 use super::counted::Walks;
 use super::reached::{Reached, Repetition, SEEDS_PER_WORD};
 
-/// What the number of a node takes in the hash table, at worst: while it grows, both tables are there.
+/// What the number of a node takes in the hash table, at worst: while it grows, both tables are
+/// there.
 const NUMBER_BYTES: usize = 28;
 /// Growth after which the memory is counted anew.
 const UNCOUNTED_BYTES_MAX: usize = 1 << 16;

@@ -1,4 +1,4 @@
-//! What a path operator is to do.
+//! The specification of a path operator.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use spargebra::algebra::PropertyPathExpression;
 
 use crate::pattern::{GraphScope, Slot};
 
-/// What a [`PathExec`](super::PathExec) is to do.
+/// The specification of a [`PathExec`](super::PathExec).
 #[derive(Clone, Debug)]
 pub struct PathSpecification {
     /// Where the path starts.
@@ -17,8 +17,10 @@ pub struct PathSpecification {
     pub object: Slot,
     /// The graphs to walk in. A path stays within one graph (or one merge of graphs).
     pub graph: GraphScope,
-    /// Whether it does not matter how often a solution comes: then it comes once where that is cheaper.
+    /// Whether it does not matter how often a solution comes: then it comes once where that is
+    /// cheaper.
     pub is_set: bool,
-    /// The variables of the output, in order; a variable that is bound nowhere gives a column of nulls.
+    /// The variables of the output, in order; a variable that is bound nowhere gives a column of
+    /// nulls.
     pub output: Vec<Arc<str>>,
 }

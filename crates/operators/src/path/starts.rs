@@ -1,8 +1,9 @@
-//! The nodes that walks begin at where neither end is known: read from the permutations, ascending, each once.
+//! The start nodes of a path with two unbound ends, read from the permutations in order.
 //!
-//! A path of links begins at the subjects (or objects) of its first link's triples; one that may be empty, at every node. They are read some
-//! rows at a time, and lists that come out of order, or from several places, are merged some nodes at a time, so that no poll
-//! works without a bound. What has been read is counted as it grows.
+//! A path of links begins at the subjects (or objects) of its first link's triples; one that may be
+//! empty, at every node. They are read some rows at a time, and lists that come out of order, or
+//! from several places, are merged some nodes at a time, so that no poll works without a bound.
+//! What has been read is counted as it grows.
 
 use datafusion_common::Result;
 use orrery_term::TermId;
@@ -114,7 +115,8 @@ impl Evaluator {
         self.add(list, lists).await
     }
 
-    /// Adds a list to others, of which each is more than twice as long as the next: so a node is merged few times.
+    /// Adds a list to others, of which each is more than twice as long as the next: so a node is
+    /// merged few times.
     async fn add(&mut self, mut list: Nodes, lists: &mut Vec<Nodes>) -> Result<()> {
         if list.as_slice().is_empty() {
             return Ok(());
@@ -128,7 +130,8 @@ impl Evaluator {
         Ok(())
     }
 
-    /// The nodes of both lists. The longer one is not moved to another place but within its own: from the back.
+    /// The nodes of both lists. The longer one is not moved to another place but within its own:
+    /// from the back.
     async fn merged(&mut self, one: Nodes, other: Nodes) -> Result<Nodes> {
         let is_longer = one.as_slice().len() >= other.as_slice().len();
         let (mut all, other) = if is_longer {

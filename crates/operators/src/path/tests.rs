@@ -1,4 +1,5 @@
-//! Random paths over random graphs, against relations computed by fixpoint; and large graphs.
+//! Tests of random paths over random graphs, against relations computed by fixpoint; and of large
+//! graphs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -132,7 +133,8 @@ fn any_dealing() -> impl Strategy<Value = Dealing> {
 
 type Pair = (TermId, TermId);
 
-/// All pairs that a path connects; a path of length zero connects each node of the universe with itself.
+/// All pairs that a path connects; a path of length zero connects each node of the universe with
+/// itself.
 fn relation(
     path: &PathExpression,
     triples: &[[TermId; 3]],

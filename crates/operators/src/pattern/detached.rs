@@ -1,4 +1,4 @@
-//! A pattern without its query, from which the same node is made for others.
+//! A pattern without its query, the template of cached plans.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,7 +27,8 @@ pub(crate) struct DetachedPattern {
 }
 
 impl PatternExec {
-    /// The pattern without its query; nothing if it is spread over partitions, or has ids from outside.
+    /// The pattern without its query; nothing if it is spread over partitions, or has ids from
+    /// outside.
     pub(crate) fn detached(&self) -> Option<DetachedPattern> {
         let specification = self.specification();
         let is_plain = self.spread_over().is_none()
@@ -49,7 +50,8 @@ impl DetachedPattern {
         &self.specification
     }
 
-    /// The pattern for a query over the same base, with other constants, and bounds on the same objects, but the same variables.
+    /// The pattern for a query over the same base, with other constants, and bounds on the same
+    /// objects, but the same variables.
     pub(crate) fn attached(
         &self,
         context: &Arc<QueryContext>,

@@ -1,4 +1,4 @@
-//! Patterns as text, for `explain`.
+//! The text of patterns in `explain`.
 
 use orrery_term::TermId;
 

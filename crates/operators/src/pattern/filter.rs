@@ -1,4 +1,4 @@
-//! Conditions inside a pattern: which variables they need, and how they thin out a chunk.
+//! Conditions inside a pattern: the variables they need, and their effect on a chunk.
 
 use std::sync::Arc;
 

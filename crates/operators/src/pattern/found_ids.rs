@@ -1,4 +1,5 @@
-//! Ids that another node finds while the query runs: the keys of a join's build side, for the pattern that is its probe side.
+//! Ids that another node finds at run time, such as a join's build keys, and that a scan filters
+//! by.
 //!
 //! ```text
 //!   HashJoinExec
@@ -6,11 +7,14 @@
 //!     PatternExec     from then on drops the rows whose variable has none of them             <-'
 //! ```
 //!
-//! A plan holds the *place* ([`FoundIds`]), which both nodes know; the ids belong to an execution of the plan and go with it, so that a plan that runs
-//! again, or twice at the same time, or elsewhere, never sees those of another run. A pattern that finds none published (too many keys, or not yet)
-//! goes on without: the join above drops the same rows. So it may stop asking where nearly all rows pass.
+//! A plan holds the *place* ([`FoundIds`]), which both nodes know; the ids belong to an execution
+//! of the plan and go with it, so that a plan that runs again, or twice at the same time, or
+//! elsewhere, never sees those of another run. A pattern that finds none published (too many keys,
+//! or not yet) goes on without: the join above drops the same rows. So it may stop asking where
+//! nearly all rows pass.
 //!
-//! What it saves are the further steps of the pattern, and the rows that the join would look at: not the reading of the first step.
+//! What it saves are the further steps of the pattern, and the rows that the join would look at:
+//! not the reading of the first step.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -43,7 +47,8 @@ struct Place {
 pub(crate) struct Published(Arc<OnceLock<IdSet>>);
 
 impl FoundIds {
-    /// A place for ids of this variable (without `?`), by whose number it is known in a plan that travels: no other place of the plan has it.
+    /// A place for ids of this variable (without `?`), by whose number it is known in a plan that
+    /// travels: no other place of the plan has it.
     pub fn new(variable: Arc<str>, number: u32) -> Self {
         Self(Arc::new(Place {
             variable,

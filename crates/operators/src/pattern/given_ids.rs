@@ -1,11 +1,13 @@
-//! Ids that a variable of a pattern may have, found outside of it: by an index of texts, an inferred layer, another node.
+//! Ids given from outside of a pattern that a variable may have, such as a full-text index's.
 //!
-//! They are an ascending run of numbers and the name of a variable, and nothing of this process: a plan that travels carries them as they are, as
-//! long as they are ids of the database and the commit that the plan names. What a run is compiled to, a bitmap or a table (`id_set`), is
-//! made where the pattern first runs.
+//! Given ids are an ascending run of numbers and the name of a variable, and nothing of this
+//! process: a plan that travels carries them as they are, as long as they are ids of the database
+//! and the commit that the plan names. What a run is compiled to, a bitmap or a table (`id_set`),
+//! is made where the pattern first runs.
 //!
-//! They are a condition, applied at the step that binds the variable: they thin out what is there, in any mode and any order of steps. A
-//! few ids that should lead the search are rows of a node below the pattern ([`RowsExec`](crate::rows::RowsExec)).
+//! They are a condition, applied at the step that binds the variable: they thin out what is there,
+//! in any mode and any order of steps. A few ids that should lead the search are rows of a node
+//! below the pattern ([`RowsExec`](crate::rows::RowsExec)).
 
 use std::sync::{Arc, OnceLock};
 

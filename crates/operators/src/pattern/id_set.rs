@@ -1,7 +1,8 @@
-//! Sets of ids by which a scan drops rows.
+//! Sets of ids by which scans drop rows.
 //!
-//! Where one of two patterns finds the same ids for every row, these become a set once. The scan of the other pattern
-//! drops rows by it before anything else is looked up. `explain --analyze` shows it: `as a set of 823 ids`.
+//! Where one of two patterns finds the same ids for every row, these become a set once. The scan of
+//! the other pattern drops rows by it before anything else is looked up. `explain --analyze` shows
+//! it: `as a set of 823 ids`.
 
 /// Bits of a bitmap for each id, at most: as much memory as the table takes.
 const BITS_PER_ID_MAX: u64 = 128;
@@ -17,7 +18,8 @@ pub(super) struct IdSet {
 
 #[derive(Debug)]
 enum Form {
-    /// One bit for each number from `low` on. Ids of one kind of thing lie close together, for the dictionary is sorted.
+    /// One bit for each number from `low` on. Ids of one kind of thing lie close together, for the
+    /// dictionary is sorted.
     Bitmap { low: u64, words: Box<[u64]> },
     /// Open addressing, at most half full; 0, which is no id, is an empty slot.
     Table { slots: Box<[u64]> },

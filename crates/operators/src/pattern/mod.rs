@@ -20,9 +20,9 @@
 //! position, so that a key with a million matches comes out in bounded chunks, the
 //! memory in use is bounded by steps x chunk size, and a `LIMIT` stops early.
 //!
-//! Patterns that bind one variable with all else known are one step (`compiler::arrange`): the variable's values are the
-//! intersection of sorted ranges (`intersection`). So a cyclic pattern costs what a worst-case-optimal join costs,
-//! whatever its nodes' degrees are.
+//! Patterns that bind one variable with all else known are one step (`compiler::arrange`): the
+//! variable's values are the intersection of sorted ranges (`intersection`). So a cyclic pattern
+//! costs what a worst-case-optimal join costs, whatever its nodes' degrees are.
 //!
 //! Invariants: no output ordering is claimed; ids are exact, so equality of ids is
 //! equality of terms. What it does not do: choose the order of the patterns, estimate,

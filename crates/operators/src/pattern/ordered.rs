@@ -1,19 +1,20 @@
-//! The first rows of an order, without matching all of a pattern.
+//! Top-N over a pattern without matching all of it.
 //!
 //! ```text
 //! ORDER BY DESC(?date) LIMIT 10       POSG of the predicate:  .. | third piece | second | first |
 //!                                                                                       <- until ten rows have come
 //! ```
 //!
-//! Numbers and dates ascend with their ids within a kind. So where all objects of a predicate are of one such
-//! kind, the last ten in the order of the objects are the last ten of its POSG, if each has a match. The
-//! pattern is matched piece by piece, each piece a range of objects, until there are as many rows as are asked for.
-//! A piece ends between two values, so all rows equal to the last one come too, and a sort by
-//! further keys on top of it sees all it has to see. Pieces grow, so a wrong guess of how many rows it takes costs a factor, and
-//! the last piece takes all that is left.
+//! Numbers and dates ascend with their ids within a kind. So where all objects of a predicate are
+//! of one such kind, the last ten in the order of the objects are the last ten of its POSG, if each
+//! has a match. The pattern is matched piece by piece, each piece a range of objects, until there
+//! are as many rows as are asked for. A piece ends between two values, so all rows equal to the
+//! last one come too, and a sort by further keys on top of it sees all it has to see. Pieces grow,
+//! so a wrong guess of how many rows it takes costs a factor, and the last piece takes all that is
+//! left.
 //!
-//! What is between the pattern and the sort may be optional parts, conditions and filters: whatever works on each row by
-//! itself. Rows come in no order within a piece.
+//! What is between the pattern and the sort may be optional parts, conditions and filters: whatever
+//! works on each row by itself. Rows come in no order within a piece.
 
 use std::fmt;
 use std::ops::Bound;
@@ -50,7 +51,7 @@ const SHARE_MAX: f64 = if cfg!(test) { 1.0 } else { 0.25 };
 /// The column of POSG that holds the objects.
 const OBJECT_COLUMN: usize = 1;
 
-/// What is asked for.
+/// The wanted rows of an order.
 #[derive(Clone, Debug)]
 pub struct FirstRows {
     /// The variable of the first sort key.
@@ -63,7 +64,8 @@ pub struct FirstRows {
     pub rows_in_all: f64,
 }
 
-/// Gives at least the first rows of an order; see the [module](self)'s documentation.
+/// The plan node that returns at least the first rows of an order; see the [module](self)'s
+/// documentation.
 #[derive(Debug)]
 pub struct OrderedExec {
     /// All rows.
@@ -94,7 +96,7 @@ struct OrderedObjects {
 }
 
 impl OrderedExec {
-    /// In place of `input`, where the first rows of the order can be found this way, and with less work.
+    /// Replaces `input`, where the first rows of the order can be found this way with less work.
     pub fn try_new(
         input: &Arc<dyn ExecutionPlan>,
         wanted: FirstRows,
@@ -220,8 +222,8 @@ impl PieceWay {
 /// Nodes, the outermost first, and the pattern below them.
 type ChainAndLeaf = (Vec<Arc<dyn ExecutionPlan>>, Arc<dyn ExecutionPlan>);
 
-/// The nodes from a plan down to a pattern without input, the outermost first, and the pattern; only nodes whose rows are those
-/// of pieces of the pattern, one after the other.
+/// The nodes from a plan down to a pattern without input, the outermost first, and the pattern;
+/// only nodes whose rows are those of pieces of the pattern, one after the other.
 fn chain_of(plan: &Arc<dyn ExecutionPlan>) -> Option<ChainAndLeaf> {
     let mut chain = Vec::new();
     let mut node = Arc::clone(plan);
@@ -266,7 +268,8 @@ fn ordered_step(steps: &[PatternStep], variable: &Arc<str>) -> Option<(usize, Te
     })
 }
 
-/// The steps with one of them first; each further one shares a variable with those before it, if there is such a one.
+/// The steps with one of them first; each further one shares a variable with those before it, if
+/// there is such a one.
 fn beginning_with(steps: &[PatternStep], first: usize) -> Vec<PatternStep> {
     let mut rest: Vec<PatternStep> = steps.to_vec();
     let mut ordered: Vec<PatternStep> = vec![rest.remove(first)];
@@ -322,9 +325,9 @@ impl OrderedObjects {
     }
 }
 
-/// How many of the lowest bits of an id tell only the form of the value: its datatype, digits, time zone
-/// (see [`orrery_term::inline`]). `None` where ids do not ascend with values, or not all values of the type are in ids
-/// of the kind.
+/// How many of the lowest bits of an id tell only the form of the value: its datatype, digits, time
+/// zone (see [`orrery_term::inline`]). `None` where ids do not ascend with values, or not all
+/// values of the type are in ids of the kind.
 const fn form_bits(kind: TermKind) -> Option<u32> {
     match kind {
         TermKind::Integer | TermKind::Decimal => Some(4),
@@ -654,7 +657,8 @@ mod tests {
         }
     }
 
-    /// The first rows of `?s :value ?v` by `?v`, the largest first, where the values are these; nothing if their order is not that of the ids.
+    /// The first rows of `?s :value ?v` by `?v`, the largest first, where the values are these;
+    /// nothing if their order is not that of the ids.
     fn largest(values: &[(String, &str)], rows: usize) -> Option<Arc<dyn ExecutionPlan>> {
         let quads: Vec<SmallQuad> = values
             .iter()

@@ -28,7 +28,8 @@ use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::solutions::{partitioned_plan_properties, schema_variables, solution_schema};
 
-/// The partitions of an input, which are those of the output; without any, the first one tells what is wrong.
+/// The partitions of an input, which are those of the output; without any, the first one tells what
+/// is wrong.
 fn partitions_of(plan: &Arc<dyn ExecutionPlan>) -> usize {
     plan.properties().partitioning.partition_count().max(1)
 }
@@ -46,7 +47,7 @@ pub struct PatternExec {
     pub(super) metrics: ExecutionPlanMetricsSet,
 }
 
-/// What one step of a [`PatternExec`] is and has done.
+/// The report of one step of a [`PatternExec`]: its plan and its figures.
 #[derive(Clone, Debug)]
 pub struct StepReport {
     /// The patterns, as in SPARQL, and the way to each; several if they are intersected.
@@ -61,7 +62,7 @@ pub struct StepReport {
     pub in_memory: usize,
 }
 
-/// How one pattern of a step is matched when all input variables are bound.
+/// The access path of one pattern of a step, when all input variables are bound.
 #[derive(Clone, Debug)]
 pub struct PatternReport {
     /// The pattern, as in SPARQL.
@@ -70,14 +71,14 @@ pub struct PatternReport {
     pub permutation: Permutation,
     /// How many leading columns of the permutation are known.
     pub prefix_columns: usize,
-    /// Its values were made a set of so many ids, together with those of other patterns of the step, by which another one's rows
-    /// are dropped in the scan.
+    /// Its values were made a set of so many ids, together with those of other patterns of the
+    /// step, by which another one's rows are dropped in the scan.
     pub set_ids: Option<usize>,
 }
 
 impl PatternExec {
-    /// A node that is to do this over the context's snapshot. The variables of the input are those of
-    /// its schema; any of them may be unbound in some rows.
+    /// A node that is to do this over the context's snapshot. The variables of the input are those
+    /// of its schema; any of them may be unbound in some rows.
     ///
     /// Nothing is compiled yet: that is done where the node runs, or by [`PatternExec::compile`].
     pub fn try_new(
@@ -124,14 +125,15 @@ impl PatternExec {
         }))
     }
 
-    /// Compiles the patterns and their conditions, if that was not done, so that what cannot be run is known before it is.
+    /// Compiles the patterns and their conditions, if that was not done, so that what cannot be run
+    /// is known before it is.
     pub fn compile(&self) -> Result<(), Error> {
         self.plan.bound_program()?;
         Ok(())
     }
 
-    /// The rows that the first step walks, if they can be spread over partitions: there is no input, every match
-    /// is a row of its own, and no limit ends the pattern early.
+    /// The rows that the first step walks, if they can be spread over partitions: there is no
+    /// input, every match is a row of its own, and no limit ends the pattern early.
     pub fn spreadable_rows(&self) -> Result<Option<u64>, Error> {
         let specification = &self.plan.specification;
         let is_whole = self.input.is_none()
@@ -150,7 +152,7 @@ impl PatternExec {
         Ok(Some(ranges.iter().map(|range| range.len()).sum()))
     }
 
-    /// The same pattern, the rows of its first step spread over partitions. Only where there are
+    /// The same pattern with the first step's rows spread over partitions. Only where there are
     /// [`PatternExec::spreadable_rows`].
     pub fn spread(&self, spread: Spread) -> Result<Arc<dyn ExecutionPlan>, Error> {
         if self.spreadable_rows()?.is_none() {
@@ -168,9 +170,9 @@ impl PatternExec {
         }))
     }
 
-    /// The same pattern, which drops rows whose variable has none of the ids that another node finds, if what reads it drops those rows
-    /// anyway. Only of an inner match without limit that gives the variable, and does not bind it by its last step: there is nothing to
-    /// save behind that one.
+    /// The same pattern, filtered by ids that another node finds, where the reader would drop those
+    /// rows anyway. Only of an inner match without limit that gives the variable, and does not bind
+    /// it by its last step: there is nothing to save behind that one.
     pub fn thinned_by(&self, found: FoundIds) -> Result<Option<Arc<dyn ExecutionPlan>>, Error> {
         let specification = &self.plan.specification;
         let is_bound_before = |(_, steps): (_, &[PatternStep])| {
@@ -193,7 +195,7 @@ impl PatternExec {
         self.changed(self.input.clone(), specification).map(Some)
     }
 
-    /// How the rows of the first step are spread over partitions, if they are.
+    /// The spread of the first step's rows over partitions, if there is one.
     pub fn spread_over(&self) -> Option<Spread> {
         self.spread
     }
@@ -203,12 +205,12 @@ impl PatternExec {
         self.plan.counters.iter().map(StepCounters::touches).sum()
     }
 
-    /// What the node is to do.
+    /// The specification of the node.
     pub fn specification(&self) -> &PatternSpecification {
         &self.plan.specification
     }
 
-    /// What the steps are and have done so far; none of a pattern that cannot be compiled, and so not be run.
+    /// The reports of the steps so far; none of a pattern that cannot be compiled.
     pub fn reports(&self) -> Vec<StepReport> {
         let program = self.plan.bound_program();
         let steps = program.iter().flat_map(|program| &program.steps);
@@ -254,7 +256,8 @@ impl PatternExec {
     }
 }
 
-/// The expected rows after a step. Those of the patterns that were taken from behind others tell of those too.
+/// The expected rows after a step. Those of the patterns that were taken from behind others tell of
+/// those too.
 fn estimate_of(steps: &[PatternStep], members: &[usize]) -> Option<f64> {
     let (&first, others) = members.split_first()?;
     let mut rows = steps[first].estimated_rows?;

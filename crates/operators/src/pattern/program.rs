@@ -1,4 +1,4 @@
-//! What a pattern is compiled to.
+//! The program that a pattern is compiled to.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,8 @@ use super::id_set::IdSet;
 use super::specification::ObjectRanges;
 use crate::solutions::storage_error;
 
-/// The name under which a chunk carries the number of the input row. No SPARQL variable is called so.
+/// The name under which a chunk carries the number of the input row. No SPARQL variable is called
+/// so.
 pub(super) const ROW_NUMBER: &str = "";
 
 /// A pattern compiled for input batches in which the same variables are unbound.
@@ -29,7 +30,8 @@ pub(super) struct Program {
     pub(super) output: Vec<OutputColumn>,
     /// The column of the input row's number in the last chunk.
     pub(super) row_number: Option<usize>,
-    /// For each place of ids that others find, the first step whose chunks have its variable, and the column there.
+    /// For each place of ids that others find, the first step whose chunks have its variable, and
+    /// the column there.
     pub(super) found: Vec<Option<(usize, usize)>>,
 }
 
@@ -100,10 +102,11 @@ pub(super) struct StepProgram {
     pub(super) existence_of: Option<usize>,
     /// Set when it can be done by an adjacency in memory.
     pub(super) adjacent: Option<AdjacentStep>,
-    /// The numbers of the specification's steps that this one does; several only with an intersection.
+    /// The numbers of the specification's steps that this one does; several only with an
+    /// intersection.
     pub(super) members: Vec<usize>,
-    /// Set when several patterns bind one variable together: then `index`, `prefix` and `reads` are those of the
-    /// first of them, and the other ways to match are not used.
+    /// Set when several patterns bind one variable together: then `index`, `prefix` and `reads` are
+    /// those of the first of them, and the other ways to match are not used.
     pub(super) intersection: Option<IntersectionProgram>,
 }
 
@@ -112,7 +115,8 @@ pub(super) struct StepProgram {
 pub(super) struct IntersectionProgram {
     /// One for each pattern, at least two.
     pub(super) sides: Vec<SideProgram>,
-    /// How all of them are done by adjacencies in memory; fewer than there are sides if some cannot be.
+    /// How all of them are done by adjacencies in memory; fewer than there are sides if some cannot
+    /// be.
     pub(super) adjacent: Vec<AdjacentStep>,
     /// Bounds on the variable.
     pub(super) ranges: Option<ObjectRanges>,
@@ -120,7 +124,8 @@ pub(super) struct IntersectionProgram {
     pub(super) by_set: Option<Box<SetScanProgram>>,
 }
 
-/// One pattern alone, and the values that all the others, which are the same for every row, leave its variable.
+/// One pattern alone, and the values that all the others, which are the same for every row, leave
+/// its variable.
 #[derive(Debug)]
 pub(super) struct SetScanProgram {
     /// The number of its side.
@@ -133,8 +138,8 @@ pub(super) struct SetScanProgram {
     pub(super) values: OnceLock<Arc<IdSet>>,
 }
 
-/// One pattern of an intersection: the values of its variable are a range of a permutation, ascending in the third
-/// column.
+/// One pattern of an intersection: the values of its variable are a range of a permutation,
+/// ascending in the third column.
 #[derive(Debug)]
 pub(super) struct SideProgram {
     pub(super) index: IndexView,
@@ -154,7 +159,8 @@ impl StepProgram {
         self.intersection.as_ref()?.by_set.as_deref()
     }
 
-    /// How it can be done by an adjacency: the step itself, or the scan that takes the place of an intersection.
+    /// How it can be done by an adjacency: the step itself, or the scan that takes the place of an
+    /// intersection.
     pub(super) fn adjacent_program(&self) -> Option<(&Self, &AdjacentStep)> {
         let program = self.set_scan().map_or(self, |by_set| &by_set.step);
         Some((program, program.adjacent.as_ref()?))

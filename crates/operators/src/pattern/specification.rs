@@ -1,6 +1,7 @@
-//! What a pattern operator is to do: quad patterns, the graphs to match them in, bounds on objects, conditions.
+//! The specification of a pattern: quad patterns, graphs, bounds on objects, conditions.
 //!
-//! Names of variables and ids of terms only; how it is done is for [`compile`](super::compiler::compile) to find out.
+//! Names of variables and ids of terms only; how it is done is for
+//! [`compile`](super::compiler::compile) to find out.
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ impl Slot {
     }
 }
 
-/// Which graphs a pattern is matched in.
+/// The graphs that a pattern is matched in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GraphScope {
     /// The default graph only.
@@ -96,10 +97,10 @@ impl QuadPattern {
 
 /// Closed intervals of ids that the object of a pattern must fall into.
 ///
-/// The planner makes them from comparisons with numbers and dates, and from conditions on the beginning of a text:
-/// integers, decimals and doubles are different kinds of ids, so one comparison gives several intervals.
-/// They are a condition of their own: rows outside are dropped even if no filter repeats it.
-/// No interval at all matches nothing.
+/// The planner makes them from comparisons with numbers and dates, and from conditions on the
+/// beginning of a text: integers, decimals and doubles are different kinds of ids, so one
+/// comparison gives several intervals. They are a condition of their own: rows outside are dropped
+/// even if no filter repeats it. No interval at all matches nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectRanges(Vec<(TermId, TermId)>);
 
@@ -148,7 +149,7 @@ impl ObjectRanges {
     }
 }
 
-/// What becomes of an input row, by its matches.
+/// The effect of a pattern's matches on an input row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternMode {
     /// One output row per match.
@@ -195,7 +196,7 @@ impl PatternStep {
     }
 }
 
-/// What a [`PatternExec`](super::PatternExec) is to do.
+/// The specification of a [`PatternExec`](super::PatternExec).
 #[derive(Clone, Debug)]
 pub struct PatternSpecification {
     /// What becomes of the input rows.
@@ -206,13 +207,15 @@ pub struct PatternSpecification {
     /// They may use input variables. Under [`PatternMode::Optional`] they are part of the match, as
     /// the filter of a SPARQL `OPTIONAL` is.
     pub filters: Vec<Expression>,
-    /// Ids that variables may have, from outside: conditions on a match as the filters are. A variable that is bound nowhere has none of them.
+    /// Ids that variables may have, from outside: conditions on a match as the filters are. A
+    /// variable that is bound nowhere has none of them.
     pub given: Vec<GivenIds>,
-    /// Ids that other nodes find of variables of the output while the query runs. Only of inner matches without limit
-    /// ([`PatternExec::thinned_by`](super::PatternExec::thinned_by)).
+    /// Ids that other nodes find of variables of the output while the query runs. Only of inner
+    /// matches without limit ([`PatternExec::thinned_by`](super::PatternExec::thinned_by)).
     pub found: Vec<FoundIds>,
     /// The variables of the output, in order. One that is bound nowhere gives a column of nulls.
-    /// [`PatternMode::Semi`], [`PatternMode::Anti`] and [`PatternMode::Mark`] can only give input variables (and the mark).
+    /// [`PatternMode::Semi`], [`PatternMode::Anti`] and [`PatternMode::Mark`] can only give input
+    /// variables (and the mark).
     pub output: Vec<Arc<str>>,
     /// Stop after this many rows.
     pub fetch: Option<usize>,

@@ -1,4 +1,4 @@
-//! Random patterns over random quads, against an evaluator that is easy to trust.
+//! Tests of random patterns over random quads, against a naive evaluator.
 
 use std::sync::Arc;
 
@@ -199,7 +199,8 @@ fn any_case() -> impl Strategy<Value = Case> {
         })
 }
 
-/// Dense graphs with few predicates, and patterns among few variables: nearly all of them close cycles.
+/// Dense graphs with few predicates, and patterns among few variables: nearly all of them close
+/// cycles.
 fn any_cycle() -> impl Strategy<Value = Case> {
     let node = || (0..9i64).prop_map(term);
     let graph = prop_oneof![3 => Just(TermId::DEFAULT_GRAPH), 1 => any_graph()];
@@ -462,7 +463,8 @@ fn the_node_is_told_in_one_line_and_its_steps_by_reports() {
     );
 }
 
-/// `?a 1 ?b`, and for every third `?b` also `?b 2 7`: each of `subjects` subjects has the numbers up to `fan` behind its own.
+/// `?a 1 ?b`, and for every third `?b` also `?b 2 7`: each of `subjects` subjects has the numbers
+/// up to `fan` behind its own.
 fn set_join(subjects: i64, fan: i64) -> (Arc<QueryContext>, [QuadPattern; 3]) {
     let mut quads = Vec::new();
     for subject in 0..subjects {
@@ -656,7 +658,8 @@ fn optional_values_in_memory_keep_the_rows_in_their_order_and_batch() {
     }
 }
 
-/// `OPTIONAL { ?s <1> ?o }` after these subjects, with a limit on the rows: the batches, and what its step did. It is in memory by then.
+/// `OPTIONAL { ?s <1> ?o }` after these subjects, with a limit on the rows: the batches, and what
+/// its step did. It is in memory by then.
 fn optional_after(
     context: &Arc<QueryContext>,
     subjects: &[i64],

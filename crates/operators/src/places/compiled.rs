@@ -1,4 +1,4 @@
-//! A join as it is run: which columns it reads and gives.
+//! A compiled spatial join: the columns it reads and returns.
 
 use arrow::datatypes::SchemaRef;
 

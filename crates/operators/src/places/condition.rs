@@ -1,4 +1,4 @@
-//! What must hold of two places.
+//! The condition of a spatial join.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,10 +6,11 @@ use std::sync::Arc;
 use geo::Rect;
 use orrery_geo::{Relation, Shape, distance_m, surroundings};
 
-/// How two places must lie to each other.
+/// The spatial relation or distance of a join.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Nearness {
-    /// The first has this relation to the second, and none that holds of places that are apart ([`Relation::is_close`]).
+    /// The first has this relation to the second, and none that holds of places that are apart
+    /// ([`Relation::is_close`]).
     Relation(Relation),
     /// They are no farther from each other than so many units.
     Within {
@@ -54,7 +55,8 @@ impl Nearness {
         }
     }
 
-    /// The rectangle that a shape of the right side is found by; none of one that has to be looked at by each that has none.
+    /// The rectangle that a shape of the right side is found by; none of one that has to be looked
+    /// at by each that has none.
     pub(super) fn bounds_of_kept(self, shape: &Shape) -> Option<Rect> {
         match self {
             Self::Relation(_) => of_earth(shape),

@@ -1,4 +1,4 @@
-//! The collected side: its rows by their shapes, and the shapes by their rectangles.
+//! The build side of a spatial join: rows by geometry, geometries by rectangle.
 
 use std::time::Instant;
 
@@ -21,7 +21,8 @@ use super::condition::Nearness;
 use crate::context::QueryContext;
 use crate::solutions::id_columns;
 
-/// What a row needs beside its columns: its shape, its place among those of the shape, and its copy while a column is put together.
+/// What a row needs beside its columns: its shape, its place among those of the shape, and its copy
+/// while a column is put together.
 const ROW_BYTES: usize = size_of::<u64>() + 2 * size_of::<u32>();
 /// What a shape needs beside its points: its places in the list, the table and the tree.
 const SHAPE_BYTES: usize = size_of::<Shape>() + 3 * size_of::<Entry>() + size_of::<(u64, u32)>();

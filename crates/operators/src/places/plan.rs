@@ -1,4 +1,4 @@
-//! The plan node.
+//! The plan node of a spatial join.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, schema_variables, solution_schema};
 use crate::touch_counter::TouchCounter;
 
-/// Joins two inputs without a common variable by their places; see the [module](super)'s documentation.
+/// Joins two inputs without a common variable by their places; see the [module](super)'s
+/// documentation.
 #[derive(Debug)]
 pub struct PlacesJoinExec {
     context: Arc<QueryContext>,
@@ -32,7 +33,8 @@ pub struct PlacesJoinExec {
 }
 
 impl PlacesJoinExec {
-    /// Joins the left input, which streams, with the right input, which is collected in memory. The output has these variables, each of which an input has.
+    /// Joins the left input, which streams, with the right input, which is collected in memory. The
+    /// output has these variables, each of which an input has.
     pub fn try_new(
         context: Arc<QueryContext>,
         left: Arc<dyn ExecutionPlan>,

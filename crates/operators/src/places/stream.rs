@@ -1,4 +1,4 @@
-//! Runs the join: first the right side to its end, then the left side batch by batch.
+//! The execution of a spatial join: build the right side, then probe with left batches.
 
 use std::sync::Arc;
 use std::time::Instant;

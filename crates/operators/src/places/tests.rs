@@ -1,4 +1,4 @@
-//! The join against a loop over all pairs.
+//! Tests of the spatial join against a loop over all pairs.
 
 use std::sync::Arc;
 

@@ -1,10 +1,12 @@
-//! The rows of a pattern by its key, where the adjacency of its predicate is in memory: lengths of lists, two or three loads each.
+//! Counts of a pattern's rows by key, from the list lengths of an adjacency.
 //!
-//! Against runs that are merged this is for few keys that lie far apart among many rows: a leap searches the permutation and decodes a
-//! window of rows, a look-up touches one line of memory. Keys that changes touch are counted in the permutation.
+//! Against runs that are merged this is for few keys that lie far apart among many rows: a leap
+//! searches the permutation and decodes a window of rows, a look-up touches one line of memory.
+//! Keys that changes touch are counted in the permutation.
 //!
-//! After a key without values comes the next one that has some, so keys that lie between two of the adjacency's are not looked at. Where changes
-//! touch keys, the adjacency does not know which that is: then, after some misses, the permutation is searched.
+//! After a key without values comes the next one that has some, so keys that lie between two of the
+//! adjacency's are not looked at. Where changes touch keys, the adjacency does not know which that
+//! is: then, after some misses, the permutation is searched.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -16,10 +18,12 @@ use orrery_term::TermId;
 use super::source::{CountedRows, RunSource};
 use crate::context::QueryContext;
 
-/// From so many rows a key on keys count as look-ups that miss an adjacency; with fewer, merging reads about what building it would read.
+/// From so many rows a key on keys count as look-ups that miss an adjacency; with fewer, merging
+/// reads about what building it would read.
 const ROWS_PER_KEY_MIN: u64 = if cfg!(test) { 0 } else { 8 };
 
-/// After so many keys without values the next one that has some is searched in the permutation; a search costs about as much as so many look-ups.
+/// After so many keys without values the next one that has some is searched in the permutation; a
+/// search costs about as much as so many look-ups.
 const MISSES_MAX: u32 = 16;
 
 /// How many values each key has; see the module's documentation.
@@ -39,7 +43,8 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// The lists of a pattern, if they are in memory by now and it is of one predicate; up to `keys` will be looked up, and it has so many rows.
+    /// The lists of a pattern, if they are in memory by now and it is of one predicate; up to
+    /// `keys` will be looked up, and it has so many rows.
     pub(super) fn find(
         context: &QueryContext,
         source: &RunSource,
@@ -87,7 +92,8 @@ impl Lists {
         self.looked_up
     }
 
-    /// The key, if it has values; else one after it, not behind the next that has some. Nothing behind the last id.
+    /// The key, if it has values; else one after it, not behind the next that has some. Nothing
+    /// behind the last id.
     #[inline]
     pub(super) fn leap_to(&mut self, key: u64) -> Result<Option<u64>> {
         self.rows = match self.touched.is_empty() || !self.touched.contains(key)? {

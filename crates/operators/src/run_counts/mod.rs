@@ -1,9 +1,10 @@
-//! `COUNT(*)` by a variable of one pattern, or of several that share no other, from the lengths of runs in sorted permutations.
+//! Grouped `COUNT(*)` from run lengths in permutations, without reading rows one by one.
 //!
-//! The constants of a pattern lead a permutation and the variable comes next, so equal values stand together: a
-//! group is a run of rows. Short runs are counted as the column is read, long ones are jumped over by one search. Cost: a search a
-//! predicate for `SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p`, one column in sequence at worst; no hash table,
-//! nothing kept. So are the quads of each named graph, in GSPO.
+//! The constants of a pattern lead a permutation and the variable comes next, so equal values stand
+//! together: a group is a run of rows. Short runs are counted as the column is read, long ones are
+//! jumped over by one search. Cost: a search a predicate for
+//! `SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p`, one column in sequence at worst; no hash
+//! table, nothing kept. So are the quads of each named graph, in GSPO.
 //!
 //! ```text
 //! ?a :knows ?b    runs of POSG   ?b: 3 3 3 5 7 7          3 rows of 3, one of 5, two of 7
@@ -11,16 +12,20 @@
 //! product by ?b                                           3: 6, 7: 2
 //! ```
 //!
-//! The solutions of patterns that share one variable and no other are, for each of its values, the product of their rows: the
-//! runs are merged as sets are intersected, whoever is behind leaps to the value of the others. So a join of a million rows with a million
-//! is counted by reading two columns, however many rows it has. A product that 64 bits do not hold is exact too. Where the
-//! adjacency of a predicate is in memory, its rows are the lengths of lists instead (`lists`): the pattern with the fewest rows gives the keys, and
-//! leaps over those that lie between keys of the lists.
+//! The solutions of patterns that share one variable and no other are, for each of its values, the
+//! product of their rows: the runs are merged as sets are intersected, whoever is behind leaps to
+//! the value of the others. So a join of a million rows with a million is counted by reading two
+//! columns, however many rows it has. A product that 64 bits do not hold is exact too. Where the
+//! adjacency of a predicate is in memory, its rows are the lengths of lists instead (`lists`): the
+//! pattern with the fewest rows gives the keys, and leaps over those that lie between keys of the
+//! lists.
 //!
-//! Where there are named graphs a triple may have several rows. They differ in the last column only, so that the first row of each counts for the
-//! merge of all graphs, and the rows whose last column is the graph for one graph; these columns are read as well then, long runs too.
+//! Where there are named graphs a triple may have several rows. They differ in the last column
+//! only, so that the first row of each counts for the merge of all graphs, and the rows whose last
+//! column is the graph for one graph; these columns are read as well then, long runs too.
 //!
-//! However few groups there are among however many rows, a turn reads no more than some hundred thousand rows, and then gives way.
+//! However few groups there are among however many rows, a turn reads no more than some hundred
+//! thousand rows, and then gives way.
 //!
 //! Gives the groups in ascending order of ids, which nobody may rely on.
 
@@ -64,14 +69,15 @@ const GROUPS_PER_BATCH: usize = 8_192;
 /// Patterns that are counted together: each has windows of its own.
 pub(crate) const PATTERNS_MAX: usize = 16;
 
-/// What a [`RunCountsExec`] gives.
+/// The specification of a [`RunCountsExec`].
 #[derive(Clone, Debug)]
 pub struct RunCountsSpecification {
     /// Patterns that have the key, and no other variable in common.
     pub patterns: Vec<QuadPattern>,
     /// A variable, bound to each value that it has in all patterns.
     pub key: Arc<str>,
-    /// Variables, each bound to the number of solutions with the value; none gives the different values.
+    /// Variables, each bound to the number of solutions with the value; none gives the different
+    /// values.
     pub counts: Vec<Arc<str>>,
 }
 
@@ -83,8 +89,9 @@ impl RunCountsSpecification {
         format!("{} by ?{}", patterns.join(" . "), self.key)
     }
 
-    /// Where the runs of each pattern are. `None` if some pattern's are nowhere: a variable stands twice, some graphs of several matter, the
-    /// key is not next to the constants in any permutation.
+    /// Where the runs of each pattern are. `None` if some pattern's are nowhere: a variable stands
+    /// twice, some graphs of several matter, the key is not next to the constants in any
+    /// permutation.
     fn sources(&self, context: &QueryContext) -> Option<Vec<RunSource>> {
         let mut known: Vec<Arc<str>> = Vec::new();
         for pattern in &self.patterns {
@@ -112,7 +119,7 @@ pub fn has_runs(context: &QueryContext, pattern: &QuadPattern, key: &Arc<str>) -
     runs_of(context, pattern, key).is_some()
 }
 
-/// Gives each value of a variable with the number of its solutions; see the module's documentation.
+/// The plan node that counts solutions per value of a variable; see the module's documentation.
 #[derive(Debug)]
 pub struct RunCountsExec {
     context: Arc<QueryContext>,
@@ -141,7 +148,8 @@ impl RunCountsExec {
         Ok(Some(Arc::new(node)))
     }
 
-    /// Binds the key to each value that the columns after all prefixes have; `text` shows which patterns these are.
+    /// Binds the key to each value that the columns after all prefixes have; `text` shows which
+    /// patterns these are.
     pub(crate) fn over(
         context: &Arc<QueryContext>,
         text: String,
@@ -225,7 +233,8 @@ enum Side {
 }
 
 impl Side {
-    /// Goes on to the first value not below `key` that it may have, and gives it; at the key itself, it has it.
+    /// Goes on to the first value not below `key` that it may have, and gives it; at the key
+    /// itself, it has it.
     #[inline]
     fn leap_to(&mut self, key: u64, turn: &mut Turn) -> orrery_storage::Result<Reached> {
         match self {
@@ -283,7 +292,8 @@ impl Products {
         })
     }
 
-    /// Some further groups, `None` behind the last. Pending when the turn is over: whoever polls wakes itself.
+    /// Some further groups, `None` behind the last. Pending when the turn is over: whoever polls
+    /// wakes itself.
     fn poll_groups(&mut self) -> Poll<Result<Option<KeysAndCounts>>> {
         let mut turn = Turn::new();
         while self.keys.len() < GROUPS_PER_BATCH && !self.is_over {
@@ -314,7 +324,8 @@ impl Products {
         self.in_memory.add(looked_up.sum());
     }
 
-    /// The next value that all patterns have, at which all stand then. Where the turn is over, the next call goes on.
+    /// The next value that all patterns have, at which all stand then. Where the turn is over, the
+    /// next call goes on.
     fn next_key(&mut self, turn: &mut Turn) -> orrery_storage::Result<Reached> {
         'keys: loop {
             let key = match self.first.key(turn)? {

@@ -1,8 +1,10 @@
-//! The runs of one pattern: where equal values stand together in the column after its constants, and how many rows each has.
+//! The runs of one pattern: equal values of the column after its constants, and their lengths.
 //!
-//! The column is read in windows, which grow as long as it is read in sequence; a run longer than a window is jumped over by one search, and so
-//! are the values below the one that is leapt to. Where not all rows count, the columns behind are read beside it, also those of a long run, and a value without
-//! a row that counts is none. No call reads more than the [`Turn`] allows, whatever it finds: it says [`Reached::Later`], and goes on where it was when it is asked again.
+//! The column is read in windows, which grow as long as it is read in sequence; a run longer than a
+//! window is jumped over by one search, and so are the values below the one that is leapt to. Where
+//! not all rows count, the columns behind are read beside it, also those of a long run, and a value
+//! without a row that counts is none. No call reads more than the [`Turn`] allows, whatever it
+//! finds: it says [`Reached::Later`], and goes on where it was when it is asked again.
 
 use std::ops::Bound;
 
@@ -17,7 +19,8 @@ const WINDOW_ROWS: u64 = 4_096;
 const GRAPH_COLUMN: usize = 3;
 /// Rows that are read first after a leap to another value.
 const FIRST_WINDOW_ROWS: u64 = 64;
-/// Rows that are read in one turn: a millisecond or two of reading in sequence, some thousand leaps.
+/// Rows that are read in one turn: a millisecond or two of reading in sequence, some thousand
+/// leaps.
 const ROWS_PER_TURN: u64 = if cfg!(test) { 1 << 12 } else { 1 << 18 };
 
 /// What may still be read before others get their turn.
@@ -173,7 +176,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Makes further runs known, and gives the value of the first; long ones with values below `wanted` need not be.
+    /// Makes further runs known, and gives the value of the first; long ones with values below
+    /// `wanted` need not be.
     fn read_window(&mut self, wanted: u64, turn: &mut Turn) -> orrery_storage::Result<Reached> {
         self.known.clear();
         self.at = 0;

@@ -1,4 +1,4 @@
-//! Where the runs of a pattern are: a permutation, the constants that lead it, and which of its rows are solutions.
+//! The source of a pattern's runs: a permutation, leading constants, and a filter of rows.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub(crate) struct RunSource {
     pub(crate) counted: CountedRows,
 }
 
-/// Which rows of a run are solutions: where there are named graphs, a triple may have several rows, next to each other but for the
-/// permutation that begins with the graph.
+/// Which rows of a run are solutions: where there are named graphs, a triple may have several rows,
+/// next to each other but for the permutation that begins with the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CountedRows {
     All,
@@ -30,7 +30,8 @@ pub(crate) enum CountedRows {
     InNamedGraphs,
 }
 
-/// The permutation in which the rows of each value stand together, the constants that lead it, and which of the rows count.
+/// The permutation in which the rows of each value stand together, the constants that lead it, and
+/// which of the rows count.
 pub(super) fn runs_of(
     context: &QueryContext,
     pattern: &QuadPattern,
@@ -96,7 +97,8 @@ pub(super) fn runs_of(
     is_read_gladly(context, &source).then_some(source)
 }
 
-/// Whether no more rows are read than the graphs in question have, which a join would read at worst. (An error is told by whoever reads.)
+/// Whether no more rows are read than the graphs in question have, which a join would read at
+/// worst. (An error is told by whoever reads.)
 fn is_read_gladly(context: &QueryContext, source: &RunSource) -> bool {
     let (graph, is_named) = match source.counted {
         CountedRows::All | CountedRows::Triples => return true,

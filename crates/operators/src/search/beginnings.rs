@@ -1,7 +1,8 @@
-//! Beginnings of paths that wait to go on, the shortest possible path first.
+//! The priority queue of partial paths, by the shortest possible completion.
 //!
-//! Each is a link to the beginning before it and one more edge. What nothing goes on from any more is given back, so what is held is what
-//! waits, and what that has come over. There is room for [`BEGINNINGS_MAX`], and for what the query's memory allows below that.
+//! Each partial path is a link to the beginning before it and one more edge. What nothing goes on
+//! from any more is given back, so what is held is what waits, and what that has come over. There
+//! is room for [`BEGINNINGS_MAX`], and for what the query's memory allows below that.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,8 @@ use super::graph::NONE;
 
 /// Beginnings that are held at most: 64 MiB.
 const BEGINNINGS_MAX: usize = 1 << 20;
-/// What one of them takes: itself, its place among those that wait, its place among those that are free; twice, for lists double as they grow.
+/// What one of them takes: itself, its place among those that wait, its place among those that are
+/// free; twice, for lists double as they grow.
 const BEGINNING_BYTES: usize = 64;
 /// Room that is made at first.
 const ROOM_MIN: usize = 64;
@@ -43,7 +45,8 @@ pub(super) struct Waiting {
 pub(super) struct Beginnings {
     list: Vec<Beginning>,
     free: Vec<u32>,
-    /// By how long a path that begins so is at least. Of equal ones the last goes on first: so few of them wait.
+    /// By how long a path that begins so is at least. Of equal ones the last goes on first: so few
+    /// of them wait.
     waiting: BTreeMap<u32, Vec<Waiting>>,
     reservation: MemoryReservation,
     room: usize,
@@ -129,7 +132,8 @@ impl Beginnings {
         self.waiting.entry(bound).or_default().push(waiting);
     }
 
-    /// The next one, with how long its paths are at least. It is to be given back, or to wait again.
+    /// The next one, with how long its paths are at least. It is to be given back, or to wait
+    /// again.
     pub(super) fn next(&mut self) -> Option<(u32, Waiting)> {
         let mut first = self.waiting.first_entry()?;
         let next = first.get_mut().pop();

@@ -1,9 +1,12 @@
-//! The first k simple paths by cost, and the cheapest ones of bounded length: best first.
+//! The k cheapest simple paths, and cheapest paths of bounded length, by best-first search.
 //!
-//! What a path would cost in all is known from below: what it has cost so far, and what the way that is left costs at least (by a search from
-//! the target). The path with the smallest such sum goes on; one that has come to the target is the next answer. With the exact remaining
-//! cost as bound little is looked at that is no beginning of an answer, unless many ways are barred because they would not be
-//! simple. All that cost no more than the last answer are looked at, so that what is looked at does not depend on the order of ids. Beginnings are kept as links to what they go on from, 40 bytes each, counted against the query's memory.
+//! What a path would cost in all is known from below: what it has cost so far, and what the way
+//! that is left costs at least (by a search from the target). The path with the smallest such sum
+//! goes on; one that has come to the target is the next answer. With the exact remaining cost as
+//! bound little is looked at that is no beginning of an answer, unless many ways are barred because
+//! they would not be simple. All that cost no more than the last answer are looked at, so that what
+//! is looked at does not depend on the order of ids. Beginnings are kept as links to what they go
+//! on from, 40 bytes each, counted against the query's memory.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -119,7 +122,8 @@ impl Searching {
             },
         };
         let (mut found, mut cost_max) = (0, f64::INFINITY);
-        // Paths that cost the same, of which those of fewest edges are wanted first: which comes first goes by ids.
+        // Paths that cost the same, of which those of fewest edges are wanted first: which comes
+        // first goes by ids.
         let mut alike: Vec<u32> = Vec::new();
         while let Some(Waiting { beginning, bound }) = heap.pop() {
             if alike
@@ -194,7 +198,8 @@ impl Searching {
         Ok(())
     }
 
-    /// Gives so many of some paths, those of fewest edges first, and drops the others; how many it gave.
+    /// Gives so many of some paths, those of fewest edges first, and drops the others; how many it
+    /// gave.
     async fn give_shortest(
         &mut self,
         ends: &Ends,

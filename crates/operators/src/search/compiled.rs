@@ -1,4 +1,4 @@
-//! A search as all executions of its node share it, and the ids of what it computes.
+//! The state of a path search that all executions of its node share.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! Edges that are triples of some predicates and nothing else, read where they stand.
+//! Edges that are triples of given predicates, read directly from permutations.
 //!
-//! A plan of edges costs what it costs to start it, for each level. Here a node is a look-up for each predicate and side, in the permutation
-//! that has it first; through the same view of the data as patterns have, so that what an asker does not see is not there. Look-ups and rows found are touches. A
-//! node with very many edges is read in pieces.
+//! A plan of edges costs what it costs to start it, for each level. Here a node is a look-up for
+//! each predicate and side, in the permutation that has it first; through the same view of the data
+//! as patterns have, so that what an asker does not see is not there. Look-ups and rows found are
+//! touches. A node with very many edges is read in pieces.
 
 use std::sync::Arc;
 
@@ -49,7 +50,8 @@ impl DirectEdges {
         })
     }
 
-    /// Looks up where the edges of a node stand that leave it, or reach it; both where edges go both ways.
+    /// Looks up where the edges of a node stand that leave it, or reach it; both where edges go
+    /// both ways.
     pub(super) fn look_up(
         &mut self,
         direction: Direction,

@@ -1,4 +1,4 @@
-//! Edges for a search: what the plans of the edges find, put into the graph.
+//! Edges of a path search that subplans find.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ use crate::context::QueryContext;
 use crate::solutions::{bits, id_columns};
 use crate::touch_counter::LocalTouches;
 
-/// Levels that are asked for one by one before all edges are computed: by then the search has shown that it goes far.
+/// Levels that are asked for one by one before all edges are computed: by then the search has shown
+/// that it goes far.
 pub(super) const ROUNDS_MAX: usize = 256;
 /// How long a search works before it gives way.
 const WORK_TIME_MAX: Duration = Duration::from_millis(1);

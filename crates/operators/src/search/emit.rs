@@ -1,4 +1,4 @@
-//! From paths to rows.
+//! The output rows of found paths.
 
 use std::sync::Arc;
 

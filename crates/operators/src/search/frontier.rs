@@ -1,6 +1,7 @@
-//! The leaf that a plan of edges begins at: the nodes that a search goes on from.
+//! The leaf of an edge subplan: the nodes from which a search continues.
 //!
-//! They come with the task of each run, so that the same plan serves all levels, and several runs at a time.
+//! They come with the task of each run, so that the same plan serves all levels, and several runs
+//! at a time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub(super) fn task_with_frontier(task: &TaskContext, mut nodes: Vec<u64>) -> Arc
     ))
 }
 
-/// Gives the nodes of the frontier that its task brings; none without one.
+/// The plan node that returns the frontier's nodes, which its task brings.
 #[derive(Debug)]
 pub struct FrontierExec {
     schema: SchemaRef,

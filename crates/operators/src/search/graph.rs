@@ -1,4 +1,4 @@
-//! The graph as far as a search knows it: nodes and edges by dense numbers.
+//! The graph as a search has discovered it: nodes and edges by dense numbers.
 //!
 //! ```text
 //!   ids      node -> id of its term           first   node -> its first edge out, its first edge in
@@ -6,8 +6,9 @@
 //!   values   edge -> its further variables    weights edge -> its weight
 //! ```
 //!
-//! Edges come in any order and are put at the head of two lists, so that a graph that grows level by level is the same thing as one that
-//! was loaded whole. An edge that is there already, with the same values, is the same edge. 40 to 60 bytes an edge, 40 a node.
+//! Edges come in any order and are put at the head of two lists, so that a graph that grows level
+//! by level is the same thing as one that was loaded whole. An edge that is there already, with the
+//! same values, is the same edge. 40 to 60 bytes an edge, 40 a node.
 
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::memory_pool::MemoryReservation;
@@ -23,7 +24,8 @@ pub(super) const NONE: u32 = u32::MAX;
 const COUNT_MAX: usize = (u32::MAX - 1) as usize;
 /// What a node costs: its id twice, its number, the heads of its lists, room in the table.
 const NODE_BYTES: usize = 40;
-/// What an edge costs beside its values: its ends, its places in the lists, its weight, room in the table.
+/// What an edge costs beside its values: its ends, its places in the lists, its weight, room in the
+/// table.
 const EDGE_BYTES: usize = 36;
 
 /// Which way edges are followed.

@@ -1,4 +1,4 @@
-//! The plan node of a search for paths.
+//! The plan node of a path search.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,19 +26,22 @@ use crate::touch_counter::TouchCounter;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// What a search reads. The plans of edges have the same columns: the two nodes, the further variables, the weight.
+/// The inputs of a search. The plans of edges have the same columns: the two nodes, the further
+/// variables, the weight.
 #[derive(Clone, Debug)]
 pub struct SearchInputs {
     /// Rows that bind ends; one row without variables if there is none.
     pub input: Option<Plan>,
     /// All edges.
     pub edges: Plan,
-    /// Those that leave the nodes of a [`FrontierExec`](super::FrontierExec), and those that reach them, where they can be asked for.
+    /// Those that leave the nodes of a [`FrontierExec`](super::FrontierExec), and those that reach
+    /// them, where they can be asked for.
     pub by_frontier: Option<[Plan; 2]>,
 }
 
 impl SearchInputs {
-    /// The inputs of a search, of which the first may bind ends; nothing where they are too few or too many.
+    /// The inputs of a search, of which the first may bind ends; nothing where they are too few or
+    /// too many.
     pub(crate) fn of(has_input: bool, plans: Vec<Plan>) -> Option<Self> {
         let mut plans = plans.into_iter();
         let input = match has_input {

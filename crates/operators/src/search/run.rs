@@ -1,4 +1,4 @@
-//! Runs searches: input rows in, rows of paths out.
+//! The execution of path searches: input rows in, rows of paths out.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the searches of a run share, and how they give paths out.
+//! The state shared by the searches of one execution, and their output.
 
 use std::sync::Arc;
 
@@ -50,7 +50,8 @@ impl Searching {
         }
     }
 
-    /// Gives a path between the root and a node out. Its edges come in the order of the search, or in the order back to the root.
+    /// Gives a path between the root and a node out. Its edges come in the order of the search, or
+    /// in the order back to the root.
     pub(super) async fn give(
         &mut self,
         ends: &Ends,

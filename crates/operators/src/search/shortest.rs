@@ -1,11 +1,15 @@
-//! Shortest and cheapest paths.
+//! Shortest paths by edges, and cheapest paths by weight.
 //!
-//! A search leaves the cost of reaching each node from its root, and the edge by which it was reached first. Where all paths are wanted they are walked back from where they lead, over the edges
-//! whose weight is just the difference, so that all of them come, and none that is longer; where any one is, over the edges that were first. Where both ends are known and edges have no
+//! A search leaves the cost of reaching each node from its root, and the edge by which it was
+//! reached first. Where all paths are wanted they are walked back from where they lead, over the
+//! edges whose weight is just the difference, so that all of them come, and none that is longer;
+//! where any one is, over the edges that were first. Where both ends are known and edges have no
 //! weights, it goes from both, each time from the side whose frontier is smaller.
 //!
-//! In which order edges come, and which of equal nodes is first, goes by ids, which terms have a part in that an asker does not see. So what a search looks at must not: levels are looked at whole, of
-//! paths that cost the same those of fewer edges are first, and any one of them costs its edges.
+//! In which order edges come, and which of equal nodes is first, goes by ids, which terms have a
+//! part in that an asker does not see. So what a search looks at must not: levels are looked at
+//! whole, of paths that cost the same those of fewer edges are first, and any one of them costs its
+//! edges.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -260,7 +264,8 @@ async fn meet(
     Ok(None)
 }
 
-/// The costs from the source, those of the nodes between where both sides have met and the destination too.
+/// The costs from the source, those of the nodes between where both sides have met and the
+/// destination too.
 async fn sweep(edges: &mut EdgeSource, met: Met) -> Result<Costs> {
     let Met {
         sides: [mut costs, behind],
@@ -402,7 +407,8 @@ impl Searching {
             let Some(cost_before) = costs.get(before) else {
                 continue;
             };
-            // The same sum as the search made, so that it is equal to the last bit. Edges of no weight could go round.
+            // The same sum as the search made, so that it is equal to the last bit. Edges of no
+            // weight could go round.
             let is_last = cost_before + self.edges.graph.weight(edge) == cost;
             let comes_again = cost_before == cost && stack.iter().any(|it| it.0 == before);
             if !is_last || comes_again {

@@ -1,12 +1,15 @@
-//! All simple paths, and cycles, by their length.
+//! All simple paths and cycles, by length.
 //!
-//! The edges around the root become known first, as far as the longest path goes. Then beginnings of paths go on, each one edge at a time, those first whose paths
-//! can be the shortest: what a beginning has and the exact distance that is left. So each is looked at once, the first paths come first, and lengths that no path
-//! has are never looked for.
+//! The edges around the root become known first, as far as the longest path goes. Then beginnings
+//! of paths go on, each one edge at a time, those first whose paths can be the shortest: what a
+//! beginning has and the exact distance that is left. So each is looked at once, the first paths
+//! come first, and lengths that no path has are never looked for.
 //!
-//! Where there is no room for more beginnings (`beginnings`), one that has its turn does not go on, but is walked: a depth-first search gives the paths that
-//! begin with it and have just the length whose turn it is, turning back where the way that is left is longer than that. Then it waits for the next length that
-//! it turned back from. So memory is bounded, and what is done again is what is below the beginnings that there was no room to go on from.
+//! Where there is no room for more beginnings (`beginnings`), one that has its turn does not go on,
+//! but is walked: a depth-first search gives the paths that begin with it and have just the length
+//! whose turn it is, turning back where the way that is left is longer than that. Then it waits for
+//! the next length that it turned back from. So memory is bounded, and what is done again is what
+//! is below the beginnings that there was no room to go on from.
 
 use datafusion_common::Result;
 use hashbrown::HashSet;
@@ -65,8 +68,9 @@ async fn known_distances(edges: &mut EdgeSource, root: u32, direction: Direction
 }
 
 impl Searching {
-    /// All simple paths from the root to the target or to any node; where the target is the root, all simple cycles through it.
-    /// After `count` of them, or after the first length that has any, there are enough.
+    /// All simple paths from the root to the target or to any node; where the target is the root,
+    /// all simple cycles through it. After `count` of them, or after the first length that has any,
+    /// there are enough.
     pub(super) async fn simple(
         &mut self,
         ends: &Ends,
@@ -126,8 +130,9 @@ impl Searching {
         Ok(())
     }
 
-    /// Gives one of the shortest cycles through the root, if these are long enough; whether there is nothing left to be looked for. Each edge of the root is looked at, and the way back from one of those that
-    /// are nearest to it: as many edges whichever it is.
+    /// Gives one of the shortest cycles through the root, if these are long enough; whether there
+    /// is nothing left to be looked for. Each edge of the root is looked at, and the way back from
+    /// one of those that are nearest to it: as many edges whichever it is.
     async fn shortest_cycle(&mut self, ends: &Ends, wanted: &Wanted) -> Result<bool> {
         let Some(remaining) = &wanted.remaining else {
             return Ok(false);
@@ -159,7 +164,8 @@ impl Searching {
         Ok(true)
     }
 
-    /// Lets a beginning go on by each of its edges; gives it out if it is a path. How many were given.
+    /// Lets a beginning go on by each of its edges; gives it out if it is a path. How many were
+    /// given.
     async fn gone_on(
         &mut self,
         ends: &Ends,
@@ -217,7 +223,8 @@ impl Searching {
         Ok(given)
     }
 
-    /// Gives the paths of one length that begin with a beginning, which waits for the next length then. How many were given.
+    /// Gives the paths of one length that begin with a beginning, which waits for the next length
+    /// then. How many were given.
     async fn walked(
         &mut self,
         ends: &Ends,

@@ -1,4 +1,4 @@
-//! What a search for paths is to do.
+//! The specification of a path search.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use orrery_term::TermId;
 
 use crate::pattern::{GraphScope, Slot};
 
-/// Which paths are looked for.
+/// The kind of paths that a search finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// The shortest ones between each two ends; the cheapest ones where edges have weights.
@@ -20,7 +20,7 @@ pub enum PathKind {
     First(usize),
 }
 
-/// What a column of the output holds.
+/// The meaning of an output column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchColumn {
     /// What the input row has.
@@ -80,7 +80,7 @@ pub struct PlainEdges {
     pub graph: GraphScope,
 }
 
-/// What a [`SearchExec`](super::SearchExec) is to do.
+/// The specification of a [`SearchExec`](super::SearchExec).
 #[derive(Clone, Debug)]
 pub struct SearchSpecification {
     /// Which paths.

@@ -1,4 +1,5 @@
-//! All simple paths against naive enumeration, with room for many beginnings and for few. Whole queries are in `sparql/tests/sparql/paths.rs`.
+//! Tests of all simple paths against naive enumeration, with much and little memory. Whole queries
+//! are in `sparql/tests/sparql/paths.rs`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -177,10 +178,12 @@ proptest! {
     }
 }
 
-/// A ladder that leads nowhere hangs on a way of two: without room the lengths that no path has were looked for one by one.
+/// A ladder that leads nowhere hangs on a way of two: without room the lengths that no path has
+/// were looked for one by one.
 #[test]
 fn lengths_that_no_path_has_are_not_looked_for() {
-    // From each step of the part that leads nowhere the target is reached over a node of the path only: further away with each length.
+    // From each step of the part that leads nowhere the target is reached over a node of the path
+    // only: further away with each length.
     let mut edges = BTreeSet::from([(0, 1), (1, 2), (1, 10)]);
     for node in 10..210 {
         edges.extend([(node, node + 1), (node, 1)]);

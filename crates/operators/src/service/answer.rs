@@ -1,8 +1,8 @@
-//! From the bytes of an answer to rows of ids, as they come.
+//! The streaming decoder of an endpoint's answer into rows of ids.
 //!
 //! A task receives the bytes; a blocking thread parses them, for the parsers read from
-//! [`io::Read`], and interns the terms; chunks of rows come back through a bounded channel. Dropping the
-//! [`ServiceAnswer`] ends both.
+//! [`io::Read`], and interns the terms; chunks of rows come back through a bounded channel.
+//! Dropping the [`ServiceAnswer`] ends both.
 
 use std::collections::HashMap;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! Rows of the input that are asked for together.
+//! A block of input rows that one request asks for.
 //!
 //! A block ends when it has enough distinct keys. Its rows are split into parts, one request each:
 //! the rows of a part have the same endpoint, and bind the same of the shared variables to terms

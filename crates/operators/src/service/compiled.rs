@@ -1,4 +1,4 @@
-//! From a specification to the columns that are sent, and those that come back.
+//! A compiled `SERVICE`: the columns that are sent, and those that come back.
 
 use std::sync::Arc;
 

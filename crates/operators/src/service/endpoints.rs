@@ -1,4 +1,4 @@
-//! The seam to the network: who is asked, and what comes back.
+//! The interface to the network: requests to endpoints and their answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl fmt::Debug for RemoteAnswer {
     }
 }
 
-/// Why an endpoint gave no answer, or not all of it.
+/// The failure of an endpoint: no answer, or only part of one.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct RemoteFailure {
@@ -44,8 +44,8 @@ pub struct RemoteFailure {
     pub message: String,
     /// Whether it took too long.
     pub is_timeout: bool,
-    /// Whether the endpoint was not asked, because it may not be. A query takes that as any failure, an update does not:
-    /// what counts as "no bindings" there would change too much.
+    /// Whether the endpoint was not asked, because it may not be. A query takes that as any
+    /// failure, an update does not: what counts as "no bindings" there would change too much.
     pub is_forbidden: bool,
 }
 
@@ -60,7 +60,7 @@ impl RemoteFailure {
     }
 }
 
-/// How other endpoints are asked.
+/// The settings of requests to endpoints.
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
     /// Who is asked.

@@ -1,4 +1,4 @@
-//! The plan node.
+//! The plan node of `SERVICE`.
 
 use std::fmt;
 use std::sync::Arc;

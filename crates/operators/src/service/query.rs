@@ -1,4 +1,4 @@
-//! The text of a request, and which terms can stand in it.
+//! The query text of a request, and the terms it may contain.
 //!
 //! Terms go into the text of a query that another machine runs, so nothing may end a term early:
 //! literals are escaped when written, but IRIs and language tags have no escapes and are checked.

@@ -1,8 +1,9 @@
-//! A run: block by block, part by part, asks and joins.
+//! The execution of `SERVICE`: requests block by block, and the join with their answers.
 //!
-//! Up to [`REQUESTS_MAX`] requests are under way at a time, each received by a task of its own up to where its bounded
-//! channel is full. Their answers are joined and given in the order in which they were asked for. Until the first
-//! answer has ended only one block is asked for: a query with a `LIMIT` may need no more.
+//! Up to [`REQUESTS_MAX`] requests are under way at a time, each received by a task of its own up
+//! to where its bounded channel is full. Their answers are joined and given in the order in which
+//! they were asked for. Until the first answer has ended only one block is asked for: a query with
+//! a `LIMIT` may need no more.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
-//! What a `SERVICE` operator is to do.
+//! The specification of a `SERVICE` operator.
 
 use std::sync::Arc;
 
 use spargebra::algebra::GraphPattern;
 use spargebra::term::Variable;
 
-/// Whom to ask.
+/// The endpoint: an IRI, or a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// `SERVICE <iri>`.
@@ -25,7 +25,7 @@ pub struct ServiceVariable {
     pub is_certain: bool,
 }
 
-/// What a [`ServiceExec`](super::ServiceExec) is to do.
+/// The specification of a [`ServiceExec`](super::ServiceExec).
 #[derive(Clone, Debug)]
 pub struct ServiceSpecification {
     /// Whom to ask.

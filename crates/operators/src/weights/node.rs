@@ -1,4 +1,4 @@
-//! The node that looks pairs up, or gives all of them.
+//! The plan node that looks up edge weights, or returns all of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,12 +24,13 @@ use crate::solutions::{bits, id_columns, plan_properties, solution_batch, soluti
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;
 
-/// What a [`WeightsExec`] is to do.
+/// The specification of a [`WeightsExec`].
 #[derive(Clone, Debug)]
 pub struct WeightsSpecification {
     /// What plans call the weights.
     pub name: Arc<str>,
-    /// The variables of start, end and weight. The first two may be the same; the input has no weight.
+    /// The variables of start, end and weight. The first two may be the same; the input has no
+    /// weight.
     pub columns: [Arc<str>; 3],
     /// The variables of the output.
     pub output: Vec<Arc<str>>,

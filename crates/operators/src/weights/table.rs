@@ -1,4 +1,4 @@
-//! The pairs and their weights.
+//! The table of node pairs and their weights.
 //!
 //! ```text
 //! sorted     start, end, weight     by start and end; and their places by end and start
@@ -41,7 +41,8 @@ pub struct WeightTable {
     changed: BTreeMap<Pair, Option<u64>>,
     /// The changed pairs, end first.
     changed_back: BTreeSet<Pair>,
-    /// Weights without an id: in their place stands that of a query's own term, with the place here as its number.
+    /// Weights without an id: in their place stands that of a query's own term, with the place here
+    /// as its number.
     own: Arc<Vec<Term<'static>>>,
     pairs: usize,
 }
@@ -102,7 +103,7 @@ impl WeightTable {
         })
     }
 
-    /// The same with other weights for some pairs, or none. `None` if it became too large.
+    /// The table with changed weights, or none, for some pairs. `None` if it became too large.
     pub fn with(&self, changes: impl IntoIterator<Item = (Pair, Option<Weight>)>) -> Option<Self> {
         let mut own = Owned::of(&self.own);
         let mut next = self.clone();
@@ -126,7 +127,7 @@ impl WeightTable {
         Some(next)
     }
 
-    /// How many pairs there are.
+    /// The number of pairs.
     pub fn len(&self) -> usize {
         self.pairs
     }

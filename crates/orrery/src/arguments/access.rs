@@ -9,66 +9,68 @@ use super::common::{CacheArguments, ReportFormat};
 /// What to do with users.
 #[derive(Subcommand)]
 pub(crate) enum UserCommand {
-    /// Add a user; without --password-file a password is made, and printed once
+    /// Add a user. Without --password-file a password is generated and printed once
     Add {
         #[command(flatten)]
         place: AccessPlace,
         #[command(flatten)]
         password: PasswordArguments,
-        /// May see, change and administer everything; the first user has to
+        /// Make the user an administrator, with every right; the first user has to be one
         #[arg(long)]
         administrator: bool,
-        /// Puts the user into a group; may be repeated
+        /// Group to put the user into; may be repeated
         #[arg(long = "group", value_name = "GROUP")]
         groups: Vec<String>,
-        /// What those call the user who vouch for it: the WebID of a certificate, or ISSUER#CLAIM of an OpenID provider; may be repeated
+        /// External identity of the user; may be repeated. It is the WebID of a certificate, or
+        /// ISSUER#CLAIM of an OpenID provider
         #[arg(long = "identity", value_name = "IRI")]
         identities: Vec<String>,
-        /// Letters, digits and . _ - @ +
+        /// Name: letters, digits and . _ - @ +
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Say what others call a user: the WebID of a certificate, or ISSUER#CLAIM of an OpenID provider
+    /// Add or remove external identities of a user. An identity is the WebID of a certificate, or
+    /// ISSUER#CLAIM of an OpenID provider
     Set {
         #[command(flatten)]
         place: AccessPlace,
         #[command(flatten)]
         identities: IdentityArguments,
-        /// The user
+        /// Name of the user
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// List the users
+    /// List users
     List {
         #[command(flatten)]
         place: AccessPlace,
-        /// How to report
+        /// Output format
         #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
         format: ReportFormat,
     },
-    /// Give a user another password; without --password-file one is made, and printed once
+    /// Change a user's password. Without --password-file one is generated and printed once
     Password {
         #[command(flatten)]
         place: AccessPlace,
         #[command(flatten)]
         password: PasswordArguments,
-        /// The user
+        /// Name of the user
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Let a user in by nothing, neither password nor key, until unlocked
+    /// Lock a user: no password and no key works until `unlock`
     Lock {
         #[command(flatten)]
         place: AccessPlace,
-        /// The user
+        /// Name of the user
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Let a locked user in again
+    /// Unlock a user
     Unlock {
         #[command(flatten)]
         place: AccessPlace,
-        /// The user
+        /// Name of the user
         #[arg(value_name = "NAME")]
         name: String,
     },
@@ -76,23 +78,23 @@ pub(crate) enum UserCommand {
     Promote {
         #[command(flatten)]
         place: AccessPlace,
-        /// The user
+        /// Name of the user
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Make an administrator a user like others
+    /// Take a user's administrator right away
     Demote {
         #[command(flatten)]
         place: AccessPlace,
-        /// The user
+        /// Name of the user
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// Remove a user, with keys and rules
+    /// Remove a user, with its keys and rules
     Remove {
         #[command(flatten)]
         place: AccessPlace,
-        /// The user
+        /// Name of the user
         #[arg(value_name = "NAME")]
         name: String,
     },
@@ -105,25 +107,26 @@ pub(crate) enum GroupCommand {
     Add {
         #[command(flatten)]
         place: AccessPlace,
-        /// Letters, digits and . _ - @ +
+        /// Name: letters, digits and . _ - @ +
         #[arg(value_name = "GROUP")]
         name: String,
     },
-    /// List the groups, with their users
+    /// List groups and their users
     List {
         #[command(flatten)]
         place: AccessPlace,
-        /// How to report
+        /// Output format
         #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
         format: ReportFormat,
     },
-    /// Say what an OpenID provider calls a group: ISSUER#GROUP
+    /// Add or remove external identities of a group. An identity is ISSUER#GROUP of an OpenID
+    /// provider
     Set {
         #[command(flatten)]
         place: AccessPlace,
         #[command(flatten)]
         identities: IdentityArguments,
-        /// The group
+        /// Name of the group
         #[arg(value_name = "GROUP")]
         name: String,
     },
@@ -131,10 +134,10 @@ pub(crate) enum GroupCommand {
     Join {
         #[command(flatten)]
         place: AccessPlace,
-        /// The group
+        /// Name of the group
         #[arg(value_name = "GROUP")]
         name: String,
-        /// The users
+        /// Names of the users
         #[arg(value_name = "USER", required = true)]
         users: Vec<String>,
     },
@@ -142,10 +145,10 @@ pub(crate) enum GroupCommand {
     Leave {
         #[command(flatten)]
         place: AccessPlace,
-        /// The group
+        /// Name of the group
         #[arg(value_name = "GROUP")]
         name: String,
-        /// The users
+        /// Names of the users
         #[arg(value_name = "USER", required = true)]
         users: Vec<String>,
     },
@@ -153,7 +156,7 @@ pub(crate) enum GroupCommand {
     Remove {
         #[command(flatten)]
         place: AccessPlace,
-        /// The group
+        /// Name of the group
         #[arg(value_name = "GROUP")]
         name: String,
     },
@@ -162,25 +165,25 @@ pub(crate) enum GroupCommand {
 /// What to do with keys of programs.
 #[derive(Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Make a key of a user, which is printed once
+    /// Create an API key for a user and print it once
     Add {
         #[command(flatten)]
         place: AccessPlace,
-        /// What it is for
+        /// Note about the purpose of the key
         #[arg(long, value_name = "TEXT", default_value = "")]
         note: String,
-        /// After so many days it is nobody's any more
+        /// Days until the key expires; never if not given
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36_500))]
         days: Option<u32>,
-        /// Whose it is
+        /// User whose rights the key has
         #[arg(value_name = "USER")]
         user: String,
     },
-    /// List the keys, without what lets in
+    /// List keys, without their secrets
     List {
         #[command(flatten)]
         place: AccessPlace,
-        /// How to report
+        /// Output format
         #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
         format: ReportFormat,
     },
@@ -188,7 +191,7 @@ pub(crate) enum KeyCommand {
     Remove {
         #[command(flatten)]
         place: AccessPlace,
-        /// Its number, as the list has it
+        /// Identifier of the key, from `list`
         #[arg(value_name = "KEY")]
         key: String,
     },
@@ -197,7 +200,7 @@ pub(crate) enum KeyCommand {
 /// What to do with rules.
 #[derive(Subcommand)]
 pub(crate) enum GrantCommand {
-    /// Give a right; write has read with it, administer both
+    /// Grant a right. `write` includes `read`; `administer` includes both
     Add {
         #[command(flatten)]
         place: AccessPlace,
@@ -205,23 +208,23 @@ pub(crate) enum GrantCommand {
         to: WhomArguments,
         #[command(flatten)]
         on: TargetArguments,
-        /// What they may do
+        /// Right to grant
         #[arg(value_enum, value_name = "RIGHT")]
         right: RightArgument,
     },
-    /// List the rules
+    /// List rules
     List {
         #[command(flatten)]
         place: AccessPlace,
-        /// How to report
+        /// Output format
         #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
         format: ReportFormat,
     },
-    /// Take a right away that a rule gave
+    /// Remove a rule, and with it the right it granted
     Remove {
         #[command(flatten)]
         place: AccessPlace,
-        /// The rule's number, as the list has it
+        /// Number of the rule, from `list`
         #[arg(value_name = "RULE")]
         rule: u64,
     },
@@ -231,13 +234,13 @@ pub(crate) enum GrantCommand {
 #[derive(Args)]
 #[command(group = ArgGroup::new("access_place").required(true))]
 pub(crate) struct AccessPlace {
-    /// The database's directory, or its address in an object store, such as s3://bucket/prefix
+    /// Directory of the database, or its address in an object store, such as s3://bucket/prefix
     #[arg(long = "db", value_name = "DIR|URL", group = "access_place")]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,
-    /// The admin socket of a running server instead, such as http://127.0.0.1:7879; who asks is in the environment's ORRERY_USER and ORRERY_PASSWORD, or
-    /// ORRERY_KEY
+    /// Admin socket of a running server instead, such as http://127.0.0.1:7879. Credentials come
+    /// from ORRERY_USER and ORRERY_PASSWORD, or ORRERY_KEY
     #[arg(long, value_name = "URL", group = "access_place")]
     pub(crate) server: Option<String>,
 }
@@ -245,10 +248,10 @@ pub(crate) struct AccessPlace {
 /// The password of a user.
 #[derive(Args)]
 pub(crate) struct PasswordArguments {
-    /// The password is the first line of this file; - for standard input
+    /// File whose first line is the password; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
-    /// No password: only keys let the user in
+    /// Create the user without a password; only keys authenticate it
     #[arg(long, conflicts_with = "password_file")]
     pub(crate) no_password: bool,
 }
@@ -257,21 +260,21 @@ pub(crate) struct PasswordArguments {
 #[derive(Args)]
 #[group(id = "identities", required = true, multiple = true)]
 pub(crate) struct IdentityArguments {
-    /// They call it so, too; may be repeated
+    /// Identity to add; may be repeated
     #[arg(long = "identity", value_name = "IRI")]
     pub(crate) more: Vec<String>,
-    /// They call it so no more; may be repeated
+    /// Identity to remove; may be repeated
     #[arg(long = "remove-identity", value_name = "IRI")]
     pub(crate) no_more: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum RightArgument {
-    /// See what is in it, and that it is there
+    /// See it and its contents
     Read,
-    /// Change it, make it and remove it
+    /// Create, change and remove it
     Write,
-    /// Make rules about it
+    /// Grant rights on it to others
     Administer,
 }
 
@@ -279,16 +282,16 @@ pub(crate) enum RightArgument {
 #[derive(Args)]
 #[command(group = ArgGroup::new("whom").required(true))]
 pub(crate) struct WhomArguments {
-    /// A user
+    /// Name of a user
     #[arg(long, value_name = "NAME", group = "whom")]
     pub(crate) user: Option<String>,
-    /// Who is in a group
+    /// Name of a group, for all its users
     #[arg(long, value_name = "NAME", group = "whom")]
     pub(crate) group: Option<String>,
-    /// All users
+    /// All authenticated users
     #[arg(long, group = "whom")]
     pub(crate) authenticated: bool,
-    /// Everybody, also who has said nothing of themselves
+    /// Everybody, including anonymous requests
     #[arg(long, group = "whom")]
     pub(crate) anyone: bool,
 }
@@ -297,28 +300,29 @@ pub(crate) struct WhomArguments {
 #[derive(Args)]
 #[command(group = ArgGroup::new("target").required(true))]
 pub(crate) struct TargetArguments {
-    /// The graph of an IRI
+    /// IRI of a graph
     #[arg(long, value_name = "IRI", group = "target")]
     pub(crate) graph: Option<String>,
-    /// The graphs whose IRIs begin so
+    /// All graphs whose IRIs begin with this
     #[arg(long, value_name = "PREFIX", group = "target")]
     pub(crate) graphs_below: Option<String>,
-    /// The graphs that a query selects, in which ?user is who asks, such as 'SELECT ?g { GRAPH ?g { ?event <https://example.org/attendee> ?user } }'
+    /// All graphs that a query selects, in which ?user is the asker. Example: 'SELECT ?g { GRAPH ?g
+    /// { ?event <https://example.org/attendee> ?user } }'
     #[arg(long, value_name = "QUERY", group = "target")]
     pub(crate) graphs_of: Option<String>,
     /// The default graph
     #[arg(long, group = "target")]
     pub(crate) default_graph: bool,
-    /// All graphs, also those to come
+    /// All graphs, present and future
     #[arg(long, group = "target")]
     pub(crate) all_graphs: bool,
-    /// A table or a view, such as public.orders
+    /// Name of a table or view, such as public.orders
     #[arg(long, value_name = "TABLE", group = "target")]
     pub(crate) table: Option<String>,
-    /// The tables and views of a schema
+    /// Name of a schema, for all its tables and views
     #[arg(long, value_name = "SCHEMA", group = "target")]
     pub(crate) schema: Option<String>,
-    /// All tables, also those to come
+    /// All tables, present and future
     #[arg(long, group = "target")]
     pub(crate) all_tables: bool,
 }

@@ -13,7 +13,8 @@ use crate::units::{Bytes, Seconds};
 /// What to do with limits.
 #[derive(Subcommand)]
 pub(crate) enum LimitCommand {
-    /// Say how much somebody may use, in the place of what was said before; what is not said is as the server has it for everybody
+    /// Set limits of a user, group or key, replacing earlier ones. What is not given has the
+    /// server's limit
     Set {
         #[command(flatten)]
         place: AccessPlace,
@@ -22,15 +23,15 @@ pub(crate) enum LimitCommand {
         #[command(flatten)]
         limits: LimitArguments,
     },
-    /// List the limits
+    /// List limits
     List {
         #[command(flatten)]
         place: AccessPlace,
-        /// How to report
+        /// Output format
         #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
         format: ReportFormat,
     },
-    /// Forget limits
+    /// Remove limits
     Remove {
         #[command(flatten)]
         place: AccessPlace,
@@ -44,7 +45,7 @@ pub(crate) enum LimitCommand {
 pub(crate) struct LimitedArguments {
     #[command(flatten)]
     pub(crate) whom: WhomArguments,
-    /// A key, beside what its user may use
+    /// Key the limits are for, in addition to those of its user
     #[arg(long, value_name = "KEY", group = "whom")]
     pub(crate) key: Option<String>,
 }
@@ -53,22 +54,22 @@ pub(crate) struct LimitedArguments {
 #[derive(Args)]
 #[command(group = ArgGroup::new("limits").required(true).multiple(true))]
 pub(crate) struct LimitArguments {
-    /// Requests at the same time
+    /// Maximum number of concurrent requests
     #[arg(long, value_name = "N", group = "limits")]
     pub(crate) concurrent: Option<u32>,
-    /// How long one may take
+    /// Maximum timeout of a request, such as 30s
     #[arg(long, value_name = "TIME", group = "limits")]
     pub(crate) time: Option<Seconds>,
-    /// Rows, or triples, of an answer
+    /// Maximum rows, or triples, of an answer
     #[arg(long, value_name = "N", group = "limits")]
     pub(crate) rows: Option<u64>,
-    /// Bytes of an answer, before it is compressed
+    /// Maximum bytes of an answer before compression, such as 10M
     #[arg(long, value_name = "BYTES", group = "limits")]
     pub(crate) bytes: Option<Bytes>,
-    /// Memory that all queries of theirs that run at the same time may hold together, such as 64M
+    /// Maximum memory of all concurrent queries together, such as 64M
     #[arg(long, value_name = "BYTES", group = "limits")]
     pub(crate) memory: Option<Bytes>,
-    /// Touches of rows that are refilled over a time, such as 5000000/1h or 1000000000/1d
+    /// Budget of row touches and the time in which it refills, such as 5000000/1h
     #[arg(long, value_name = "TOUCHES/TIME", group = "limits")]
     pub(crate) cost: Option<CostBudget>,
 }

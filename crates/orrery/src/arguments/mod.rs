@@ -44,21 +44,21 @@ pub(crate) use query::{
 pub(crate) use report::{BillArguments, BillFormat, ReportCommand, UsageArguments, UsageFormat};
 pub(crate) use serve::{DemoArguments, ServeArguments, ServerArguments};
 
-/// A knowledge-graph database: billions of RDF statements, asked in SPARQL.
+/// A knowledge-graph database: billions of RDF statements, queried in SPARQL and SQL.
 #[derive(Parser)]
 #[command(name = "orrery", version, propagate_version = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Log more (on standard error; ORRERY_LOG=filter for detail)
+    /// Log more detail on standard error; ORRERY_LOG sets a filter
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
-    /// How lines of the log look: text for people, or JSON, one object a line, for programs
+    /// Format of log lines: text, or one JSON object per line
     #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
 }
 
-/// How lines of the log look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people.
@@ -69,72 +69,72 @@ pub(crate) enum LogFormat {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Bulk load files of RDF into a database, which is made if it is not there
+    /// Bulk load RDF files into a database, which is created if missing
     Load(LoadArguments),
-    /// Answer one SPARQL query
+    /// Run a SPARQL query
     Query(QueryArguments),
-    /// Change a database by SPARQL Update
+    /// Run a SPARQL update
     Update(UpdateArguments),
-    /// Run SQL statements: tables of typed columns beside the quads
+    /// Run SQL statements, or start a SQL shell
     Sql(SqlArguments),
-    /// Show the plan of a query
+    /// Show the plan of a SPARQL query
     Explain(ExplainArguments),
-    /// Serve a database over HTTP (SPARQL protocol) with a console
+    /// Serve a database over HTTP, with a console; PostgreSQL and Flight SQL if asked for
     Serve(ServeArguments),
-    /// The nodes of a cluster: status, add, remove
+    /// Manage nodes of a cluster: status, add, remove
     #[command(subcommand)]
     Cluster(ClusterCommand),
-    /// Write the whole database as N-Quads or TriG
+    /// Write all quads to a file or standard output
     Dump(DumpArguments),
-    /// List the commits that are kept, the newest first
+    /// List commits, the newest first
     Log(LogArguments),
-    /// What is in a database: counts, predicates, bytes
+    /// Show statistics of a database: counts, predicates, bytes
     Stats(StatsArguments),
-    /// Read every byte and check every checksum
+    /// Verify all checksums of a database
     Verify(VerifyArguments),
-    /// Read a database into the system's file cache, so that its first queries need not wait for the disk
+    /// Read a database into the file cache, so that first queries need no disk
     Warm(WarmArguments),
-    /// Take what updates changed into the base, so that reading is as fast as after a load
+    /// Compact a database: merge changes into the base files
     Compact(CompactArguments),
-    /// Copy a database, also while it is served, to a directory or an S3-compatible store
+    /// Back up a database, also a running one, to a directory or S3
     Backup(BackupArguments),
-    /// Make a database from a backup
+    /// Restore a database from a backup
     Restore(RestoreArguments),
-    /// The prefixes that queries need not declare: list, add, remove
+    /// Manage predeclared prefixes: list, add, remove
     #[command(subcommand)]
     Prefix(PrefixCommand),
-    /// The users of a database: add, list, password, lock, unlock, promote, demote, remove
+    /// Manage users: add, list, password, lock, unlock, promote, demote, remove
     #[command(subcommand)]
     User(UserCommand),
-    /// Groups of users: add, list, join, leave, remove
+    /// Manage groups of users: add, list, join, leave, remove
     #[command(subcommand)]
     Group(GroupCommand),
-    /// Keys that let programs in: add, list, remove
+    /// Manage API keys: add, list, remove
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Who may do what with which graphs and tables: add, list, remove
+    /// Manage rights on graphs and tables: add, list, remove
     #[command(subcommand)]
     Grant(GrantCommand),
-    /// How much somebody may use: set, list, remove
+    /// Manage limits of users, groups and keys: set, list, remove
     #[command(subcommand)]
     Limit(LimitCommand),
-    /// What a server runs now: list, kill
+    /// Manage running queries of a server: list, kill
     #[command(subcommand)]
     Queries(QueriesCommand),
-    /// Graphs out of tables, by R2RML or the Direct Mapping: add, list, show, drop, copy
+    /// Manage graphs mapped from tables: add, list, show, drop, materialize
     #[command(subcommand)]
     Mapping(MappingCommand),
-    /// The index of texts, for searches: create, list, rebuild, drop
+    /// Manage the full-text index: create, list, rebuild, drop
     #[command(subcommand)]
     Text(TextCommand),
-    /// What a server was asked, from its query log
+    /// Report on a server's query log
     #[command(subcommand)]
     Report(ReportCommand),
-    /// What each user used on each day, from a server's query log: requests, time, rows, bytes, touches
+    /// Sum up usage per user and day from a server's query log
     Usage(BillArguments),
-    /// Generate data and measure
+    /// Generate benchmark data and measure
     #[command(subcommand)]
     Bench(BenchSuite),
-    /// Generate a data set, load it, serve it, print the address
+    /// Generate a data set, load it and serve it
     Demo(DemoArguments),
 }

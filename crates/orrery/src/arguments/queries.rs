@@ -7,19 +7,19 @@ use super::common::ReportFormat;
 /// What to do with what runs.
 #[derive(Subcommand)]
 pub(crate) enum QueriesCommand {
-    /// List what runs, the oldest first
+    /// List running queries, the oldest first
     List {
         #[command(flatten)]
         socket: AdminSocket,
-        /// How to report
+        /// Output format
         #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
         format: ReportFormat,
     },
-    /// End what runs; a change is not made then
+    /// Kill a running query; a change is rolled back
     Kill {
         #[command(flatten)]
         socket: AdminSocket,
-        /// Its number, as a list has it
+        /// Number of the query, from `list`
         #[arg(value_name = "ID")]
         id: u64,
     },
@@ -28,7 +28,8 @@ pub(crate) enum QueriesCommand {
 /// Where a running server is asked.
 #[derive(Args)]
 pub(crate) struct AdminSocket {
-    /// The admin socket of a running server, such as http://127.0.0.1:7879; who asks is in the environment's ORRERY_USER and ORRERY_PASSWORD, or ORRERY_KEY
+    /// Admin socket of a running server, such as http://127.0.0.1:7879. Credentials come from
+    /// ORRERY_USER and ORRERY_PASSWORD, or ORRERY_KEY
     #[arg(long, value_name = "URL")]
     pub(crate) server: String,
 }

@@ -10,28 +10,28 @@ use crate::units::{Bytes, Seconds};
 
 #[derive(Args)]
 pub(crate) struct QueryText {
-    /// The query
+    /// Text of the query
     #[arg(value_name = "QUERY", required_unless_present = "file")]
     pub(crate) query: Option<String>,
-    /// Read the query from a file; - for standard input
+    /// File with the query; - for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "query")]
     pub(crate) file: Option<PathBuf>,
-    /// Base IRI for relative IRIs in the query; with --file the file's own address if not given
+    /// Base IRI for relative IRIs in the query; with --file the file's address if not given
     #[arg(long, value_name = "IRI")]
     pub(crate) base: Option<String>,
-    /// Let the default graph be the union of all graphs
+    /// Query the union of all graphs as the default graph
     #[arg(long)]
     pub(crate) union_default_graph: bool,
-    /// Assume no prefixes: each has to be declared in the text, as the standard has it
+    /// Require a declaration of every prefix, as the SPARQL standard does
     #[arg(long)]
     pub(crate) strict_prefixes: bool,
-    /// Memory for the query, such as 8G
+    /// Memory limit of the query, such as 8G
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,
-    /// Threads over which a large query is spread; all cores if not given
+    /// Number of threads of a large query; all cores if not given
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
-    /// Longest query, such as 8M
+    /// Maximum length of a query's text, such as 8M
     #[arg(long, value_name = "BYTES", default_value = "1M")]
     pub(crate) query_bytes_max: Bytes,
     #[command(flatten)]
@@ -41,10 +41,11 @@ pub(crate) struct QueryText {
 /// Whom a query or an update may ask with `SERVICE`.
 #[derive(Args)]
 pub(crate) struct EndpointArguments {
-    /// Let SERVICE ask this host, host:port, address, network or URL prefix (* for every public host); may be repeated
+    /// Host that SERVICE may send requests to; may be repeated. Also host:port, an address, a
+    /// network, a URL prefix, or * for every public host
     #[arg(long = "service-allow", value_name = "HOST")]
     pub(crate) allow: Vec<String>,
-    /// Time that one request of SERVICE may take
+    /// Timeout of one SERVICE request
     #[arg(
         id = "service-timeout",
         long = "service-timeout",
@@ -52,7 +53,7 @@ pub(crate) struct EndpointArguments {
         default_value = "30s"
     )]
     pub(crate) timeout: Seconds,
-    /// Most solutions that one answer of SERVICE may have; they are held in memory or spilled, within --memory
+    /// Maximum solutions of one SERVICE answer, held or spilled within --memory
     #[arg(
         id = "service-rows-max",
         long = "service-rows-max",
@@ -60,7 +61,7 @@ pub(crate) struct EndpointArguments {
         default_value_t = 1_000_000
     )]
     pub(crate) rows_max: usize,
-    /// Most bytes that one answer of SERVICE may have
+    /// Maximum bytes of one SERVICE answer
     #[arg(
         id = "service-bytes-max",
         long = "service-bytes-max",
@@ -76,21 +77,23 @@ pub(crate) struct QueryArguments {
     pub(crate) database: DatabaseArgument,
     #[command(flatten)]
     pub(crate) text: QueryText,
-    /// json, xml, csv, tsv, arrow, parquet, table; turtle, nt, rdf, jsonld, nq, trig for graphs
+    /// Output format: json, xml, csv, tsv, arrow, parquet, table; for graphs ttl, nt, rdf, jsonld,
+    /// nq, trig
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Stop the query after this time, such as 30s
+    /// Timeout of the query, such as 30s; none if not given
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Seconds>,
-    /// Ask the state after this commit, at this time (2026-11-21T10:00Z; UTC without a zone), or at the end of this day
-    /// (2026-11-21, UTC), instead of the present one
+    /// Query an older state: after a commit, at a time (2026-11-21T10:00Z; UTC without a zone), or
+    /// at the end of a day (2026-11-21, UTC)
     #[arg(long, value_name = "COMMIT|TIME")]
     pub(crate) at: Option<At>,
 }
 
 #[derive(Args)]
 pub(crate) struct UpdateArguments {
-    /// The database's directory, made if it is not there, or its address in an object store, such as s3://bucket/prefix
+    /// Directory of the database, created if missing, or its address in an object store, such as
+    /// s3://bucket/prefix
     #[arg(
         long = "db",
         value_name = "DIR|URL",
@@ -102,28 +105,28 @@ pub(crate) struct UpdateArguments {
     /// Update through a running server instead, such as http://127.0.0.1:7878
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "union_default_graph", "strict_prefixes", "timeout", "load_dir", "load_allow", "allow"])]
     pub(crate) server: Option<String>,
-    /// The update
+    /// Text of the update
     #[arg(value_name = "UPDATE", required_unless_present = "file")]
     pub(crate) update: Option<String>,
-    /// Read the update from a file; - for standard input
+    /// File with the update; - for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "update")]
     pub(crate) file: Option<PathBuf>,
-    /// Let an update that is more than memory holds give up older states that the database keeps
+    /// Allow an update larger than memory to drop the database's history
     #[arg(long)]
     pub(crate) forget_history: bool,
-    /// Base IRI for relative IRIs in the update; with --file the file's own address if not given (with --server the server's)
+    /// Base IRI for relative IRIs in the update; with --file the file's address if not given
     #[arg(long, value_name = "IRI")]
     pub(crate) base: Option<String>,
-    /// Let the default graph of WHERE be the union of all graphs
+    /// Query the union of all graphs as the default graph of WHERE
     #[arg(long)]
     pub(crate) union_default_graph: bool,
-    /// Assume no prefixes: each has to be declared in the text, as the standard has it
+    /// Require a declaration of every prefix, as the SPARQL standard does
     #[arg(long)]
     pub(crate) strict_prefixes: bool,
-    /// Memory for the update, such as 8G
+    /// Memory limit of the update, such as 8G
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,
-    /// Stop after this time in a WHERE, such as 30s
+    /// Timeout of each WHERE, such as 30s; none if not given
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Seconds>,
     #[command(flatten)]
@@ -134,7 +137,8 @@ pub(crate) struct UpdateArguments {
 
 #[derive(Args)]
 pub(crate) struct SqlArguments {
-    /// The database's directory, made if it is not there (not with --read-only), or its address in an object store, such as s3://bucket/prefix
+    /// Directory of the database, created if missing, or its address in an object store, such as
+    /// s3://bucket/prefix
     #[arg(
         long = "db",
         value_name = "DIR|URL",
@@ -143,28 +147,29 @@ pub(crate) struct SqlArguments {
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArguments,
-    /// Ask a running server instead, such as http://127.0.0.1:7878
+    /// Address of a running server instead, such as http://127.0.0.1:7878
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "read_only", "memory"])]
     pub(crate) server: Option<String>,
-    /// The statements, separated by semicolons; without -c and -f they come from standard input
+    /// Statements to run, separated by semicolons, or one shell command such as \d. Without -c and
+    /// -f: standard input, at a terminal a shell
     #[arg(short, long, value_name = "TEXT", conflicts_with = "file")]
     pub(crate) command: Option<String>,
-    /// Read the statements from a file; - for standard input
+    /// File with the statements; - for standard input
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// table, csv, json
+    /// Output format: table, csv, json; table if not given
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Change nothing, and let another process write
+    /// Open the database read-only; another process may write it
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// All statements or none: one transaction
+    /// Run all statements in one transaction
     #[arg(short = '1', long)]
     pub(crate) single_transaction: bool,
-    /// Say how long each statement took, on standard error
+    /// Print the time of each statement on standard error
     #[arg(long)]
     pub(crate) timing: bool,
-    /// Memory for the statements, such as 8G
+    /// Memory limit of the statements, such as 8G
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,
 }
@@ -172,10 +177,10 @@ pub(crate) struct SqlArguments {
 /// What `LOAD` of an update may read.
 #[derive(Args)]
 pub(crate) struct LoadSourceArguments {
-    /// Let LOAD read files of this directory, as file: IRIs
+    /// Directory whose files LOAD may read, as file: IRIs
     #[arg(long, value_name = "DIR")]
     pub(crate) load_dir: Option<PathBuf>,
-    /// Let LOAD ask this host (HOST, HOST:PORT, URL prefix); may be given several times
+    /// Host that LOAD may fetch from (HOST, HOST:PORT, URL prefix); may be repeated
     #[arg(long, value_name = "HOST")]
     pub(crate) load_allow: Vec<String>,
 }
@@ -186,13 +191,13 @@ pub(crate) struct ExplainArguments {
     pub(crate) database: DatabaseArgument,
     #[command(flatten)]
     pub(crate) text: QueryText,
-    /// Run the query too, and show actual rows and times beside the estimates
+    /// Run the query, and show actual rows and times beside the estimates
     #[arg(long)]
     pub(crate) analyze: bool,
-    /// Stop the run after this time, such as 30s
+    /// Timeout of the run, such as 30s; none if not given
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Seconds>,
-    /// As text for people, or as a tree in JSON
+    /// Output format: text, or a tree in JSON
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) format: ReportFormat,
 }

@@ -10,10 +10,10 @@ use crate::units::{Bytes, Seconds};
 /// Whether and where what is asked over HTTP is logged.
 #[derive(Args)]
 pub(crate) struct QueryLogArguments {
-    /// Write a line of JSON for each query, update and request of SQL over HTTP into files of this directory
+    /// Directory for the query log, one line of JSON per request; none if not given
     #[arg(long, value_name = "DIR")]
     query_log: Option<PathBuf>,
-    /// How large all files of the query log together may become; the oldest go first
+    /// Maximum size of the query log; its oldest files are removed first
     #[arg(
         long,
         value_name = "BYTES",
@@ -21,7 +21,7 @@ pub(crate) struct QueryLogArguments {
         requires = "query_log"
     )]
     query_log_bytes: Bytes,
-    /// Log what takes longer than this a second time, in slow-*.jsonl and with its plan
+    /// Time from which a query is also logged in slow-*.jsonl, with its plan
     #[arg(long, value_name = "TIME", requires = "query_log")]
     slow_query: Option<Seconds>,
 }

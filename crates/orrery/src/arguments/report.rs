@@ -8,20 +8,20 @@ use orrery_query_log::{Day, Period};
 /// What to report.
 #[derive(Subcommand)]
 pub(crate) enum ReportCommand {
-    /// A page, or JSON, of what was asked: queries a day, durations, predicates, agents, the slowest queries
+    /// Report queries per day, durations, predicates, clients and the slowest queries
     Usage(UsageArguments),
 }
 
 /// Of which log, and of which days.
 #[derive(Args)]
 pub(crate) struct LogArguments {
-    /// The directory that `orrery serve --query-log` was given
+    /// Directory of the query log (`orrery serve --query-log`)
     #[arg(long = "log", value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// The first day, such as 2026-01-01 (UTC); from the beginning if not given
+    /// First day, such as 2026-01-01 (UTC); the log's beginning if not given
     #[arg(long, value_name = "DATE")]
     from: Option<Day>,
-    /// The last day, which counts, too; to the end if not given
+    /// Last day, included; the log's end if not given
     #[arg(long, value_name = "DATE")]
     to: Option<Day>,
 }
@@ -40,10 +40,10 @@ impl LogArguments {
 pub(crate) struct UsageArguments {
     #[command(flatten)]
     pub(crate) log: LogArguments,
-    /// Write to this file instead of standard output
+    /// Output file; standard output if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// One page for a browser, or the figures for programs
+    /// Output format: one page of HTML, or JSON
     #[arg(long, value_enum, default_value_t = UsageFormat::Html)]
     pub(crate) format: UsageFormat,
 }
@@ -53,7 +53,7 @@ pub(crate) struct UsageArguments {
 pub(crate) struct BillArguments {
     #[command(flatten)]
     pub(crate) log: LogArguments,
-    /// For spreadsheets, or for programs
+    /// Output format
     #[arg(long, value_enum, default_value_t = BillFormat::Csv)]
     pub(crate) format: BillFormat,
 }

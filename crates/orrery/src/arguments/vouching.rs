@@ -9,13 +9,15 @@ use orrery_tls::TlsFiles;
 /// TLS of HTTP and of the admin socket.
 #[derive(Args)]
 pub(crate) struct TlsArguments {
-    /// Certificate (PEM, with those that vouch for it): with it HTTP and the admin socket speak TLS alone. Read again when the file changes
+    /// TLS certificate chain (PEM) of HTTP and the admin socket, which then speak only TLS.
+    /// Reloaded when the file changes
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_certificate: Option<PathBuf>,
-    /// Its private key (PEM)
+    /// TLS private key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Who vouches for certificates of clients (PEM), also of PostgreSQL's and Flight SQL where these have certificates: one that names a user's identity as a URI is as good as the user's password
+    /// Certificate authorities (PEM) for client certificates, also at the ports of PostgreSQL and
+    /// Flight SQL. A certificate with a user's identity as URI authenticates the user
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub(crate) tls_client_ca: Option<PathBuf>,
 }
@@ -23,19 +25,19 @@ pub(crate) struct TlsArguments {
 /// An OpenID provider, whose tokens are taken.
 #[derive(Args)]
 pub(crate) struct OidcArguments {
-    /// Take tokens (Bearer, JWT) of this OpenID provider for users with the identity ISSUER#CLAIM
+    /// URL of an OpenID provider whose tokens authenticate users with the identity ISSUER#CLAIM
     #[arg(long, value_name = "URL", requires = "oidc_audience")]
     pub(crate) oidc_issuer: Option<String>,
-    /// What tokens have to be meant for (aud)
+    /// Audience (aud) that tokens must have
     #[arg(long, value_name = "NAME", requires = "oidc_issuer")]
     pub(crate) oidc_audience: Option<String>,
-    /// The claim that says who somebody is
+    /// Claim that names the user
     #[arg(long, value_enum, value_name = "CLAIM", default_value_t = ClaimArgument::Sub, requires = "oidc_issuer")]
     pub(crate) oidc_user_claim: ClaimArgument,
-    /// The claim that says in which groups: those with the identity ISSUER#GROUP
+    /// Claim that names the user's groups, which have the identity ISSUER#GROUP; none if not given
     #[arg(long, value_name = "CLAIM", requires = "oidc_issuer")]
     pub(crate) oidc_groups_claim: Option<String>,
-    /// Let the provider be at this address or in this network although it is not public, such as 10.0.0.0/8; may be repeated
+    /// Private address or network that the provider may have, such as 10.0.0.0/8; may be repeated
     #[arg(long, value_name = "ADDRESS", requires = "oidc_issuer")]
     pub(crate) oidc_allow: Vec<String>,
 }
@@ -43,11 +45,11 @@ pub(crate) struct OidcArguments {
 #[derive(Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum ClaimArgument {
-    /// Never given to another one
+    /// Stable identifier, never given to another user
     Sub,
-    /// An address, if the provider has checked it
+    /// Email address, if the provider has verified it
     Email,
-    /// A name, which people may change where the provider lets them
+    /// User name, which people may change where the provider lets them
     PreferredUsername,
 }
 

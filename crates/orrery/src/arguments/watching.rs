@@ -8,16 +8,17 @@ use orrery_server::OtlpOptions;
 /// Who may read what a server counts, and where its traces are sent.
 #[derive(Args)]
 pub(crate) struct WatchingArguments {
-    /// Let who sends the first line of this file (Authorization: Bearer) read /metrics, and beside them administrators alone
+    /// File whose first line is the bearer token for /metrics; without it administrators read them
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_token_file: Option<PathBuf>,
-    /// Send traces of requests to this collector of OpenTelemetry (OTLP, protobuf over HTTP), such as http://127.0.0.1:4318
+    /// OpenTelemetry collector for traces (OTLP over HTTP), such as http://127.0.0.1:4318; none if
+    /// not given
     #[arg(long, value_name = "URL")]
     otlp_endpoint: Option<String>,
-    /// The part of all traces that is sent, from 0 to 1; clients that send a traceparent say themselves
+    /// Ratio of requests that are traced, from 0 to 1; a client's traceparent decides first
     #[arg(long, value_name = "PART", default_value_t = 1.0, value_parser = part, requires = "otlp_endpoint")]
     otlp_ratio: f64,
-    /// What the server is called there
+    /// Service name in traces
     #[arg(
         long,
         value_name = "NAME",

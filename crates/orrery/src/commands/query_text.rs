@@ -73,7 +73,12 @@ pub(crate) fn read_text(
     file: Option<&Path>,
 ) -> Result<String, Failure> {
     match (text, file) {
-        (Some(text), _) => Ok(text.to_owned()),
+        (Some(text), _) => match is_like_a_file(text) {
+            true => Err(Failure::Other(format!(
+                "`{text}` looks like a file: use -f {text}"
+            ))),
+            false => Ok(text.to_owned()),
+        },
         (None, Some(path)) if path == Path::new("-") => {
             let mut text = String::new();
             std::io::stdin()
@@ -88,6 +93,16 @@ pub(crate) fn read_text(
             "no {what}; give one, or -f with a file that has one"
         ))),
     }
+}
+
+/// Whether a text is no query or update, but the name of a file with one: `q.rq`, or any file that exists.
+fn is_like_a_file(text: &str) -> bool {
+    let path = Path::new(text);
+    let is_one_word = !text.contains(|c: char| c.is_whitespace() || "{}<>();".contains(c));
+    let is_named_so = path.extension().and_then(|it| it.to_str());
+    let is_named_so = is_named_so.is_some_and(|it| ["rq", "ru", "sparql", "sql"].contains(&it));
+    // `BEGIN` is a statement, whatever files there are.
+    is_one_word && (is_named_so || (text.contains(['.', '/']) && path.is_file()))
 }
 
 /// Tells what is surely not meant in a query or update that is right, with its line.

@@ -176,7 +176,7 @@ fn users_groups_keys_and_rules_of_a_database() {
 }
 
 #[test]
-fn a_server_asks_who_asks_and_is_administered_while_it_runs() {
+fn a_server_with_users_is_administered_while_it_runs() {
     let home = tempfile::tempdir().unwrap();
     let database = database(home.path());
     let admin = free_address();

@@ -63,6 +63,14 @@ fn what_is_not_there_or_in_the_wrong_place_is_named() {
         &["query", "--db", database, "DELETE WHERE { ?s ?p ?o }"],
         &["this is an update", "`orrery update`"],
     );
+    let query = home.file("q.rq", "SELECT * { ?s ?p ?o }");
+    for name in ["q.rq", text(&query)] {
+        let use_it = format!("use -f {name}");
+        fail(
+            &["query", "--db", database, name],
+            &["looks like a file", &use_it],
+        );
+    }
     fail(
         &["backup", "--db", database, "--to", database],
         &[database, "it is a database itself", "give a directory"],
@@ -82,6 +90,17 @@ fn what_is_not_there_or_in_the_wrong_place_is_named() {
     fail(
         &["load", "--server", &url, text(&broken)],
         &["the request's body:1:", "expected an object"],
+    );
+    for command in [["user", "list"], ["queries", "list"]] {
+        fail(
+            &[&command[..], &["--server", &url]].concat(),
+            &["this is not the admin socket", "--admin HOST:PORT"],
+        );
+    }
+    let pid = format!("(pid {})", server.process.id());
+    fail(
+        &["update", "--db", database, update],
+        &["LOCK", &pid, "--server URL"],
     );
     let wrong = "# one\nINSERT DATA { <a:a> <a:b> }";
     let output = run(&["update", "--server", &url, wrong]);

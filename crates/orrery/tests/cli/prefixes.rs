@@ -85,7 +85,8 @@ fn prefixes_are_given_listed_and_removed_and_stay_through_all_that_a_database_go
     let database = loaded(home.path());
     let db = text(&database);
     let listed = || succeed(&["prefix", "list", "--db", db]);
-    succeed(&["prefix", "add", "--db", db, "my:", "http://my.org/"]);
+    let given = succeed(&["prefix", "add", "--db", db, "my:", "http://my.org/"]);
+    assert_eq!(given, "my: is now <http://my.org/> (commit 2)\n");
     fail(
         &["prefix", "add", "--db", db, "ex", "http://other.org/"],
         &["http://example.org/", "loaded", "--replace"],
@@ -152,12 +153,17 @@ fn prefixes_are_given_listed_and_removed_and_stay_through_all_that_a_database_go
     assert!(of_restored.contains("late:"));
     succeed(&["verify", "--db", db]);
 
-    succeed(&["prefix", "remove", "--db", db, "my"]);
+    let removed = succeed(&["prefix", "remove", "--db", db, "my"]);
+    assert!(removed.starts_with("my: is removed (commit "), "{removed}");
     fail(
         &["query", "--db", db, "SELECT * { my:a ?p ?o }"],
         &["line 1"],
     );
-    succeed(&["prefix", "remove", "--db", db, "schema"]);
+    let removed = succeed(&["prefix", "remove", "--db", db, "schema"]);
+    assert!(
+        removed.starts_with("schema: is <http://schema.org/> again (commit "),
+        "{removed}"
+    );
     assert!(listed().contains("<http://schema.org/>"));
 }
 
@@ -169,7 +175,8 @@ fn a_served_database_takes_prefixes_that_survive_a_kill() {
     {
         let server = Server::start(text(&database));
         let url = format!("http://{}", server.address);
-        succeed(&["prefix", "add", "--server", &url, "my", "http://my.org/"]);
+        let given = succeed(&["prefix", "add", "--server", &url, "my", "http://my.org/"]);
+        assert_eq!(given, "my: is now <http://my.org/> (commit 2)\n");
         fail(
             &["prefix", "add", "--server", &url, "my", "http://other.org/"],
             &["422", "replace=true"],

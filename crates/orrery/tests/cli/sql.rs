@@ -164,6 +164,31 @@ fn one_transaction_here_is_all_or_nothing() {
     assert!(said.contains("42P01"), "{said}");
 }
 
+#[test]
+fn a_command_of_the_shell_runs_without_a_terminal() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("db");
+    let sql = |text_of: &str| run(&["sql", "--db", text(&database), "-c", text_of]);
+    assert!(
+        sql("create table item (id int primary key)")
+            .status
+            .success()
+    );
+    let listed = String::from_utf8(sql("\\d").stdout).unwrap();
+    assert!(listed.contains("public | item | table"), "{listed}");
+    let described = String::from_utf8(sql("\\d item;").stdout).unwrap();
+    assert!(described.contains("PRIMARY KEY (id)"), "{described}");
+    for (wrong, message) in [
+        ("\\d nothing", "there is no table or view of that name"),
+        ("\\nonsense", "\\nonsense is no command"),
+    ] {
+        let failed = sql(wrong);
+        assert_eq!(failed.status.code(), Some(1), "{wrong}");
+        let said = String::from_utf8(failed.stderr).unwrap();
+        assert!(said.contains(message), "{said}");
+    }
+}
+
 /// Types lines at a terminal; what it shows. None where `script` of util-linux is not there to make one.
 fn typed(command: &str, state: &Path, lines: &str) -> Option<String> {
     let child = Command::new("script")

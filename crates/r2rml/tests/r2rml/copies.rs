@@ -1,4 +1,4 @@
-//! What mappings say, seen in the quads that `MATERIALIZE GRAPH` stores, and what is refused.
+//! Tests of mappings by the quads that `MATERIALIZE GRAPH` stores, and of refusals.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -193,7 +193,8 @@ async fn the_direct_mapping_follows_keys() {
         place.ask(query).await.unwrap(),
         ["\"3\"^^<http://www.w3.org/2001/XMLSchema#integer>"]
     );
-    // It was materialized in its own place, so that the name is free again for a mapping once the quads are gone.
+    // It was materialized in its own place, so that the name is free again for a mapping once the
+    // quads are gone.
     let refused = place
         .run("drop graph mapping 'http://e/g'")
         .await

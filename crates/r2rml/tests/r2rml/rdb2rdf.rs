@@ -1,7 +1,9 @@
-//! The W3C's test cases for R2RML, in the copy that the sources of morph-kgc have (`make setup` fetches it): each case is tables, a mapping, and the quads.
+//! The W3C's test cases for R2RML, in the copy of morph-kgc's sources (`make setup` fetches it).
 //!
-//! That copy was adapted for SQLite, so what is not R2RML in it is undone or passed over here: names of columns stand without the quotes that they need, so
-//! all names are put into lower case; natural datatypes are missing in the expected quads, and floats are written as SQLite does, so datatypes of XML Schema are not compared, and numbers by their values (`copies.rs` has both).
+//! That copy was adapted for SQLite, so what is not R2RML in it is undone or passed over here:
+//! names of columns stand without the quotes that they need, so all names are put into lower case;
+//! natural datatypes are missing in the expected quads, and floats are written as SQLite does, so
+//! datatypes of XML Schema are not compared, and numbers by their values (`copies.rs` has both).
 //! Cases that the standard has an error for must be refused, whatever the copy expects.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
@@ -17,7 +19,8 @@ const ERRORS: [&str; 10] = [
 ];
 /// Those whose data are wrong for the mapping.
 const DATA_ERRORS: [&str; 2] = ["0019b", "0020b"];
-/// 0002f is about the quotes that all names lack here; in 0020a the copy expects another IRI than its table has.
+/// 0002f is about the quotes that all names lack here; in 0020a the copy expects another IRI than
+/// its table has.
 const LEFT_OUT: [&str; 2] = ["0002f", "0020a"];
 
 fn cases() -> Option<PathBuf> {

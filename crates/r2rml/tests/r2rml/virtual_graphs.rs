@@ -1,4 +1,4 @@
-//! Mapped graphs in SPARQL: what they answer, how they are planned, and that a copy of them answers the same.
+//! Tests of mapped graphs in SPARQL: answers, plans, and agreement with a copy.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! The body of a request whose signature was looked at: it has to be what was signed.
+//! A request body whose signature is verified.
 
 use axum::body::Body;
 use axum::http::StatusCode;

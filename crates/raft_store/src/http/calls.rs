@@ -1,4 +1,4 @@
-//! Calls over HTTP: who makes them, who answers, and the frames of an answer.
+//! Calls over HTTP: client, server, and the frames of an answer.
 
 pub(crate) mod client;
 pub(crate) mod frame;

@@ -24,7 +24,8 @@ use crate::transport::paths;
 const BODY_BYTES_MAX: usize = 32 << 20;
 /// How long the body of a request may take to come.
 const BODY_TIME: Duration = Duration::from_secs(60);
-/// The same of one of which it is not known yet who has sent it, and how many of these are read at a time.
+/// The same of one of which it is not known yet who has sent it, and how many of these are read at
+/// a time.
 const UNANNOUNCED_TIME: Duration = Duration::from_secs(5);
 const UNANNOUNCED_MAX: usize = 4;
 
@@ -121,10 +122,11 @@ async fn answer(State(door): State<Door>, request: Request<Body>) -> Response<Bo
 }
 
 impl Door {
-    /// The body of a request that does not say beforehand what was signed, as those of earlier versions: anybody may have sent it, so few are read at a time, and
-    /// not for long.
+    /// The body of a request that does not say beforehand what was signed, as those of earlier
+    /// versions: anybody may have sent it, so few are read at a time, and not for long.
     async fn unannounced(&self, body: Body) -> Result<Bytes, &'static str> {
-        // While nodes are upgraded there may be several; they wait for each other, and not for long.
+        // While nodes are upgraded there may be several; they wait for each other, and not for
+        // long.
         let place = timeout(
             UNANNOUNCED_TIME,
             Arc::clone(&self.unannounced).acquire_owned(),
@@ -149,7 +151,8 @@ pub(crate) fn claim<'a>(path: &'a str, headers: &'a HeaderMap, nonce: &'a str) -
     }
 }
 
-/// Answers a request that is not let in. Not signed: who cannot sign a request must not learn what a signature looks like.
+/// Answers a request that is not let in. Not signed: who cannot sign a request must not learn what
+/// a signature looks like.
 pub(crate) fn turn_away(reason: &'static str) -> Response<Body> {
     let mut refused = Response::new(Body::from(reason));
     *refused.status_mut() = StatusCode::UNAUTHORIZED;

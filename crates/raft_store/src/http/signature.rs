@@ -1,4 +1,4 @@
-//! Who may ask: requests and answers carry an HMAC-SHA256 with the cluster's secret.
+//! The authentication of nodes: HMAC-SHA256 over requests and answers with the cluster's secret.
 //!
 //! ```text
 //! request   HMAC(secret, "request\n" path "\n" number of the asked node "\n" time in ms "\n" nonce "\n" hex SHA-256 of the body)
@@ -6,11 +6,13 @@
 //! frame     HMAC(secret, "frame\n" nonce "\n" u64 number of the frame, u8 kind, payload), its first 16 bytes: a part of an answer to a call
 //! ```
 //!
-//! The SHA-256 of the body stands in a header too, so that only the body of a request with a signature is read. Requests of earlier versions, calls apart, lack the header: few
-//! of their bodies are read at a time, while nodes are upgraded one by one.
+//! The SHA-256 of the body stands in a header too, so that only the body of a request with a
+//! signature is read. Requests of earlier versions, calls apart, lack the header: few of their
+//! bodies are read at a time, while nodes are upgraded one by one.
 //!
-//! All requests are POSTs. A request counts for 30 seconds around its time and once: nonces are remembered for longer than that. So the clocks
-//! of the nodes must not be further apart. Nothing is encrypted.
+//! All requests are POSTs. A request counts for 30 seconds around its time and once: nonces are
+//! remembered for longer than that. So the clocks of the nodes must not be further apart. Nothing
+//! is encrypted.
 
 use std::collections::HashSet;
 use std::time::Duration;

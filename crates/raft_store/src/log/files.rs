@@ -1,7 +1,7 @@
-//! The files of the log: `log/<20 digits>`, each a row of frames, the newest written to.
+//! The log's files: `log/<20 digits>`, each a row of frames, the newest appended to.
 //!
-//! A file takes frames until it has 64 MiB. Nothing is overwritten: a log that is cut, or purged, has a frame that says so, and files go from the
-//! oldest on when all of their entries are purged.
+//! A file takes frames until it has 64 MiB. Nothing is overwritten: a log that is cut, or purged,
+//! has a frame that says so, and files go from the oldest on when all of their entries are purged.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -63,7 +63,8 @@ impl Contents {
                 self.committed = committed.max(self.committed);
                 for (entry, bytes) in entries {
                     let (index, next) = (entry.log_id.index, self.next_index());
-                    // Files that were purged go from the oldest on, so that the first entry may be one before the purge.
+                    // Files that were purged go from the oldest on, so that the first entry may be
+                    // one before the purge.
                     let is_first = self.entries.is_empty()
                         && self.purged.is_none_or(|purged| index <= purged.index);
                     if index != next && !is_first {

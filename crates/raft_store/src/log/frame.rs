@@ -1,4 +1,4 @@
-//! A frame: one write to the log, which is on disk whole or not at all.
+//! A frame: one atomic write to the log.
 //!
 //! ```text
 //! u32 length of kind and body | u32 CRC-32C of length, kind and body | u8 kind | body
@@ -8,8 +8,9 @@
 //! kind 3, purged     JSON of a log id: entries up to it are part of a snapshot
 //! ```
 //!
-//! Numbers are little-endian. Each write is one frame and is synced before the next one begins. So a frame that is not whole is the last one of
-//! the last file (a torn tail, which nobody was told of), or it is damage: then a whole frame follows somewhere behind it.
+//! Numbers are little-endian. Each write is one frame and is synced before the next one begins. So
+//! a frame that is not whole is the last one of the last file (a torn tail, which nobody was told
+//! of), or it is damage: then a whole frame follows somewhere behind it.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use crc32c::{crc32c, crc32c_append};
@@ -138,7 +139,8 @@ pub(crate) fn decode(file: &Bytes, at: usize) -> Result<Found> {
     Ok(Found::Frame(frame, end))
 }
 
-/// Whether a whole frame begins somewhere behind an offset: what is broken there is no torn tail then.
+/// Whether a whole frame begins somewhere behind an offset: what is broken there is no torn tail
+/// then.
 pub(crate) fn another_follows(file: &Bytes, at: usize, next_index: u64) -> Option<usize> {
     (at + 1..file.len().saturating_sub(HEADER_BYTES))
         .find(|&start| plausible(file, start, next_index) && whole(file, start).is_some())

@@ -1,4 +1,4 @@
-//! The log's framing, by tearing and flipping each byte of small logs.
+//! Tests of the log's framing, by tearing and flipping each byte of small logs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A node's side of calls: whom it can call, and who answers here.
+//! A node's side of calls: reachable nodes, and the handler of incoming calls.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the parts of a running node share.
+//! The shared state of a running node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use crate::wire;
 
 /// How long a node waits before it looks for the leader again.
 const LEADER_PAUSE: Duration = Duration::from_millis(25);
-/// A request of a node that is about to stop waits no longer than this: the others may have stopped for good, too.
+/// A request of a node that is about to stop waits no longer than this: the others may have stopped
+/// for good, too.
 const LAST_REQUEST: Duration = Duration::from_secs(5);
 /// Entries that a snapshot has are kept for followers that are a little behind.
 const ENTRIES_KEPT: u64 = 128;
@@ -34,11 +35,14 @@ const SNAPSHOT_PART_BYTES: u64 = 1 << 20;
 /// The times of a cluster. All nodes should have the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// A leader says this often that it is there; a request between nodes that takes longer is sent anew.
+    /// A leader says this often that it is there; a request between nodes that takes longer is sent
+    /// anew.
     pub heartbeat: Duration,
-    /// A follower that hears nothing from the leader for `election_max`, and a time between `election_min` ...
+    /// A follower that hears nothing from the leader for `election_max`, and a time between
+    /// `election_min` ...
     pub election_min: Duration,
-    /// ... and `election_max` more, asks to be elected. Nobody votes for another one before `election_max` is over.
+    /// ... and `election_max` more, asks to be elected. Nobody votes for another one before
+    /// `election_max` is over.
     pub election_max: Duration,
     /// A request to the leader that takes longer is sent again.
     pub attempt: Duration,

@@ -1,4 +1,4 @@
-//! Bytes of large objects, from this node's disk or from another node's.
+//! Reads of large objects, from this node's disk or from another node's.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use crate::node::core::Core;
 use crate::transport::paths;
 use crate::types::{File, NodeId};
 
-/// A range of a file, of at most [`PIECE_BYTES`]: from here, from a node that had it when it was put, or from any other.
+/// A range of a file, of at most [`PIECE_BYTES`]: from here, from a node that had it when it was
+/// put, or from any other.
 pub(crate) async fn range(core: &Arc<Core>, file: &File, start: u64, end: u64) -> Result<Bytes> {
     if let Some(bytes) = core.files.read(&file.id, start, end).await? {
         return Ok(bytes);

@@ -1,9 +1,11 @@
-//! Members come and go, one at a time, through the leader.
+//! Membership changes, one at a time, through the leader.
 //!
-//! A node that is added learns first: it gets a snapshot or the log, then the files that it lacks, and votes when it has all. A node that is
-//! removed goes when the others have all files: the copies that a put has waited for may be on it. Who has not applied what others have does not know yet which
-//! files it lacks, so the others must have applied all that is known here, too. Then it votes no longer, but is asked for files until the others have those of puts
-//! that came meanwhile.
+//! A node that is added learns first: it gets a snapshot or the log, then the files that it lacks,
+//! and votes when it has all. A node that is removed goes when the others have all files: the
+//! copies that a put has waited for may be on it. Who has not applied what others have does not
+//! know yet which files it lacks, so the others must have applied all that is known here, too. Then
+//! it votes no longer, but is asked for files until the others have those of puts that came
+//! meanwhile.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -155,7 +157,8 @@ async fn remove(core: &Arc<Core>, id: NodeId) -> Result<()> {
     Ok(())
 }
 
-/// Changes the members, as long as that takes, which is bounded. Who votes no longer goes on learning, if it is to.
+/// Changes the members, as long as that takes, which is bounded. Who votes no longer goes on
+/// learning, if it is to.
 async fn change_voters(
     core: &Core,
     change: ChangeMembers<NodeId, BasicNode>,

@@ -1,7 +1,8 @@
-//! The leader's side of writes: groups of commands, from all nodes, become entries of the log.
+//! The leader's side of writes: groups of commands become log entries.
 //!
-//! openraft syncs its log once for each entry, and waits. So what comes in meanwhile becomes one entry: the more clients, the larger the entries,
-//! and a sync on each node is shared by all of them.
+//! openraft syncs its log once for each entry, and waits. So what comes in meanwhile becomes one
+//! entry: the more clients, the larger the entries, and a sync on each node is shared by all of
+//! them.
 
 use std::sync::Arc;
 
@@ -42,8 +43,8 @@ impl Proposer {
         (Self { queue }, tokio::spawn(run(core, groups)))
     }
 
-    /// Puts commands into the log and waits until they are applied. No answer within the time for an attempt is a failure; the commands may
-    /// still be done later.
+    /// Puts commands into the log and waits until they are applied. No answer within the time for
+    /// an attempt is a failure; the commands may still be done later.
     pub(crate) async fn propose(&self, requests: Vec<Request>) -> Proposed {
         let (answer, answered) = oneshot::channel();
         let bytes = requests.iter().map(Request::bytes).sum();

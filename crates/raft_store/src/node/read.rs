@@ -1,8 +1,10 @@
-//! Reads: how far a node must have applied before it answers.
+//! Linearizable reads: the log position a node must apply before it answers.
 //!
-//! A reader asks the leader for its read index: the leader asks a majority whether it still leads, and tells the last entry that was committed
-//! when it was asked, at least the first of its own term. When this node has applied that entry, its state has all writes that had their answer
-//! before the read began. Readers that come while the leader is being asked wait for the next question, and share it.
+//! A reader asks the leader for its read index: the leader asks a majority whether it still leads,
+//! and tells the last entry that was committed when it was asked, at least the first of its own
+//! term. When this node has applied that entry, its state has all writes that had their answer
+//! before the read began. Readers that come while the leader is being asked wait for the next
+//! question, and share it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A node without its sockets: what a node over HTTP and one of a simulation have in common.
+//! A node without sockets, shared by HTTP and simulations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts the parts over what a directory has. The first members make a cluster if it belongs to none.
+    /// Starts the parts over what a directory has. The first members make a cluster if it belongs
+    /// to none.
     pub(crate) async fn start(
         id: NodeId,
         ground: Ground,

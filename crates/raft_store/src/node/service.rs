@@ -1,4 +1,4 @@
-//! What a node answers to others.
+//! The request handler of a node.
 
 use std::sync::Arc;
 

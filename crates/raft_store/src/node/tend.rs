@@ -1,4 +1,4 @@
-//! What a node does by itself: it fetches files that it lacks, removes those that nobody needs, and has snapshots made when the log is large.
+//! A node's background work: fetching missing files, removing unreferenced ones, snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ const FETCH_PAUSE: Duration = Duration::from_secs(5);
 const SWEEP_PAUSE: Duration = Duration::from_secs(10);
 /// Readers that have begun find a file this long after its last object went.
 const DROPPED_KEPT: Duration = Duration::from_secs(60);
-/// A file that neither the state nor the log names is removed after this time, on the clock of this process: its put has failed by then.
+/// A file that neither the state nor the log names is removed after this time, on the clock of this
+/// process: its put has failed by then.
 const UNNAMED_KEPT: Duration = Duration::from_secs(3_600);
 /// How often the size of the log is looked at.
 const LOG_PAUSE: Duration = Duration::from_secs(1);

@@ -1,5 +1,4 @@
-//! The way of a large object: its bytes go to the disks of all nodes that vote, in pieces; when a majority has it whole and synced, the put that
-//! names it can go into the log.
+//! Uploads of large objects: pieces go to all voters' disks, then the put is proposed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +17,8 @@ use crate::node::core::Core;
 use crate::transport::paths;
 use crate::types::{File, NodeId};
 
-/// How long the others are waited for when a majority has a piece. Who takes longer fetches the file later.
+/// How long the others are waited for when a majority has a piece. Who takes longer fetches the
+/// file later.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long one piece may take.
 const PIECE_TIME: Duration = Duration::from_secs(20);
@@ -94,7 +94,8 @@ impl Upload {
         })
     }
 
-    /// Does something on all nodes that have the pieces so far, twice where it fails, and goes on with those where it worked.
+    /// Does something on all nodes that have the pieces so far, twice where it fails, and goes on
+    /// with those where it worked.
     async fn on_all(&self, send: impl Fn(NodeId) -> BoxFuture<'static, Result<()>>) -> Result<()> {
         let nodes = self.nodes.lock().clone();
         let mut running: FuturesUnordered<_> = nodes

@@ -1,7 +1,8 @@
-//! A node's side of writes: commands of its clients go to the leader in groups, wherever it is, and again when no answer comes.
+//! A node's side of writes: groups of commands are sent to the leader, with retries.
 //!
-//! Every command has a number in this node's session, and the state remembers the answers of numbers that may come again ([`crate::state`]). So
-//! a group that was sent to a leader which was lost meanwhile is sent to the next one, and is done once.
+//! Every command has a number in this node's session, and the state remembers the answers of
+//! numbers that may come again ([`crate::state`]). So a group that was sent to a leader which was
+//! lost meanwhile is sent to the next one, and is done once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -123,7 +124,8 @@ async fn run(lane: Arc<Lane>, mut commands: mpsc::Receiver<Pending>) {
 }
 
 impl Lane {
-    /// The session; opens one if there is none. Opening is no command of a session: one that was opened twice is forgotten one day.
+    /// The session; opens one if there is none. Opening is no command of a session: one that was
+    /// opened twice is forgotten one day.
     async fn session(&self) -> Result<u64> {
         let open = self.numbers.lock().session;
         if let Some(session) = open {
@@ -218,8 +220,8 @@ impl Lane {
         if attempts > 1 || !answers.contains(&Answer::Forgotten) {
             return Ok(answers);
         }
-        // The session was forgotten since it was last used, and these were sent once: none of them was done. They go with a new one, whose
-        // numbers go on.
+        // The session was forgotten since it was last used, and these were sent once: none of them
+        // was done. They go with a new one, whose numbers go on.
         let Some(first) = requests.first() else {
             return Ok(answers);
         };
@@ -244,7 +246,8 @@ impl Lane {
         Ok(self.ask(&renewed, deadline).await?.0)
     }
 
-    /// Sends commands to whoever leads until somebody answers. Gives the answers, and how often they were sent.
+    /// Sends commands to whoever leads until somebody answers. Gives the answers, and how often
+    /// they were sent.
     async fn ask(
         &self,
         requests: &[Request],

@@ -1,4 +1,4 @@
-//! The nodes of a schedule: started, crashed, and started anew from what their disks have.
+//! The nodes of a simulation: started, crashed, and restarted from their disks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -128,7 +128,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Stops a node's machine: what was not synced may be lost. Says why the node had stopped by itself, which it must not.
+    /// Stops a node's machine: what was not synced may be lost. Says why the node had stopped by
+    /// itself, which it must not.
     pub(crate) fn crash(&mut self, id: NodeId) -> Result<(), String> {
         let Some(place) = self.places.get_mut(&id) else {
             return Ok(());

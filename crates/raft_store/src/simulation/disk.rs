@@ -1,4 +1,4 @@
-//! A disk in memory that forgets, when its machine stops, what was not synced: names and bytes, each by itself, some of them or all.
+//! A simulated disk that loses unsynced names and bytes when its machine stops.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,7 +25,8 @@ struct Platter {
     synced_names: BTreeMap<String, usize>,
 }
 
-/// A handle to a disk, as one start of a node has it. Another start gets another handle to the same disk.
+/// A handle to a disk, as one start of a node has it. Another start gets another handle to the same
+/// disk.
 #[derive(Default)]
 pub(crate) struct MemoryDisk {
     platter: Arc<Mutex<Platter>>,
@@ -33,13 +34,15 @@ pub(crate) struct MemoryDisk {
 }
 
 impl MemoryDisk {
-    /// Stops the machine: this handle fails from now on, and the one that is returned has what was on disk.
+    /// Stops the machine: this handle fails from now on, and the one that is returned has what was
+    /// on disk.
     pub(crate) fn crash(&self, random: &mut Random) -> Arc<Self> {
         self.stopped.store(true, Ordering::SeqCst);
         let mut platter = self.platter.lock();
         let live = std::mem::take(&mut platter.names);
         let mut names = platter.synced_names.clone();
-        // A directory's changes may be on disk without a sync. All of them or none: a journal keeps their order.
+        // A directory's changes may be on disk without a sync. All of them or none: a journal keeps
+        // their order.
         if random.chance(50) {
             names = live;
         }

@@ -1,7 +1,9 @@
-//! Whether a history of one key is linearizable: the search of Wing and Gong with Lowe's memory of what was tried, as porcupine has it.
+//! A linearizability checker for histories of one key, by Wing and Gong with Lowe's cache, as in
+//! porcupine.
 //!
-//! A key holds a value or none; no two puts have the same value, so that a tag and its value are the same thing. An operation whose outcome is
-//! unknown may have happened at any time after it was called, or never.
+//! A key holds a value or none; no two puts have the same value, so that a tag and its value are
+//! the same thing. An operation whose outcome is unknown may have happened at any time after it was
+//! called, or never.
 
 use std::collections::HashSet;
 
@@ -38,7 +40,8 @@ pub(crate) struct Operation {
     pub returned: u64,
 }
 
-/// The value after an operation, if it can happen when the key has this value and tell what it told.
+/// The value after an operation, if it can happen when the key has this value and tell what it
+/// told.
 fn step(operation: &Operation, value: u64) -> Option<u64> {
     let (holds, next) = match operation.ask {
         Ask::Overwrite(new) => (true, new),
@@ -56,8 +59,9 @@ fn step(operation: &Operation, value: u64) -> Option<u64> {
     }
 }
 
-/// Looks for an order of all operations that have an outcome, and some of the others, in which each tells what it told, and which keeps apart
-/// what did not overlap. Gives the most operations that could be put in order if there is none.
+/// Looks for an order of all operations that have an outcome, and some of the others, in which each
+/// tells what it told, and which keeps apart what did not overlap. Gives the most operations that
+/// could be put in order if there is none.
 pub(crate) fn check(operations: &[Operation]) -> Result<(), usize> {
     let mut search = Search {
         operations,

@@ -1,4 +1,4 @@
-//! A network in memory that loses, delays, doubles and cuts off messages.
+//! A simulated network that loses, delays, duplicates and truncates messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

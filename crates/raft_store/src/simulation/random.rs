@@ -1,4 +1,4 @@
-//! Numbers from a seed: SplitMix64.
+//! The seeded random generator SplitMix64.
 
 /// A row of numbers that a seed decides.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! One schedule: clients that put and read, mishaps meanwhile, and then the questions: is the history linearizable, and do all nodes have the same?
+//! One simulated schedule: clients, faults, then the checks for linearizability and equal nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Schedules by seed, and what a clock has to pass for.
+//! Tests of simulated schedules by seed, and of the clock.
 
 use std::env;
 use std::time::Duration;

@@ -1,10 +1,12 @@
-//! The state as openraft applies it, and its snapshots.
+//! The state machine for openraft, and its snapshots.
 //!
-//! The state lives in memory. A snapshot is all of it in one file that is replaced: objects' paths, tags and bytes, or the names of their files.
-//! Files themselves are no part of it: a node that lacks some fetches them afterwards, from those that have them ([`crate::files`]).
+//! The state lives in memory. A snapshot is all of it in one file that is replaced: objects' paths,
+//! tags and bytes, or the names of their files. Files themselves are no part of it: a node that
+//! lacks some fetches them afterwards, from those that have them ([`crate::files`]).
 //!
-//! openraft has a snapshot built beside all else, also while one that came from the leader is installed. Both write the same file, so one at a time does
-//! ([`SnapshotFile`]), and what is there is never replaced by an older state: the log before it may be gone.
+//! openraft has a snapshot built beside all else, also while one that came from the leader is
+//! installed. Both write the same file, so one at a time does ([`SnapshotFile`]), and what is there
+//! is never replaced by an older state: the log before it may be gone.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -33,7 +35,8 @@ pub(crate) struct SharedState {
     pub applied: watch::Sender<u64>,
     /// Told when a file came in that this node may lack.
     pub files_added: Notify,
-    /// Files that no object has any more, and since when. Readers that have begun still want them for a while.
+    /// Files that no object has any more, and since when. Readers that have begun still want them
+    /// for a while.
     pub dropped: Mutex<Vec<(Instant, String)>>,
     snapshot: Arc<SnapshotFile>,
     blocking: Blocking,
@@ -47,7 +50,8 @@ struct SnapshotFile {
 }
 
 impl SnapshotFile {
-    /// Replaces it with the bytes of a state that has applied an entry, unless it holds that state or a later one.
+    /// Replaces it with the bytes of a state that has applied an entry, unless it holds that state
+    /// or a later one.
     fn write(&self, applied: Option<LogId>, bytes: Vec<u8>) -> Result<()> {
         let mut written = self.written.lock();
         if written.is_some() && *written >= applied {

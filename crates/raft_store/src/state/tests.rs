@@ -1,4 +1,4 @@
-//! The state by itself: conditions, sessions, files.
+//! Tests of the replicated state: conditions, sessions, files.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A large object that comes in parts: each goes to the nodes' disks at once, so that none of it is kept in memory.
+//! Multipart uploads, whose parts go to the nodes' disks at once.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Calls between the nodes of a cluster.
+//! Tests of calls between the nodes of a cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Clusters over sockets: what the store promises, and what nodes that come, go and are lost do to it.
+//! Tests of clusters over sockets: the store's guarantees while nodes join, leave and fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::collections::BTreeMap;
@@ -183,7 +183,8 @@ async fn the_next_put_after_a_lost_leader_takes_less_than_two_seconds_and_nothin
     cluster.stop_all().await;
 }
 
-/// Clients that put and read while something else happens. Gives the number of puts; each is read back at the end.
+/// Clients that put and read while something else happens. Gives the number of puts; each is read
+/// back at the end.
 struct Load {
     stop: Arc<AtomicBool>,
     tasks: Vec<tokio::task::JoinHandle<u64>>,
@@ -460,7 +461,8 @@ async fn who_has_another_secret_is_refused() {
     cluster.stop_all().await;
 }
 
-/// The head of a request that says that this much of a body comes, of which nothing comes; what is answered until the node closes or has said all.
+/// The head of a request that says that this much of a body comes, of which nothing comes; what is
+/// answered until the node closes or has said all.
 async fn answer_to_a_head(address: &str, headers: &str) -> String {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();

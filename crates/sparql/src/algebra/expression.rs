@@ -1,4 +1,4 @@
-//! Work on spargebra expressions: their variables, conjuncts, substitution.
+//! Helpers for spargebra expressions: variables, conjuncts, substitution.
 //!
 //! All walks recurse, and are bounded: the text's nesting and operators are bounded
 //! by the scan before parsing, and long chains of `||` and `&&` are balanced
@@ -13,7 +13,8 @@ use crate::error::QueryError;
 
 /// Depth that an expression may have when it is evaluated.
 const DEPTH_MAX: usize = 200;
-/// Operations in a row, such as `1 + 1 + ...`: they are computed one after the other, but shown and dropped as a tree.
+/// Operations in a row, such as `1 + 1 + ...`: they are computed one after the other, but shown and
+/// dropped as a tree.
 const CHAIN_MAX: usize = 4_000;
 
 /// Calls `visit` for each variable outside of `EXISTS`.

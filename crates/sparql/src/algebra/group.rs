@@ -1,10 +1,10 @@
-//! Building groups, and the rules for what may move where.
+//! The builder of groups, with the rules for moving filters and items.
 //!
-//! A filter sinks below every step that binds none of its variables. A group joins
-//! another one item by item when its steps cannot see the difference; a step sees it
-//! when the other group may bind a variable that the step *touches*: one it mentions
-//! that was not surely bound before it. A step whose expression gives another value each time sees it
-//! always: it has one value for each solution of its own group, not of the join.
+//! A filter sinks below every step that binds none of its variables. A group joins another one item
+//! by item when its steps cannot see the difference; a step sees it when the other group may bind a
+//! variable that the step *touches*: one it mentions that was not surely bound before it. A step
+//! whose expression gives another value each time sees it always: it has one value for each
+//! solution of its own group, not of the join.
 
 use spargebra::algebra::Expression;
 use spargebra::term::Variable;
@@ -38,8 +38,8 @@ impl Group {
         self.filters.is_empty() && self.steps.is_empty() && self.outer.is_empty()
     }
 
-    /// Whether every solution has a quad or the name of one of these graphs, so that the graph is there, and a
-    /// variable for it is bound to its name.
+    /// Whether every solution has a quad or the name of one of these graphs, so that the graph is
+    /// there, and a variable for it is bound to its name.
     pub(crate) fn reads(&self, scope: &Scope) -> bool {
         self.items.iter().any(|item| match item {
             Item::Quad(quad) => quad.scope == *scope,
@@ -63,8 +63,8 @@ impl Group {
         })
     }
 
-    /// The groups that are joined as they are, one level down: those of its items, not of its steps, and no
-    /// subqueries.
+    /// The groups that are joined as they are, one level down: those of its items, not of its
+    /// steps, and no subqueries.
     pub(crate) fn inner_groups(&self) -> impl Iterator<Item = &Self> {
         self.items.iter().flat_map(Item::groups)
     }
@@ -187,8 +187,8 @@ impl Group {
                 .any(|filter| touched(&variables(filter, table).difference(&self.items_certain)))
     }
 
-    /// Whether a step gives each solution another value each time, so that it matters how many solutions come to
-    /// it.
+    /// Whether a step gives each solution another value each time, so that it matters how many
+    /// solutions come to it.
     pub(crate) fn is_volatile(&self) -> bool {
         self.steps.iter().any(|step| match &step.kind {
             StepKind::Bind { expression, .. } => is_volatile(expression),
@@ -345,8 +345,9 @@ impl Group {
         self.steps.push(step);
     }
 
-    /// `Minus(self, right)`. Without a common variable nothing is removed; the name of a
-    /// `GRAPH` around both must agree, and is not among them. `outer` variables may be bound by a row around.
+    /// `Minus(self, right)`. Without a common variable nothing is removed; the name of a `GRAPH`
+    /// around both must agree, and is not among them. `outer` variables may be bound by a row
+    /// around.
     pub(crate) fn minus(&mut self, right: Self, graph: Option<Var>, outer: &VarSet) {
         let name = VarSet::of(graph);
         let shared = self.visible.intersection(&right.visible);
@@ -448,7 +449,8 @@ impl Group {
         );
     }
 
-    /// `Filter(expression, self)` for an expression without `EXISTS`. `outer` variables may be bound by a row around.
+    /// `Filter(expression, self)` for an expression without `EXISTS`. `outer` variables may be
+    /// bound by a row around.
     pub(crate) fn filter(&mut self, expression: Expression, outer: &VarSet, table: &VariableTable) {
         for condition in conjuncts(expression) {
             if self.turn_into_anti_join(&condition, outer, table) {

@@ -1,8 +1,9 @@
-//! `LATERAL`: whether what is inside has other solutions for each row around it than those that join with the row.
+//! The analysis of `LATERAL`: whether its group depends on the outer row, or is a plain join.
 //!
-//! A pattern does not: what the row binds, it would only drop. What looks at a variable before it is bound inside does (a filter, `BIND`,
-//! `OPTIONAL`, `MINUS`), and so does what counts or chooses among solutions (`LIMIT`, `GROUP BY` without the variable). What a
-//! subquery does not project is another variable of the same name, so that it sees nothing of the row.
+//! A pattern does not: what the row binds, it would only drop. What looks at a variable before it
+//! is bound inside does (a filter, `BIND`, `OPTIONAL`, `MINUS`), and so does what counts or chooses
+//! among solutions (`LIMIT`, `GROUP BY` without the variable). What a subquery does not project is
+//! another variable of the same name, so that it sees nothing of the row.
 
 use super::expression::{is_volatile, variables};
 use super::{Derived, Group, Item, Modifier, Step, StepKind, VarSet, VariableTable};
@@ -13,7 +14,8 @@ impl Group {
         self.push_lateral(right, false);
     }
 
-    /// `Join(self, right)` where what is on the right is to be computed for the solutions that are there, and not as a whole.
+    /// `Join(self, right)` where what is on the right is to be computed for the solutions that are
+    /// there, and not as a whole.
     pub(crate) fn for_each_of_rows(&mut self, right: Self) {
         self.push_lateral(right, true);
     }
@@ -66,7 +68,8 @@ fn is_steady_modifier(modifier: &Modifier) -> bool {
     }
 }
 
-/// Whether a group has other solutions for a row with these variables than those of its own that join with the row.
+/// Whether a group has other solutions for a row with these variables than those of its own that
+/// join with the row.
 pub(crate) fn depends_on_row(group: &Group, row: &VarSet, table: &VariableTable) -> bool {
     group.outer.intersects(row)
         || group.filters.iter().any(|filter| {
@@ -106,7 +109,8 @@ fn step_depends(step: &Step, row: &VarSet, table: &VariableTable) -> bool {
         }
 }
 
-/// Whether a subquery has other solutions for a row with these variables than those of its own that join with the row.
+/// Whether a subquery has other solutions for a row with these variables than those of its own that
+/// join with the row.
 fn derived_depends(derived: &Derived, row: &VarSet, table: &VariableTable) -> bool {
     let inner = &derived.inner;
     let shared = inner.visible.intersection(row);
@@ -125,8 +129,9 @@ fn derived_depends(derived: &Derived, row: &VarSet, table: &VariableTable) -> bo
     chooses || depends_on_row(inner, row, table)
 }
 
-/// Whether only what stands at the top of a group looks at the row: its conditions and values, which see the row in the solutions that they
-/// are computed of, once the group is joined to the row.
+/// Whether only what stands at the top of a group looks at the row: its conditions and values,
+/// which see the row in the solutions that they are computed of, once the group is joined to the
+/// row.
 pub(crate) fn sees_row_at_top(group: &Group, row: &VarSet, table: &VariableTable) -> bool {
     let mut items = group.items.iter();
     items.all(|item| is_steady_item(item) && !item_depends(item, row, table))
@@ -152,7 +157,8 @@ fn is_steady_item(item: &Item) -> bool {
     }
 }
 
-/// Whether another endpoint is asked for something that counts or chooses among solutions, and shares variables with the row.
+/// Whether another endpoint is asked for something that counts or chooses among solutions, and
+/// shares variables with the row.
 pub(crate) fn asks_limited(group: &Group, row: &VarSet) -> bool {
     let of_item = |item: &Item| match item {
         Item::Service(service) => !service.is_repeatable && service.visible().intersects(row),

@@ -1,4 +1,4 @@
-//! Patterns over mapped graphs: items whose rows are made elsewhere.
+//! Items of groups over mapped graphs, whose rows come from elsewhere.
 
 use std::sync::Arc;
 

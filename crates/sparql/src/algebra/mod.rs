@@ -1,4 +1,4 @@
-//! The planner's own algebra: groups of joined items, followed by steps.
+//! The planner's algebra: groups of joined items, followed by steps.
 //!
 //! spargebra's tree mirrors the text: a chain of `Join`, `LeftJoin`, `Filter` nodes
 //! with BGPs scattered in it. [`normalise`] turns it into [`Group`]s: all that is
@@ -279,7 +279,8 @@ pub(crate) enum Modifier {
     Slice {
         offset: usize,
         limit: Option<usize>,
-        /// Some of the solutions that have the same values here, instead of some of all: two at most.
+        /// Some of the solutions that have the same values here, instead of some of all: two at
+        /// most.
         of_each: Vec<Var>,
     },
     Aggregate {
@@ -317,8 +318,8 @@ pub(crate) enum StepKind {
         filters: Vec<Expression>,
         guard: Option<Var>,
     },
-    /// `OPTIONAL` with a filter that has an `EXISTS`: the conditions are done on the joined solutions, as
-    /// the steps of a group without items.
+    /// `OPTIONAL` with a filter that has an `EXISTS`: the conditions are done on the joined
+    /// solutions, as the steps of a group without items.
     OptionalIf {
         group: Group,
         conditions: Group,
@@ -344,7 +345,8 @@ pub(crate) enum StepKind {
     /// `LATERAL`: the solutions of the group for each solution that is there.
     Lateral {
         group: Group,
-        /// Whether its subqueries start from these solutions even if they have the same ones by themselves.
+        /// Whether its subqueries start from these solutions even if they have the same ones by
+        /// themselves.
         starts_from_rows: bool,
     },
     /// Binds `variable` to whether the pattern has a solution.

@@ -1,4 +1,4 @@
-//! From spargebra's tree to [`Group`]s: names, scopes, constants, `EXISTS`.
+//! The normalizer from spargebra's tree to [`Group`]s: names, scopes, constants, `EXISTS`.
 //!
 //! Constants become ids here, so everything later compares numbers. `GRAPH` is
 //! pushed into the patterns it governs ([`graph`]).
@@ -79,7 +79,8 @@ pub(crate) struct Normaliser<'q> {
     is_root: bool,
     rewrites: bool,
     graph_branches_max: usize,
-    /// Whether there is a search in it, or what is known of a place, so that the plan holds what was found.
+    /// Whether there is a search in it, or what is known of a place, so that the plan holds what
+    /// was found.
     pub(crate) has_texts: bool,
     /// Gives the edge weights of a scope that are in memory.
     pub(crate) known_weights: Option<WeightsInMemory<'q>>,
@@ -309,7 +310,8 @@ impl<'q> Normaliser<'q> {
         if has_places(patterns) {
             return self.with_places(patterns, place);
         }
-        // A list is a walk over what its graphs say together; where one of them is mapped, that is refused as other walks are.
+        // A list is a walk over what its graphs say together; where one of them is mapped, that is
+        // refused as other walks are.
         if has_lists(patterns) {
             return self.with_calls(patterns, place);
         }
@@ -632,8 +634,8 @@ impl<'q> Normaliser<'q> {
         Ok(derived(group, Modifier::Project(projected)))
     }
 
-    /// A subquery: what it does not project gets names of its own. Inside of `GRAPH ?g` the graph's name goes
-    /// with its solutions.
+    /// A subquery: what it does not project gets names of its own. Inside of `GRAPH ?g` the graph's
+    /// name goes with its solutions.
     fn subquery(
         &mut self,
         inner: &GraphPattern,

@@ -1,19 +1,21 @@
-//! What a filter says of the parts below it.
+//! The pushdown of filters into parts of a group.
 //!
 //! ```text
 //! { A OPTIONAL { B } FILTER(?b > 3) }         { A B FILTER(?b > 3) }                  ?b only of B
 //! { { B } UNION { C } A FILTER(?b > 3) }      { { B FILTER(?b > 3) } UNION { C FILTER(?b > 3) } A }
 //! ```
 //!
-//! *An `OPTIONAL` is a join* where a filter after it holds for no row that found no match: of a variable that only the
-//! optional part binds, the filter is an error or false without a value. The patterns of the part are then ordered with the others,
-//! and the filter's ranges bound what they read (Galindo-Legaria and Rosenthal, "Outerjoin simplification and
-//! reordering for query optimization", TODS 1997).
+//! *An `OPTIONAL` is a join* where a filter after it holds for no row that found no match: of a
+//! variable that only the optional part binds, the filter is an error or false without a value. The
+//! patterns of the part are then ordered with the others, and the filter's ranges bound what they
+//! read (Galindo-Legaria and Rosenthal, "Outerjoin simplification and reordering for query
+//! optimization", TODS 1997).
 //!
-//! *A filter goes into the member of a join* that alone tells whether it holds: the branches of a union, a group, a
-//! subquery down through its projection, `DISTINCT` and the keys of its `GROUP BY`. What the member binds surely is the
-//! same after the join; what else it may bind, no other member may. A branch that leaves unbound what the filter needs is
-//! dropped. Filters on variables of patterns stay where they are: patterns use them by themselves.
+//! *A filter goes into the member of a join* that alone tells whether it holds: the branches of a
+//! union, a group, a subquery down through its projection, `DISTINCT` and the keys of its
+//! `GROUP BY`. What the member binds surely is the same after the join; what else it may bind, no
+//! other member may. A branch that leaves unbound what the filter needs is dropped. Filters on
+//! variables of patterns stay where they are: patterns use them by themselves.
 
 use spargebra::algebra::Expression;
 use spargebra::term::Variable;
@@ -26,8 +28,8 @@ use super::{Derived, Group, Item, Modifier, Step, StepKind, Var, VarSet, Variabl
 const UNBOUND: &str = ".unbound";
 
 impl Group {
-    /// Makes joins of the `OPTIONAL`s without whose match the condition, which is to be a filter on this group, never
-    /// holds. `outer` variables may be bound by a row around.
+    /// Makes joins of the `OPTIONAL`s without whose match the condition, which is to be a filter on
+    /// this group, never holds. `outer` variables may be bound by a row around.
     pub(super) fn turn_into_joins(
         &mut self,
         condition: &Expression,
@@ -44,7 +46,8 @@ impl Group {
         }
     }
 
-    /// Makes a join of the only step that binds a variable, an `OPTIONAL`, as rows without the variable are not wanted.
+    /// Makes a join of the only step that binds a variable, an `OPTIONAL`, as rows without the
+    /// variable are not wanted.
     fn turn_into_join(&mut self, var: Var, outer: &VarSet, table: &VariableTable) {
         if let Some(guard) = self.optional_that_binds(var, outer).and_then(|(_, it)| it) {
             // The part inside of another one matches only where that one does.
@@ -83,7 +86,8 @@ impl Group {
         self.visible.extend(&visible);
     }
 
-    /// The place of the step that binds a variable, if it is an `OPTIONAL` and the only one that does, and its guard.
+    /// The place of the step that binds a variable, if it is an `OPTIONAL` and the only one that
+    /// does, and its guard.
     fn optional_that_binds(&self, var: Var, outer: &VarSet) -> Option<(usize, Option<Var>)> {
         let steps = self.steps.iter().enumerate();
         let mut binders = steps.filter(|(_, step)| step.introduces.contains(var));
@@ -97,8 +101,8 @@ impl Group {
         (!is_elsewhere).then_some((at, *guard))
     }
 
-    /// What is known of the group before a step, without items; its steps before that one and filters for asking
-    /// [`Group::conflicts_with`].
+    /// What is known of the group before a step, without items; its steps before that one and
+    /// filters for asking [`Group::conflicts_with`].
     fn before(&self, at: usize) -> Self {
         let mut below = Self {
             filters: self.filters.clone(),
@@ -171,7 +175,8 @@ impl Group {
 }
 
 impl Item {
-    /// Whether a condition on variables of the item may stand inside of it, and does some good there.
+    /// Whether a condition on variables of the item may stand inside of it, and does some good
+    /// there.
     fn takes(&self, condition: &Expression, table: &VariableTable) -> bool {
         match self {
             Self::Union(branches) => branches.iter().any(|it| !is_dead(it, condition, table)),
@@ -217,7 +222,8 @@ impl Item {
 }
 
 impl Derived {
-    /// Whether conditions on these variables may be asked before the modifier, and those of subqueries below.
+    /// Whether conditions on these variables may be asked before the modifier, and those of
+    /// subqueries below.
     pub(crate) fn lets_through(&self, seen: &VarSet) -> bool {
         let is_through = match &self.modifier {
             Modifier::Project(_) | Modifier::Distinct | Modifier::Order(_) => true,

@@ -1,4 +1,4 @@
-//! Which graphs a part of a query sees.
+//! The graph scope of a part of a query.
 
 use std::sync::Arc;
 

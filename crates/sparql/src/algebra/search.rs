@@ -1,4 +1,4 @@
-//! What searches for paths, and algorithms, bind.
+//! The variables that path searches and algorithms bind.
 
 use orrery_operators::search::SearchColumn;
 

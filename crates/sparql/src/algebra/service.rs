@@ -1,4 +1,4 @@
-//! `SERVICE`: what of a pattern must be known to have another endpoint evaluate it.
+//! The analysis of `SERVICE`: variables that must be bound before an endpoint is asked.
 //!
 //! The pattern goes there as text. spargebra writes a group without braces where it thinks that
 //! the text means the same; a filter inside a join, or a subquery below a projection, would

@@ -1,4 +1,4 @@
-//! The services that are answered here.
+//! The names of built-in services.
 
 use orrery_syntax::WEIGHT_NAMES;
 use spargebra::term::NamedNodePattern;

@@ -1,10 +1,13 @@
-//! What the rules of the index say of the quads that a search finds.
+//! The conclusions from the full-text index's rules about the quads of a search.
 //!
-//! A search by classes finds what its pattern with `?entity rdf:type <class>` beside it would: in the same graph, or in one of the merged ones. A search by graphs looks in those that the
-//! pattern and the rules have in common. So what is found is told by the state, the rules and the pattern; that the index has texts of deleted quads or of other graphs too makes no difference.
+//! A search by classes finds what its pattern with `?entity rdf:type <class>` beside it would: in
+//! the same graph, or in one of the merged ones. A search by graphs looks in those that the pattern
+//! and the rules have in common. So what is found is told by the state, the rules and the pattern;
+//! that the index has texts of deleted quads or of other graphs too makes no difference.
 //!
-//! Who does not see all graphs is told by [`TextRule::has_quad`] which literals an index of what they see would have: the index has the others for the sake of quads that are hidden, and nothing may
-//! follow from these, be it a count, a limit or a cost.
+//! Who does not see all graphs is told by [`TextRule::has_quad`] which literals an index of what
+//! they see would have: the index has the others for the sake of quads that are hidden, and nothing
+//! may follow from these, be it a count, a limit or a cost.
 
 use std::sync::Arc;
 
@@ -85,7 +88,8 @@ impl TextRule {
         (!left.is_empty()).then_some(left)
     }
 
-    /// Lets only subjects of the classes through; `scope` is that of the pattern. Each comes once, however many classes it has. Whether any can come.
+    /// Lets only subjects of the classes through; `scope` is that of the pattern. Each comes once,
+    /// however many classes it has. Whether any can come.
     pub(crate) fn restrict(
         &self,
         group: &mut Group,
@@ -122,7 +126,8 @@ impl TextRule {
         true
     }
 
-    /// Whether the subject of a quad in a graph has one of the classes where a pattern looks for it.
+    /// Whether the subject of a quad in a graph has one of the classes where a pattern looks for
+    /// it.
     pub(crate) fn has_class(
         &self,
         view: &ReadView,

@@ -1,12 +1,15 @@
-//! Which solutions of a pattern changed quads take part in.
+//! The solutions of a pattern that changed quads affect.
 //!
-//! A solution is new only if a quad that came matches one of its triple patterns, and gone only if one did that went. So the pattern is asked once for each
-//! of its triple patterns, joined with what the changed quads give to the variables of that one: in the later state for what came, in the earlier one for what
-//! went. What is found is all that may have changed, and perhaps more.
+//! A solution is new only if a quad that came matches one of its triple patterns, and gone only if
+//! one did that went. So the pattern is asked once for each of its triple patterns, joined with
+//! what the changed quads give to the variables of that one: in the later state for what came, in
+//! the earlier one for what went. What is found is all that may have changed, and perhaps more.
 //!
-//! That holds for joins of triple patterns, of `UNION`s and inline data of them, with filters and `BIND`: each of their solutions stands on quads that
-//! are there. It does not for `OPTIONAL`, `MINUS`, `EXISTS` and subqueries, whose solutions may come where quads go; nor are repeated property paths
-//! followed, the names of graphs, or anything that is no triple. Definitions with such parts are computed as a whole for each state.
+//! That holds for joins of triple patterns, of `UNION`s and inline data of them, with filters and
+//! `BIND`: each of their solutions stands on quads that are there. It does not for `OPTIONAL`,
+//! `MINUS`, `EXISTS` and subqueries, whose solutions may come where quads go; nor are repeated
+//! property paths followed, the names of graphs, or anything that is no triple. Definitions with
+//! such parts are computed as a whole for each state.
 
 use orrery_term::TermId;
 
@@ -16,7 +19,8 @@ use crate::algebra::{Group, Item, Quad, Scope, Slot, Step, StepKind, Values, Var
 /// Rows that are joined at most: with more changes all is computed.
 const ROWS_MAX: usize = 10_000;
 
-/// Whether the steps of a group only compute with what its items give, and leave solutions out by it.
+/// Whether the steps of a group only compute with what its items give, and leave solutions out by
+/// it.
 pub(crate) fn has_followed_steps(group: &Group) -> bool {
     let follows_step = |step: &Step| match &step.kind {
         StepKind::Bind { expression, .. } | StepKind::Filter(expression) => {
@@ -53,7 +57,8 @@ pub(crate) fn is_followed(group: &Group) -> bool {
     has_followed_steps(group) && group.items.iter().all(follows_item)
 }
 
-/// The group for the solutions that some quads take part in: a group for each of its triple patterns that some match. `None` where these are too many.
+/// The group for the solutions that some quads take part in: a group for each of its triple
+/// patterns that some match. `None` where these are too many.
 pub(crate) fn taking_part(group: &Group, quads: &[[TermId; 4]]) -> Option<Vec<Group>> {
     let mut rows = 0;
     let found = restricted(group, quads, &mut rows);

@@ -1,4 +1,4 @@
-//! Definitions: quads, in a graph of their own.
+//! Definitions of edge weights, stored as quads in a graph of their own.
 //!
 //!
 //! ```text
@@ -7,7 +7,8 @@
 //! }
 //! ```
 //!
-//! So it is as durable as quads are, changes with transactions, is part of backups, dumps and old states, and is seen by those who see the graph.
+//! So it is as durable as quads are, changes with transactions, is part of backups, dumps and old
+//! states, and is seen by those who see the graph.
 
 use std::sync::Arc;
 
@@ -28,7 +29,8 @@ pub(crate) const DEFINITION: &str = "https://orrery-db.org/weight#definition";
 /// What reads weights.
 const READ: &str = "https://orrery-db.org/weight#read";
 const WEIGHED: &str = "path#weight";
-/// Calls that give another value each time, or go by the base of the query that asks, as the algebra is shown; where one stands in a string it is taken for one.
+/// Calls that give another value each time, or go by the base of the query that asks, as the
+/// algebra is shown; where one stands in a string it is taken for one.
 const UNSTEADY: [&str; 6] = ["NOW(", "RAND(", "UUID(", "BNODE(", "IRI(", "SERVICE"];
 /// A call that is none of them, though it ends as one.
 const STEADY: &str = "isIRI(";

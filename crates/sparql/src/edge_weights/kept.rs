@@ -1,7 +1,7 @@
-//! The tables that are in memory: one for each definition, of the last state that it was asked of.
+//! The cache of edge weight tables: one per definition, of the last state that was asked for.
 //!
-//! A table is worth making where more than one question comes in one state; so the first is answered without. One that cannot be made for a state
-//! is not tried again for it.
+//! A table is worth making where more than one question comes in one state; so the first is
+//! answered without. One that cannot be made for a state is not tried again for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,7 +83,8 @@ impl WeightTables {
         }
     }
 
-    /// Whether a table is to be made for a state now: it was asked for before, nobody makes it, and nobody failed.
+    /// Whether a table is to be made for a state now: it was asked for before, nobody makes it, and
+    /// nobody failed.
     pub(crate) fn begins(&self, key: &Arc<str>, state: &CommittedState) -> bool {
         let mut entries = self.entries.lock();
         let entry = entry(&mut entries, key);
@@ -108,7 +109,8 @@ impl WeightTables {
         entry(&mut self.entries.lock(), key).kept = None;
     }
 
-    /// Keeps the table of a state that was committed, if there is room and none of a later state over the same base.
+    /// Keeps the table of a state that was committed, if there is room and none of a later state
+    /// over the same base.
     pub(crate) fn keep(
         &self,
         key: &Arc<str>,
@@ -142,7 +144,8 @@ impl WeightTables {
 }
 
 impl DerivedIndex for WeightTables {
-    /// Ids are others from now on: nothing leads from the tables to a later state, and the states that they hold would keep files.
+    /// Ids are others from now on: nothing leads from the tables to a later state, and the states
+    /// that they hold would keep files.
     fn base_changed(&self, change: &mut BaseChange) {
         let new = Arc::clone(change.new_state());
         let is_of_other = |kept: &Arc<KeptTable>| {

@@ -1,8 +1,9 @@
-//! Making tables, and bringing them from one state to a later one.
+//! Construction of edge weight tables, and their incremental update.
 //!
-//! The plans are those of any query, over the view of the process; they run on a thread of their own, for the one that plans a query must not wait in its
-//! runtime. Bringing a table up to date, and making that of a small database, is waited for; that of a large one is made in the background, while
-//! queries go on without.
+//! The plans are those of any query, over the view of the process; they run on a thread of their
+//! own, for the one that plans a query must not wait in its runtime. Bringing a table up to date,
+//! and making that of a small database, is waited for; that of a large one is made in the
+//! background, while queries go on without.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +49,8 @@ const PAIR_BYTES: usize = 3 * size_of::<(Pair, Weight)>();
 
 type Pair = [u64; 2];
 
-/// The weights of a state as a table, if they are in memory or can be had soon; else the definition says what they are.
+/// The weights of a state as a table, if they are in memory or can be had soon; else the definition
+/// says what they are.
 pub(crate) fn table(
     engine: &Engine,
     view: &Arc<ReadView>,
@@ -201,7 +203,8 @@ impl<'w> Work<'w> {
         Ok(weights.and_then(|weights| WeightTable::of(weights.into_iter().collect())))
     }
 
-    /// The table of this state from that of an earlier one. `None` where it has to be made as a whole.
+    /// The table of this state from that of an earlier one. `None` where it has to be made as a
+    /// whole.
     async fn later(&self, (earlier, table): &TableOfState) -> Result<Option<WeightTable>> {
         let Some(changes) = self.view.snapshot().quads_changed_since(earlier)? else {
             return Ok(None);
@@ -248,7 +251,8 @@ impl<'w> Work<'w> {
         Ok(table.with(changes))
     }
 
-    /// The pairs of the solutions that quads take part in. `None` if the definition is not followed so, or they are more than so many.
+    /// The pairs of the solutions that quads take part in. `None` if the definition is not followed
+    /// so, or they are more than so many.
     async fn affected(
         &self,
         quads: &[[TermId; 4]],
@@ -279,7 +283,8 @@ impl<'w> Work<'w> {
         Ok(is_known.then_some(pairs))
     }
 
-    /// What a plan gives. `None` where an end is a term that no quad can have, or a pair comes twice.
+    /// What a plan gives. `None` where an end is a term that no quad can have, or a pair comes
+    /// twice.
     async fn weights(&self, planned: &Planned) -> Result<Option<Weights>> {
         let mut weights = Weights::new();
         let pool = self.engine.memory_pool();
@@ -294,7 +299,8 @@ impl<'w> Work<'w> {
                 let weight = counted(&mut weights, &reservation)
                     .and_then(|()| weight_of(&planned.context, weight));
                 match weight {
-                    // A pair that comes twice has no one weight: a table cannot say what the definition gives.
+                    // A pair that comes twice has no one weight: a table cannot say what the
+                    // definition gives.
                     Ok(weight) => {
                         let is_new = weights.insert([start, end], weight).is_none();
                         is_new && are_stored([start, end])
@@ -390,7 +396,8 @@ impl<'w> Work<'w> {
     }
 }
 
-/// The group whose solutions are aggregated, if it is followed by its quads and surely binds both ends.
+/// The group whose solutions are aggregated, if it is followed by its quads and surely binds both
+/// ends.
 fn matched(group: &mut Group, [start, end, _]: [Var; 3]) -> Option<&mut Group> {
     let mut group = group;
     loop {

@@ -1,18 +1,20 @@
-//! How a plan's text names things: IRIs by the query's prefixes, what the parser named at random by numbers.
+//! Names in a plan's text: IRIs by prefixes, generated variables by numbers.
 //!
 //! ```text
 //! ?s <http://example.org/p> ?_:b1ef79f8790eff9badc79abc5f1b1712      the plan
 //! ?s ex:p ?.node1                                                    what is shown
 //! ```
 //!
-//! Strings stay as they are. IRIs that no prefix of the query or of the database, or a well-known one, fits are written out.
+//! Strings stay as they are. IRIs that no prefix of the query or of the database, or a well-known
+//! one, fits are written out.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use orrery_term::Shortener;
 
-/// Length of the names that the parser makes up: 128 bits, rarely with several zeros at the beginning.
+/// Length of the names that the parser makes up: 128 bits, rarely with several zeros at the
+/// beginning.
 const RANDOM_DIGITS: RangeInclusive<usize> = 24..=32;
 /// Bytes of a query that are looked through for prefixes.
 const PROLOGUE_BYTES_MAX: usize = 16 << 10;

@@ -1,4 +1,4 @@
-//! The algebra of queries by the shape of their text.
+//! The cache of parsed queries by the shape of their text.
 //!
 //! ```text
 //! text -> shape, constants --(known)--> clone of the shape's algebra -> constants put in -> Query
@@ -7,11 +7,12 @@
 //!                                                                              in gives the same Query
 //! ```
 //!
-//! A shape is kept only if that comparison holds for the query that brought it; those of which it does not (a
-//! number in a place where none is a term) are kept as such, so that they
-//! are not tried again. Queries that come once cost nothing but the look-up. Where shapes are equal nothing but the constants can differ ([`super::shape`]), so that
-//! the algebra is the one that parsing would give. Nothing that depends on data is kept here: that is for
-//! `plan/order/order_cache.rs` and `plan/kept` (`docs/decisions/0012-shapes-of-queries.md`, `0032-plans-kept.md`).
+//! A shape is kept only if that comparison holds for the query that brought it; those of which it
+//! does not (a number in a place where none is a term) are kept as such, so that they are not tried
+//! again. Queries that come once cost nothing but the look-up. Where shapes are equal nothing but
+//! the constants can differ ([`super::shape`]), so that the algebra is the one that parsing would
+//! give. Nothing that depends on data is kept here: that is for `plan/order/order_cache.rs` and
+//! `plan/kept` (`docs/decisions/0012-shapes-of-queries.md`, `0032-plans-kept.md`).
 //!
 //! Bounded by [`SHAPES_MAX`] and [`SHAPE_BYTES_MAX`]; the shape that was not used for longest goes.
 
@@ -68,7 +69,8 @@ impl ReadText<'_> {
 struct Shapes {
     by_text: LruCache<String, ShapeState>,
     text_bytes: usize,
-    /// The table of assumed prefixes that came last, and how many others came before it: shapes of these are never found again.
+    /// The table of assumed prefixes that came last, and how many others came before it: shapes of
+    /// these are never found again.
     table: Arc<Prefixes>,
     table_number: u64,
 }
@@ -96,7 +98,7 @@ enum ShapeState {
     Fixed,
 }
 
-/// How often the shape of a query was known.
+/// The hits and misses of the parse cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShapeCounts {
     /// Queries whose shape was known.

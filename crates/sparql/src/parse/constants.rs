@@ -1,11 +1,11 @@
-//! What a plan looks up of a query's constants, looked up at the same time.
+//! Batched dictionary look-ups of a query's constants.
 //!
 //! ```text
 //! terms of the query -> their ids -> rows of each triple pattern with constants
 //! ```
 //!
-//! A plan asks for these one after the other. Where the blocks that they stand in have to be fetched from an object store, each look-up is a
-//! few waits; together they are as many as one.
+//! A plan asks for these one after the other. Where the blocks that they stand in have to be
+//! fetched from an object store, each look-up is a few waits; together they are as many as one.
 
 use std::thread;
 
@@ -23,7 +23,8 @@ use crate::results::literal_from_oxrdf;
 /// Patterns that are counted at the same time.
 const COUNTED_TOGETHER: usize = 16;
 
-/// Looks up the constants of a query, so that who asks for them later need not wait. What cannot be looked up is told then.
+/// Looks up the constants of a query, so that who asks for them later need not wait. What cannot be
+/// looked up is told then.
 pub(crate) fn look_up(query: &Query, view: &ReadView) {
     let snapshot = view.snapshot();
     let mut seen = Seen::default();

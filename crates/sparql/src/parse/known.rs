@@ -1,8 +1,10 @@
-//! A shape whose algebra is known, and what its constants are there.
+//! A cached shape: its algebra, and the places of its constants.
 //!
-//! A constant is *free* where it stands as subject or object of triple patterns, as end of a path or of a search for paths, beside `<`, `>` or `!=` in conditions,
-//! or in the template of a `CONSTRUCT`, and nowhere else: there a plan can take another one without being another plan. All others are *fixed*: `VALUES`,
-//! `IN`, `=` in conditions, steps of paths, settings of services, arguments of functions, graphs, predicates; and truth values in every place.
+//! A constant is *free* where it stands as subject or object of triple patterns, as end of a path
+//! or of a search for paths, beside `<`, `>` or `!=` in conditions, or in the template of a
+//! `CONSTRUCT`, and nowhere else: there a plan can take another one without being another plan. All
+//! others are *fixed*: `VALUES`, `IN`, `=` in conditions, steps of paths, settings of services,
+//! arguments of functions, graphs, predicates; and truth values in every place.
 
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode};
@@ -142,7 +144,8 @@ impl Seen {
             return;
         };
         let can_be_another = match (stands, &constant) {
-            // The planner has truth values of its own in conditions, which are not to be taken for a constant of the text.
+            // The planner has truth values of its own in conditions, which are not to be taken for
+            // a constant of the text.
             (_, Expression::Literal(literal)) if literal.datatype() == xsd::BOOLEAN => false,
             (Place::Slot | Place::Template | Place::Excluded, _) => true,
             (Place::Compared, Expression::Literal(_)) => true,
@@ -151,7 +154,8 @@ impl Seen {
         known.is_fixed |= !can_be_another;
         known.is_in_patterns |= stands == Place::Slot;
         known.is_in_conditions |= matches!(stands, Place::Compared | Place::Excluded);
-        // One place of the text may be one of several in the algebra, which are the same term, or are not.
+        // One place of the text may be one of several in the algebra, which are the same term, or
+        // are not.
         match &known.stand_in {
             Some(stand_in) => known.is_fixed |= *stand_in != constant,
             None => known.stand_in = Some(constant),

@@ -1,4 +1,4 @@
-//! The shape of a query's text: the text with its constants taken out.
+//! The shape of a query: its text without constants.
 //!
 //! ```text
 //! SELECT ?o { <http://a/s1> ?p ?o FILTER(?o > 20) }      a query
@@ -6,10 +6,12 @@
 //! [ http://a/s1, 20 ]                                    its constants
 //! ```
 //!
-//! Queries that differ in constants only have the same shape, and the same algebra but for these. What is taken out
-//! is what cannot change how the rest is read: absolute IRIs of plain characters (not those of prologues and datatypes,
-//! nor names of functions), strings in single quotation marks of either kind without escapes, whole numbers without
-//! a sign (not those of `LIMIT`, `OFFSET` and the `LENGTH` of paths). Everything else, blanks and comments too, stays where it is.
+//! Queries that differ in constants only have the same shape, and the same algebra but for these.
+//! What is taken out is what cannot change how the rest is read: absolute IRIs of plain characters
+//! (not those of prologues and datatypes, nor names of functions), strings in single quotation
+//! marks of either kind without escapes, whole numbers without a sign (not those of `LIMIT`,
+//! `OFFSET` and the `LENGTH` of paths). Everything else, blanks and comments too, stays where it
+//! is.
 //!
 //! Cost: one pass over the text.
 
@@ -68,7 +70,8 @@ pub(super) fn shaped(text: &str) -> Option<Shaped<'_>> {
     let mut lexer = Lexer::new(text);
     let mut last = lexer.next_token();
     let mut token = last;
-    // An IRI that was taken out is put back where a bracket follows: it is the name of a function, perhaps.
+    // An IRI that was taken out is put back where a bracket follows: it is the name of a function,
+    // perhaps.
     let mut last_iri: Option<(usize, usize)> = None;
     while token.kind != TokenKind::End {
         let constant = match token.kind {
@@ -118,7 +121,8 @@ fn is_term(last: Token, text: &str) -> bool {
     }
 }
 
-/// Whether a number is a term by itself: no bound of rows or of paths, and no part of a number with a sign.
+/// Whether a number is a term by itself: no bound of rows or of paths, and no part of a number with
+/// a sign.
 fn is_term_number(last: Token, number: Token, text: &str) -> bool {
     match last.kind {
         TokenKind::Word => !last.text(text).eq_ignore_ascii_case("LENGTH"),

@@ -1,7 +1,7 @@
-//! Putting constants into the algebra of a shape.
+//! The substitution of constants in a shape's algebra.
 //!
-//! The algebra is that of a query in whose constants' places stand *stand-ins*: IRIs, strings and integers that
-//! tell the number of their place. Each is replaced, wherever it is found.
+//! The algebra is that of a query in whose constants' places stand *stand-ins*: IRIs, strings and
+//! integers that tell the number of their place. Each is replaced, wherever it is found.
 
 use oxrdf::{Literal, NamedNode};
 use spargebra::Query;

@@ -1,4 +1,4 @@
-//! A walk over all constants of a query's algebra, which may put others in their places.
+//! A visitor of all constants in a query's algebra, which may replace them.
 
 use orrery_expressions::for_each_child_mut;
 use orrery_syntax::template_graph;

@@ -1,7 +1,8 @@
-//! The last step of planning where a plan runs in this process: its patterns are compiled.
+//! The compilation of a plan's patterns, the last step before it runs in this process.
 //!
-//! A `PatternExec` is a specification that is compiled where it runs. Whoever prepares a query wants to be told at once what cannot be
-//! run, and has the stack for deep expressions; so the patterns of the finished plan, and no others, are compiled here.
+//! A `PatternExec` is a specification that is compiled where it runs. Whoever prepares a query
+//! wants to be told at once what cannot be run, and has the stack for deep expressions; so the
+//! patterns of the finished plan, and no others, are compiled here.
 
 use datafusion_physical_plan::ExecutionPlan;
 use hashbrown::HashSet;
@@ -11,8 +12,9 @@ use orrery_operators::pattern::PatternExec;
 
 use crate::error::Result;
 
-/// Compiles the patterns of a plan; tells whether it has nodes that find each other in an execution: relations that are computed once in
-/// each ([`SharedExec`]), or keys of a join ([`KeysExec`]).
+/// Compiles the patterns of a plan; tells whether it has nodes that find each other in an
+/// execution: relations that are computed once in each ([`SharedExec`]), or keys of a join
+/// ([`KeysExec`]).
 pub(crate) fn compile_patterns(plan: &dyn ExecutionPlan) -> Result<bool> {
     let (mut shared, mut has_keys) = (HashSet::new(), false);
     compile_below(plan, &mut shared, &mut has_keys)?;

@@ -1,7 +1,8 @@
-//! How many rows the nodes of a plan are expected to give.
+//! The estimated rows of a plan's nodes.
 //!
-//! While a plan is made, [`NodeEstimates`] keeps the figure of each node together with its place in memory, so that
-//! no other one can take that; what a dropped node held is freed. Of the finished plan they are told by position, in [`PlanEstimates`]:
+//! While a plan is made, [`NodeEstimates`] keeps the figure of each node together with its place in
+//! memory, so that no other one can take that; what a dropped node held is freed. Of the finished
+//! plan they are told by position, in [`PlanEstimates`]:
 //!
 //! ```text
 //!   SortExec              1
@@ -12,7 +13,8 @@
 //!         SharedExec      6
 //! ```
 //!
-//! Whoever reads them walks the plan in this order ([`Positions`]). So they do not depend on where the nodes are in memory.
+//! Whoever reads them walks the plan in this order ([`Positions`]). So they do not depend on where
+//! the nodes are in memory.
 
 use std::sync::{Arc, Weak};
 
@@ -114,7 +116,8 @@ pub(crate) struct Positions<'e> {
 }
 
 impl Positions<'_> {
-    /// What is expected of the next node, and whether its inputs come next; else it was entered before.
+    /// What is expected of the next node, and whether its inputs come next; else it was entered
+    /// before.
     pub(crate) fn visit(&mut self, plan: &Plan) -> (Option<f64>, bool) {
         let rows = match self.rows.split_first() {
             Some((first, rest)) => {

@@ -1,11 +1,12 @@
-//! What expressions say about how two places lie to each other: relations and distances of GeoSPARQL and of Jena.
+//! The analysis of expressions for spatial relations and distances (GeoSPARQL and Jena).
 
 use orrery_geo::{Notation, Shape, from_text};
 use orrery_operators::places::Nearness;
 use oxrdf::vocab::xsd;
 use spargebra::algebra::{Expression, Function};
 
-/// The arguments of a function about two places, the first two of which are these, and what must hold of them.
+/// The arguments of a function about two places, the first two of which are these, and what must
+/// hold of them.
 pub(super) fn nearness_of(expression: &Expression) -> Option<(&[Expression], Nearness)> {
     let within = |call, most, is_strict| {
         let (arguments, unit_m) = distance_of(call)?;
@@ -81,7 +82,8 @@ fn number_of(expression: &Expression) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// The latitude and the longitude that one of the first two arguments makes a point of by Jena's function, and the place that the other one says.
+/// The latitude and the longitude that one of the first two arguments makes a point of by Jena's
+/// function, and the place that the other one says.
 pub(super) fn given_place_and_pair(arguments: &[Expression]) -> Option<([&str; 2], Shape)> {
     let [one, other, ..] = arguments else {
         return None;
@@ -108,7 +110,8 @@ pub(super) fn given_place_and_pair(arguments: &[Expression]) -> Option<([&str; 2
     Some(([latitude.as_str(), longitude.as_str()], place))
 }
 
-/// The variable among the first two arguments of a function about two places, and the place that the other one says.
+/// The variable among the first two arguments of a function about two places, and the place that
+/// the other one says.
 pub(super) fn given_place(arguments: &[Expression]) -> Option<(&str, Shape)> {
     let [one, other, ..] = arguments else {
         return None;

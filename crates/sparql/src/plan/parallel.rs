@@ -1,8 +1,8 @@
-//! Spreading a plan over the cores.
+//! The parallelizer, which partitions a plan over the cores.
 //!
-//! A plan is made for one partition; then the patterns in it that are much work get several, which take
-//! pieces of the first step's rows from one queue (`orrery_operators::dealing::Spread`). What stands
-//! above keeps the partitions as long as it can work on each by itself:
+//! A plan is made for one partition; then the patterns in it that are much work get several, which
+//! take pieces of the first step's rows from one queue (`orrery_operators::dealing::Spread`). What
+//! stands above keeps the partitions as long as it can work on each by itself:
 //!
 //! ```text
 //! GroupExec: Final                 one partition
@@ -12,20 +12,24 @@
 //!         PatternExec ...          N
 //! ```
 //!
-//! A property path whose ends are both unknown walks from all nodes that it can begin at: the partitions take blocks of them from
-//! one queue, if there are enough of them, however much stands above (what a path gives is not known before).
+//! A property path whose ends are both unknown walks from all nodes that it can begin at: the
+//! partitions take blocks of them from one queue, if there are enough of them, however much stands
+//! above (what a path gives is not known before).
 //!
-//! A top-k is one for each partition, and their results are merged; everything else takes one partition again. What is made two nodes of
-//! (aggregations, sorts), and what is spread itself (patterns, paths), is known here by its type. Every other node is asked: whether it reads each
-//! partition by itself (`input_distribution_requirements`), and if not, whether rows may come to it in any order
-//! (`benefits_from_input_partitioning`). One that ends after its first rows (`fetch`) wants them in the same order each time.
+//! A top-k is one for each partition, and their results are merged; everything else takes one
+//! partition again. What is made two nodes of (aggregations, sorts), and what is spread itself
+//! (patterns, paths), is known here by its type. Every other node is asked: whether it reads each
+//! partition by itself (`input_distribution_requirements`), and if not, whether rows may come to it
+//! in any order (`benefits_from_input_partitioning`). One that ends after its first rows (`fetch`)
+//! wants them in the same order each time.
 //!
-//! **What must not change.** Answers are the same sets of solutions. Where the order in which rows come decides
-//! what comes out, the plan stays in one partition, so that an answer does not change from one run to the next:
-//! under a `LIMIT` without `ORDER BY`, under `SAMPLE` and `GROUP_CONCAT`, with `BNODE(label)` and other functions
-//! that give something new for each row. Rows that `ORDER BY` leaves equal come in the order of their ids. Sums
-//! of integers and decimals are exact; of `xsd:double` and `xsd:float` the last digits depend on the order of
-//! additions, which differs from run to run (SPARQL defines none).
+//! **What must not change.** Answers are the same sets of solutions. Where the order in which rows
+//! come decides what comes out, the plan stays in one partition, so that an answer does not change
+//! from one run to the next: under a `LIMIT` without `ORDER BY`, under `SAMPLE` and `GROUP_CONCAT`,
+//! with `BNODE(label)` and other functions that give something new for each row. Rows that
+//! `ORDER BY` leaves equal come in the order of their ids. Sums of integers and decimals are exact;
+//! of `xsd:double` and `xsd:float` the last digits depend on the order of additions, which differs
+//! from run to run (SPARQL defines none).
 //!
 //! **What it costs.** Plans below [`WORK_MIN`] rows of work stay as they are.
 
@@ -57,9 +61,11 @@ use crate::plan::planner::Planner;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Rows that a pattern and what stands above it handle, from which spreading pays: some milliseconds of work.
+/// Rows that a pattern and what stands above it handle, from which spreading pays: some
+/// milliseconds of work.
 const WORK_MIN: f64 = 200_000.0;
-/// Nodes that a path is walked from, at most, from which spreading pays: a walk is some look-ups at least, and may reach all nodes.
+/// Nodes that a path is walked from, at most, from which spreading pays: a walk is some look-ups at
+/// least, and may reach all nodes.
 const STARTS_MIN: u64 = 5_000;
 /// What a row costs whose text is looked at, in rows.
 const TEXT_ROWS: f64 = 20.0;
@@ -256,7 +262,8 @@ impl Spreading<'_, '_> {
         Ok(Some(pattern.spread(self.spread)?))
     }
 
-    /// A path from everywhere. What it gives is not known; how many nodes it is walked from is, at most.
+    /// A path from everywhere. What it gives is not known; how many nodes it is walked from is, at
+    /// most.
     fn path(&self, path: &PathExec, above: Above) -> Result<Option<Plan>> {
         if !above.is_any_order {
             return Ok(None);
@@ -271,8 +278,8 @@ impl Spreading<'_, '_> {
         Ok(Some(path.spread(self.spread)?))
     }
 
-    /// One aggregation for each partition, whose states the last one merges. What keeps large states
-    /// (`COUNT(DISTINCT ?x)`) is one aggregation over the rows of all partitions.
+    /// One aggregation for each partition, whose states the last one merges. What keeps large
+    /// states (`COUNT(DISTINCT ?x)`) is one aggregation over the rows of all partitions.
     fn aggregate(
         &mut self,
         plan: &Plan,
@@ -320,8 +327,8 @@ impl Spreading<'_, '_> {
         Ok(Some(grouped(last)))
     }
 
-    /// A sort; under a limit one for each partition, merged. Rows that are equal by the keys are put in the order
-    /// of their ids, because they come in another order each time.
+    /// A sort; under a limit one for each partition, merged. Rows that are equal by the keys are
+    /// put in the order of their ids, because they come in another order each time.
     fn sort(&mut self, sort: &SortExec) -> Result<Option<Plan>> {
         let below = Above {
             work: self.rows(sort.input()),
@@ -422,8 +429,9 @@ fn over(plan: &Plan, children: Vec<Plan>) -> Result<Plan> {
     Ok(Arc::clone(plan).replace_children(children, options)?)
 }
 
-/// Whether a node gives the same solutions in whatever order it gets rows, as it says itself: it works on each partition, or
-/// is better off with several that are merged for it, and does not end after the first rows that it gives.
+/// Whether a node gives the same solutions in whatever order it gets rows, as it says itself: it
+/// works on each partition, or is better off with several that are merged for it, and does not end
+/// after the first rows that it gives.
 fn takes_any_order(plan: &Plan) -> bool {
     if plan.fetch().is_some() {
         return false;

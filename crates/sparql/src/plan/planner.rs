@@ -1,4 +1,4 @@
-//! What all parts of the planner share: the query's context, estimates and bounds, and nodes with what is expected of them.
+//! The planner's shared state: query context, estimates, bounds.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -33,7 +33,8 @@ const PLAN_DEPTH_MAX: usize = 2_000;
 /// Look-ups of all samples of one query: half a millisecond.
 pub(in crate::plan) const SAMPLED_LOOKUPS_MAX: usize = 300;
 
-/// How many nodes stand above each other, at most; `known` has those of the nodes that were seen, for several may read one.
+/// How many nodes stand above each other, at most; `known` has those of the nodes that were seen,
+/// for several may read one.
 fn depth(plan: &Arc<dyn ExecutionPlan>, known: &mut HashMap<usize, usize>) -> usize {
     if let Some(depth) = known.get(&identity(plan)) {
         return *depth;
@@ -53,7 +54,8 @@ pub(crate) struct Planner<'s> {
     pub(crate) estimates: NodeEstimates,
     /// Rows that [`Item::Seed`](crate::algebra::Item::Seed) stands for.
     pub(in crate::plan) seeds: Vec<Relation>,
-    /// How many values variables of seeds are expected to have, by the number of the seed; as many as rows where it is not there.
+    /// How many values variables of seeds are expected to have, by the number of the seed; as many
+    /// as rows where it is not there.
     pub(in crate::plan) seed_values: HashMap<usize, Vec<(Var, f64)>>,
     pub(in crate::plan) nodes: usize,
     /// Places where joins publish keys.
@@ -73,7 +75,8 @@ pub(crate) struct Planner<'s> {
     pub(in crate::plan) grams: GramSearches,
     /// Look-ups that sampling may still do.
     pub(in crate::plan) lookups_left: Cell<usize>,
-    /// Whether what the index of places has found, or has not yet, decided something: that is of one state, and of who asks.
+    /// Whether what the index of places has found, or has not yet, decided something: that is of
+    /// one state, and of who asks.
     pub(crate) asked_places: Cell<bool>,
 }
 
@@ -116,7 +119,8 @@ impl<'s> Planner<'s> {
         Self { orders, ..self }
     }
 
-    /// What was counted for the plan, if all of it is known by constants, and nothing was looked up by texts.
+    /// What was counted for the plan, if all of it is known by constants, and nothing was looked up
+    /// by texts.
     pub(crate) fn counts(&self) -> Option<Counts> {
         if self.grams.are_possible() {
             return None;
@@ -200,8 +204,8 @@ impl<'s> Planner<'s> {
         )?)
     }
 
-    /// The node of a pattern. It is compiled only when the plan is finished, so whether its filters depend on the order of rows is noted
-    /// here, for those who spread the plan before.
+    /// The node of a pattern. It is compiled only when the plan is finished, so whether its filters
+    /// depend on the order of rows is noted here, for those who spread the plan before.
     pub(in crate::plan) fn pattern_node(
         &self,
         input: Option<Arc<dyn ExecutionPlan>>,

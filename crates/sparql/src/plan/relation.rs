@@ -1,4 +1,4 @@
-//! Relations: plans with what the planner knows of their solutions.
+//! Relations: plans with the known properties of their solutions.
 
 use std::sync::Arc;
 

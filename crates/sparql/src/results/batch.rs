@@ -1,4 +1,4 @@
-//! Solutions with their terms, by number.
+//! A batch of solutions with their terms, by number.
 
 use orrery_term::Term;
 

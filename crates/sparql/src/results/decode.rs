@@ -1,4 +1,4 @@
-//! From batches of ids to batches of terms.
+//! The decoding of batches of ids to batches of terms.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -20,7 +20,8 @@ pub(crate) type IdStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
 
 /// Shorter texts are not looked at one by one: a batch of them is part of the query's working set.
 const LONG_TEXT_BYTES: usize = 1 << 20;
-/// How often a text is there while it is written: as a term, escaped for the format, and on its way to the client.
+/// How often a text is there while it is written: as a term, escaped for the format, and on its way
+/// to the client.
 const COPIES_OF_TEXT: usize = 3;
 
 /// Texts of so many bytes are not decoded together where fewer rows at a time are possible.
@@ -83,8 +84,8 @@ impl Decoder {
         Ok(terms)
     }
 
-    /// Calls `found` with the term of each id of so many rows, as it is to be shown, in the order of the ids, which are sorted and
-    /// distinct.
+    /// Calls `found` with the term of each id of so many rows, as it is to be shown, in the order
+    /// of the ids, which are sorted and distinct.
     pub(super) fn for_each_term(
         &self,
         ids: &[TermId],
@@ -150,8 +151,8 @@ const SLICE_BYTES_MAX: usize = 2 << 20;
 
 /// A stream of batches of ids, given out in slices.
 ///
-/// Terms can be long, so a batch is decoded in slices: fewer rows where the last slice was large, more
-/// where it was small.
+/// Terms can be long, so a batch is decoded in slices: fewer rows where the last slice was large,
+/// more where it was small.
 pub(super) struct Slices {
     ids: IdStream,
     pub(super) decoder: Decoder,
@@ -159,7 +160,8 @@ pub(super) struct Slices {
     pub(super) columns: Arc<[Option<usize>]>,
     /// What is left of the last batch.
     batch: Option<RecordBatch>,
-    /// Parts of slices that were too much to be decoded at once, in their order; they come before all others.
+    /// Parts of slices that were too much to be decoded at once, in their order; they come before
+    /// all others.
     parts: VecDeque<RecordBatch>,
     /// Nothing follows any more: after the end, or an error.
     is_ended: bool,
@@ -187,7 +189,8 @@ impl Slices {
         self.room = Some(Room::of(rows_max));
     }
 
-    /// The next slice, which has rows, after those of which there are parts; after an error or the end nothing follows.
+    /// The next slice, which has rows, after those of which there are parts; after an error or the
+    /// end nothing follows.
     pub(super) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
@@ -327,7 +330,8 @@ impl SliceRows {
         self.0 = rows.div_ceil(2);
     }
 
-    /// Takes fewer rows if the last ones, with these terms, had much text, and more if they had little.
+    /// Takes fewer rows if the last ones, with these terms, had much text, and more if they had
+    /// little.
     pub(super) fn adapt_to(&mut self, terms: &[Term<'_>]) {
         self.adapt(terms.iter().map(text_bytes).sum());
     }

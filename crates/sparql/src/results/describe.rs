@@ -1,10 +1,10 @@
-//! `DESCRIBE`: the concise bounded descriptions of terms, which are all triples with the term as their subject, and so on
-//! through blank nodes.
+//! `DESCRIBE`: concise bounded descriptions, all triples of a term and of its blank nodes.
 //!
-//! A resource is looked up once, and its rows are read some at a time, however many there are: what stands in memory
-//! is one batch, and the resources that are known, which are counted against the memory pool. Rows of a resource
-//! that differ by their graphs only stand side by side, so no triple has to be remembered. Between batches the stream
-//! gives way, so that time limits and clients that leave are noticed.
+//! A resource is looked up once, and its rows are read some at a time, however many there are: what
+//! stands in memory is one batch, and the resources that are known, which are counted against the
+//! memory pool. Rows of a resource that differ by their graphs only stand side by side, so no
+//! triple has to be remembered. Between batches the stream gives way, so that time limits and
+//! clients that leave are noticed.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -22,12 +22,14 @@ use super::decode::{Decoder, IdStream};
 use super::triples::Found;
 use crate::error::QueryError;
 
-/// What a resource costs in the set of those that were seen and the queue of those that are to come.
+/// What a resource costs in the set of those that were seen and the queue of those that are to
+/// come.
 const RESOURCE_BYTES: usize = 32;
 /// Resources that one batch looks up at most.
 const RESOURCES_PER_BATCH: usize = 256;
 
-/// The descriptions of all terms in some columns of the solutions, from the given graphs or from any.
+/// The descriptions of all terms in some columns of the solutions, from the given graphs or from
+/// any.
 pub(crate) fn describe(
     ids: IdStream,
     decoder: Decoder,
@@ -72,9 +74,11 @@ impl Known {
         }
     }
 
-    /// Notes a term. Returns whether it is new and cannot be a subject, so that there is nothing to look up.
+    /// Notes a term. Returns whether it is new and cannot be a subject, so that there is nothing to
+    /// look up.
     fn visit(&mut self, id: TermId) -> bool {
-        // An IRI may have come by an update; a literal that did is no subject, and nothing is found.
+        // An IRI may have come by an update; a literal that did is no subject, and nothing is
+        // found.
         let can_be_subject = matches!(
             id.kind(),
             TermKind::Iri | TermKind::BlankNode | TermKind::Delta
@@ -151,7 +155,8 @@ impl Walk {
             let column = batch.column(at).as_primitive::<UInt64Type>();
             let ids = column.iter().flatten().map(TermId::from_bits);
             let without_rows = ids.filter(|id| self.known.visit(*id)).count();
-            // As much as a look-up that finds nothing: else the cost would tell which terms others have.
+            // As much as a look-up that finds nothing: else the cost would tell which terms others
+            // have.
             self.decoder.context().note_touches(without_rows as u64);
         }
         self.known.count()?;

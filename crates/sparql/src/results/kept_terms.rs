@@ -1,13 +1,14 @@
-//! Terms of a column that earlier slices of an answer wrote, for those that follow.
+//! A cache of written terms of an answer's column, for later slices.
 //!
 //! ```text
 //! id -> number -> where its bytes are          new ids: sorted, decoded, written once
 //! ```
 //!
-//! A slice writes each of its different terms once. Where a column leads to the same terms again and again, in no order (the products of
-//! offers), most of them were written for a slice before: of an export of 570,000 offers each of 28,000 products was decoded 17 times.
-//! What is kept is given up where hardly any term comes again, and begun anew where it became large. Its memory is reserved; without
-//! room for it nothing is kept.
+//! A slice writes each of its different terms once. Where a column leads to the same terms again
+//! and again, in no order (the products of offers), most of them were written for a slice before:
+//! of an export of 570,000 offers each of 28,000 products was decoded 17 times. What is kept is
+//! given up where hardly any term comes again, and begun anew where it became large. Its memory is
+//! reserved; without room for it nothing is kept.
 
 use std::sync::Arc;
 
@@ -80,7 +81,8 @@ impl Keeping {
         }
     }
 
-    /// Gives up what does not pay, or begins anew, after a slice. Nobody asks for its terms any more.
+    /// Gives up what does not pay, or begins anew, after a slice. Nobody asks for its terms any
+    /// more.
     pub(super) fn look_back(&mut self, rows: usize) {
         let terms = match std::mem::take(self) {
             Self::Kept(terms) => terms,
@@ -138,8 +140,9 @@ impl KeptTerms {
         self.table.size() + self.bytes.capacity() + spans + new
     }
 
-    /// Numbers the rows of a slice; `decode` is called once with the ids that were not there, ascending, and gives the term of each
-    /// to the function, which `write` then writes. The bytes that were written.
+    /// Numbers the rows of a slice; `decode` is called once with the ids that were not there,
+    /// ascending, and gives the term of each to the function, which `write` then writes. The bytes
+    /// that were written.
     pub(super) fn add<E: From<QueryError>>(
         &mut self,
         ids: &UInt64Array,
@@ -208,7 +211,8 @@ mod tests {
         format!("the term {id:020}")
     }
 
-    /// Writes slices as an answer does; gives what is kept in the end, and how many terms were decoded for slices that were kept.
+    /// Writes slices as an answer does; gives what is kept in the end, and how many terms were
+    /// decoded for slices that were kept.
     fn write(slices: usize, different: u64, pool_bytes: usize) -> (Keeping, usize) {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(pool_bytes));
         let (mut keeping, mut decoded) = (Keeping::default(), 0);

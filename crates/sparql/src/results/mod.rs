@@ -1,8 +1,8 @@
-//! What a query gives back: solutions, a truth value, or triples.
+//! The results of a query: solutions, a boolean, or triples.
 //!
-//! Ids become terms only here, a batch at a time: the distinct ids of a batch are
-//! sorted, so the dictionary is read in its order and each term once, and rows
-//! refer to the batch's terms by number. Dropping a stream stops its query. Who wants solutions in a format only gets them
+//! Ids become terms only here, a batch at a time: the distinct ids of a batch are sorted, so the
+//! dictionary is read in its order and each term once, and rows refer to the batch's terms by
+//! number. Dropping a stream stops its query. Who wants solutions in a format only gets them
 //! [written](SolutionStream::written).
 
 mod batch;
@@ -46,7 +46,7 @@ pub enum QueryResults {
 }
 
 impl QueryResults {
-    /// The same, ending with [`QueryError::TooManyRows`] where there are more solutions or triples than this.
+    /// The results, ended with [`QueryError::TooManyRows`] beyond this many solutions or triples.
     #[must_use]
     pub fn limited(self, rows_max: u64) -> Self {
         match self {
@@ -73,7 +73,8 @@ fn limited(
             return Ok(None);
         };
         let taken = room.take(batch.len())?;
-        // What was cut shows that there is more: the next batch, if only of what was cut, is too much.
+        // What was cut shows that there is more: the next batch, if only of what was cut, is too
+        // much.
         let rest = batch.split_off(taken);
         let batches = match rest.is_empty() {
             true => batches,
@@ -213,7 +214,7 @@ type QuadOfTerms<'b> = (
 );
 
 impl TripleBatch {
-    /// The same with the graph of each, `None` for the default one.
+    /// The results with the graph of each triple, `None` for the default one.
     pub fn quads(&self) -> impl Iterator<Item = QuadOfTerms<'_>> + '_ {
         self.iter().enumerate().map(|(at, (s, p, o))| {
             let graph = self.graphs.get(at).copied().flatten();

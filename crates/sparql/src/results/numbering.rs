@@ -1,14 +1,16 @@
-//! The different ids of a batch of solutions, each with a number, so that each is decoded once.
+//! The numbering of distinct ids in a batch, so that each is decoded once.
 //!
 //! ```text
 //! ?offer  7 8 9 9 12   ->  ids 7 8 9 12    numbers 0 1 2 2 3
 //! ?vendor 5 3 3 5 -    ->  ids 3 5         numbers 5 4 4 5 -
 //! ```
 //!
-//! Ids are read in ascending order, for that is the dictionary's. A large batch is numbered column by column: ids of one column are of one
-//! kind mostly and lie close together, so they are sorted as small numbers, and those of a scan's first column are sorted already. 8,192
-//! rows of five columns took 25 ns a cell as one list of cells. An id of two columns is read for each of them then. In small
-//! batches, where each list that is read costs more than its sorting, all cells are sorted together.
+//! Ids are read in ascending order, for that is the dictionary's. A large batch is numbered column
+//! by column: ids of one column are of one kind mostly and lie close together, so they are sorted
+//! as small numbers, and those of a scan's first column are sorted already. 8,192 rows of five
+//! columns took 25 ns a cell as one list of cells. An id of two columns is read for each of them
+//! then. In small batches, where each list that is read costs more than its sorting, all cells are
+//! sorted together.
 
 use arrow::array::{Array, AsArray, RecordBatch, UInt64Array};
 use arrow::datatypes::UInt64Type;
@@ -40,7 +42,8 @@ impl Numbering {
         }
     }
 
-    /// How many different ids a variable has, if its column was numbered alone; `columns` as they were given.
+    /// How many different ids a variable has, if its column was numbered alone; `columns` as they
+    /// were given.
     pub(super) fn different(&self, columns: &[Option<usize>], variable: usize) -> Option<usize> {
         let is_alone = self.ids.len() == columns.iter().flatten().count();
         let list = columns[..variable].iter().flatten().count();
@@ -53,7 +56,8 @@ impl Numbering {
     }
 }
 
-/// Cells are sorted with their places: to look up each cell's id among the different ones would be a binary search a cell.
+/// Cells are sorted with their places: to look up each cell's id among the different ones would be
+/// a binary search a cell.
 fn together(rows: usize, columns: &[Option<&UInt64Array>]) -> Numbering {
     let mut numbers = vec![vec![UNBOUND; rows]; columns.len()];
     let mut cells: Vec<(u64, u32, u32)> = Vec::with_capacity(rows * columns.len());
@@ -95,7 +99,8 @@ fn each_alone(rows: usize, columns: &[Option<&UInt64Array>]) -> Numbering {
     numbering
 }
 
-/// The different ids of a column, which have the numbers from `first` on, and the number of each row.
+/// The different ids of a column, which have the numbers from `first` on, and the number of each
+/// row.
 fn of_column(column: &UInt64Array, first: usize) -> (Vec<TermId>, Vec<u32>) {
     let mut ids = Vec::new();
     let bound: Option<(Vec<u32>, Vec<u64>)> = (column.null_count() > 0).then(|| {
@@ -131,7 +136,8 @@ fn push_different(ids: &mut Vec<TermId>, bits: u64) {
     }
 }
 
-/// The number of the last id of a list whose first one has the number `first`. A batch has fewer cells than there are numbers.
+/// The number of the last id of a list whose first one has the number `first`. A batch has fewer
+/// cells than there are numbers.
 #[inline]
 fn last_number(first: usize, ids: &[TermId]) -> u32 {
     (first + ids.len() - 1) as u32

@@ -1,8 +1,8 @@
-//! Templates: the triples that each solution of a `CONSTRUCT` gives, and the quads of an update's.
+//! Templates of `CONSTRUCT` and of updates, which make triples and quads from solutions.
 //!
-//! A template is compiled against the columns of the solutions; instances are made of ids. Blank nodes of
-//! the template are new for each solution, the same ones in all its triples. A triple with an unbound
-//! part, or with a term where it may not stand, is left out (SPARQL 1.2, 16.2.1).
+//! A template is compiled against the columns of the solutions; instances are made of ids. Blank
+//! nodes of the template are new for each solution, the same ones in all its triples. A triple with
+//! an unbound part, or with a term where it may not stand, is left out (SPARQL 1.2, 16.2.1).
 
 use std::collections::HashMap;
 
@@ -93,8 +93,8 @@ struct Compiler<'t, C> {
     context: &'t QueryContext,
     column: C,
     blank_nodes: HashMap<&'t str, usize>,
-    /// The IRIs of the triples before: the subject, mostly, of all of them. To look one up that the dictionary has not takes as long as
-    /// to match a pattern.
+    /// The IRIs of the triples before: the subject, mostly, of all of them. To look one up that the
+    /// dictionary has not takes as long as to match a pattern.
     known: Vec<(&'t str, TermId)>,
     ids: KnownIds<'t>,
 }
@@ -169,7 +169,8 @@ impl Template {
         Self::compile_with(context, template, column, &|_| None)
     }
 
-    /// The same where the ids of some IRIs are known, or that they have none in the state that the query reads.
+    /// The same where the ids of some IRIs are known, or that they have none in the state that the
+    /// query reads.
     pub(crate) fn compile_with(
         context: &QueryContext,
         template: &[TriplePattern],

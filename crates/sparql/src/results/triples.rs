@@ -1,8 +1,8 @@
 //! `CONSTRUCT`: triples, or quads, from solutions and a template.
 //!
 //! Triples are made of ids; duplicates are dropped by a set of ids over the whole answer (24 bytes
-//! a triple, counted against the memory pool), unless there can be none; terms are decoded for some of them at a
-//! time, as many as their texts allow ([`Found`]).
+//! a triple, counted against the memory pool), unless there can be none; terms are decoded for some
+//! of them at a time, as many as their texts allow ([`Found`]).
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -51,7 +51,8 @@ impl<const N: usize> Given<N> {
     }
 }
 
-/// Triples or quads that were found and are still to be given out, as many at a time as their texts allow.
+/// Triples or quads that were found and are still to be given out, as many at a time as their texts
+/// allow.
 pub(super) struct Found<const N: usize> {
     left: VecDeque<[TermId; N]>,
     rows: SliceRows,
@@ -129,7 +130,8 @@ fn decoded<const N: usize>(
     Ok(triples.of_graphs(graphs.collect()))
 }
 
-/// The triples of a template for each solution, or its quads. `gives_each_once` says that none comes twice.
+/// The triples of a template for each solution, or its quads. `gives_each_once` says that none
+/// comes twice.
 pub(crate) fn construct(
     ids: IdStream,
     decoder: Decoder,

@@ -1,4 +1,4 @@
-//! Solutions as bytes of a format, without terms in between.
+//! Solutions written as bytes of a format, without terms in between.
 //!
 //! ```text
 //! slice of ids -> numbered -> each different id decoded and written once -> rows put together of what was written
@@ -7,13 +7,16 @@
 //!
 //! Where terms come again in later slices, in no order, they are kept written ([`Keeping`]).
 //!
-//! What a term looks like in a format does not depend on where it stands, and putting rows together is copying. So nothing is kept of a
-//! term but its bytes: no text of its own for each, which is most of the time of an export otherwise.
+//! What a term looks like in a format does not depend on where it stands, and putting rows together
+//! is copying. So nothing is kept of a term but its bytes: no text of its own for each, which is
+//! most of the time of an export otherwise.
 //!
-//! The first slices are written where the stream is polled, and so are all of small answers, of rows with long texts, and while
-//! the engine has more queries than threads. Of other answers up to [`SLICES_AHEAD_MAX`] slices are written at a time, as tasks of the runtime, if it has
-//! several threads: the first of them in place of the query's own thread, which waits for it, each further one if a thread is free. A stream that
-//! is dropped ends its tasks. Rows that are large together, for they repeat a long text, are put together piece by piece, when they are asked for.
+//! The first slices are written where the stream is polled, and so are all of small answers, of
+//! rows with long texts, and while the engine has more queries than threads. Of other answers up to
+//! [`SLICES_AHEAD_MAX`] slices are written at a time, as tasks of the runtime, if it has several
+//! threads: the first of them in place of the query's own thread, which waits for it, each further
+//! one if a thread is free. A stream that is dropped ends its tasks. Rows that are large together,
+//! for they repeat a long text, are put together piece by piece, when they are asked for.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -47,10 +50,11 @@ const TOGETHER_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 4 << 20 };
 /// Slices with fewer rows are written at once.
 const ROWS_AHEAD_MIN: usize = if cfg!(test) { 64 } else { 2_048 };
 
-/// The terms of the rows of a piece: much larger ones would be memory that the system clears anew for each.
+/// The terms of the rows of a piece: much larger ones would be memory that the system clears anew
+/// for each.
 const PIECE_BYTES: usize = 56 << 10;
 
-/// How a format writes solutions.
+/// A format's writer of solutions.
 pub trait SolutionWriter: Send + Sync {
     /// Appends a term, as it stands in any row and under any variable.
     fn write_term(&self, term: &Term<'_>, out: &mut Vec<u8>);
@@ -138,7 +142,7 @@ pub struct WrittenRows {
 }
 
 impl WrittenRows {
-    /// How many.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -267,7 +271,8 @@ impl Stream for WrittenStream {
 }
 
 impl WrittenStream {
-    /// What comes of the next slice, or why nothing does. Parts of one that was too much come before those under way.
+    /// What comes of the next slice, or why nothing does. Parts of one that was too much come
+    /// before those under way.
     fn poll_written(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! How many rows a pattern has, and how many distinct values per variable.
+//! The planner's statistics: rows of patterns, and distinct values per variable.
 //!
 //! Constants are counted exactly: the length of a range in a permutation that starts
 //! with them costs about a microsecond. What the ranges cannot say (how many
@@ -57,7 +57,8 @@ pub(crate) struct Counts {
     pub(crate) patterns: Vec<([Option<TermId>; 3], f64)>,
     /// Quads of predicates whose objects are within ranges.
     pub(crate) ranged: Vec<(TermId, ObjectRanges, f64)>,
-    /// Whether the plan follows from more than these, so that the same counts over another commit do not make it right there.
+    /// Whether the plan follows from more than these, so that the same counts over another commit
+    /// do not make it right there.
     pub(crate) are_of_commit: bool,
 }
 
@@ -76,7 +77,8 @@ impl<'s> Estimator<'s> {
         }
     }
 
-    /// All that was counted; nothing if not all of what has constants as subject or object is known by its constants.
+    /// All that was counted; nothing if not all of what has constants as subject or object is known
+    /// by its constants.
     pub(crate) fn counts(&self) -> Option<Counts> {
         if self.has_uncounted.get() {
             return None;
@@ -92,8 +94,8 @@ impl<'s> Estimator<'s> {
         })
     }
 
-    /// The rows of a pattern of the default graph with these constants; beside named graphs no permutation tells those of some, which
-    /// get the rows of whatever graph instead.
+    /// The rows of a pattern of the default graph with these constants; beside named graphs no
+    /// permutation tells those of some, which get the rows of whatever graph instead.
     pub(crate) fn count_of(&self, constants: [Option<TermId>; 3]) -> Result<f64, QueryError> {
         if let Some(known) = self.counted.borrow().get(&constants) {
             return Ok(*known);
@@ -111,7 +113,8 @@ impl<'s> Estimator<'s> {
         Ok(rows)
     }
 
-    /// The quads of a predicate, where the statistics know them. Only that there are none is worth a look, for it makes an answer empty.
+    /// The quads of a predicate, where the statistics know them. Only that there are none is worth
+    /// a look, for it makes an answer empty.
     fn quads_by_statistics(
         &self,
         constants: [Option<TermId>; 3],
@@ -201,7 +204,8 @@ impl<'s> Estimator<'s> {
         })
     }
 
-    /// Figures of a predicate: those of the base, grown as its quads have grown since; for who does not see all graphs, what some of its rows tell.
+    /// Figures of a predicate: those of the base, grown as its quads have grown since; for who does
+    /// not see all graphs, what some of its rows tell.
     fn predicate(&self, predicate: TermId) -> Result<PredicateStatistics, QueryError> {
         let in_base = match self.view.figures() {
             Figures::Counted(statistics) => statistics.predicate(predicate),
@@ -217,7 +221,8 @@ impl<'s> Estimator<'s> {
         if let Some(known) = self.grown.borrow().get(&predicate) {
             return Ok(*known);
         }
-        // What the base has is known: to count it anew was a fourteenth of BSBM explore Q7 after an update.
+        // What the base has is known: to count it anew was a fourteenth of BSBM explore Q7 after an
+        // update.
         let quads = match in_base {
             Some(in_base) if index.hidden_rows() == 0 => in_base
                 .quads
@@ -229,8 +234,8 @@ impl<'s> Estimator<'s> {
         Ok(grown)
     }
 
-    /// What the characteristic sets say of the star of these predicates, or what some of its rows tell, and by which factor its
-    /// quads have grown since.
+    /// What the characteristic sets say of the star of these predicates, or what some of its rows
+    /// tell, and by which factor its quads have grown since.
     pub(crate) fn star(
         &self,
         predicates: &[TermId],
@@ -412,8 +417,8 @@ fn constants_of(quad: &Quad) -> [Option<TermId>; 3] {
     })
 }
 
-/// Figures for another number of quads than they were gathered from. Where there were none, all values are taken to be
-/// distinct.
+/// Figures for another number of quads than they were gathered from. Where there were none, all
+/// values are taken to be distinct.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

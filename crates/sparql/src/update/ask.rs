@@ -1,4 +1,5 @@
-//! Asking other endpoints what an update lacked, while nobody has the writer's turn ([`services`](super::services)).
+//! The requests to endpoints that an update needs, sent without the writer lock
+//! ([`services`](super::services)).
 
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 
 impl Engine {
-    /// Asks other endpoints what [`Engine::apply`] lacked when it returned [`QueryError::AskFirst`]; the
-    /// caller then begins another transaction and applies the update again. It holds none meanwhile. `timeout` is
-    /// for all requests together.
+    /// Asks other endpoints what [`Engine::apply`] lacked when it returned
+    /// [`QueryError::AskFirst`]; the caller then begins another transaction and applies the update
+    /// again. It holds none meanwhile. `timeout` is for all requests together.
     pub async fn ask(
         &self,
         update: &ParsedUpdate,

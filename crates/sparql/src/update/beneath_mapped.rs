@@ -1,11 +1,13 @@
-//! Quads that a change stores in a graph that is mapped from tables, where nobody would see them.
+//! The check for quads stored beneath a mapped graph, where nobody would see them.
 //!
 //! ```text
 //! state before, state after -> mapped graphs that have stored quads after -> has one of these come? -> refused
 //! ```
 //!
-//! Quads may be there from before: of a load that does not look, or older than the mapping. They cost a look-up for each mapped graph; and where a graph has some, what changed between
-//! the two states is looked at. Where the states are not over the same base, as after a load in bulk, the graph's quads after it are looked up in the state before.
+//! Quads may be there from before: of a load that does not look, or older than the mapping. They
+//! cost a look-up for each mapped graph; and where a graph has some, what changed between the two
+//! states is looked at. Where the states are not over the same base, as after a load in bulk, the
+//! graph's quads after it are looked up in the state before.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! An update of one graph: `PATCH` of the graph store protocol.
+//! Updates confined to one graph, for `PATCH` of the graph store protocol.
 //!
-//! The graph takes the place of the default graph in all operations; one that would change another graph
-//! is refused. Reading others is fine.
+//! The graph takes the place of the default graph in all operations; one that would change another
+//! graph is refused. Reading others is fine.
 
 use orrery_term::Term;
 use spargebra::GraphUpdateOperation;
@@ -11,8 +11,8 @@ use spargebra::term::{GraphNamePattern, NamedNode};
 use super::{Operation, ParsedUpdate, Statements};
 
 impl ParsedUpdate {
-    /// Makes the operations change this graph, or the default graph without a name, and no other.
-    /// Else says which operation cannot.
+    /// Confines the operations to one graph, the default graph if unnamed. Else says which
+    /// operation cannot.
     pub fn confine(&mut self, graph: Option<&str>) -> Result<(), String> {
         let graph = graph.map(NamedNode::new_unchecked);
         for (number, operation) in self.operations.iter_mut().enumerate() {

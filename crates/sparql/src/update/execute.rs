@@ -1,4 +1,4 @@
-//! Applies the operations of an update to a transaction, one after the other.
+//! The execution of an update's operations on a transaction.
 
 use std::sync::Arc;
 
@@ -18,10 +18,11 @@ const SMALL_CHANGE_PART: u64 = 16;
 
 impl Engine {
     /// Applies all operations of an update to a transaction, which the caller then commits; after
-    /// an error the caller drops it, and nothing has happened. After [`QueryError::AskFirst`] it goes on with
-    /// [`Engine::ask`] and another transaction.
+    /// an error the caller drops it, and nothing has happened. After [`QueryError::AskFirst`] it
+    /// goes on with [`Engine::ask`] and another transaction.
     ///
-    /// Fails before anything is done where the update names a graph that the options do not let it change.
+    /// Fails before anything is done where the update names a graph that the options do not let it
+    /// change.
     ///
     /// Blocks while it works; the streams of `WHERE`s run on the caller's tokio runtime.
     pub async fn apply(
@@ -48,15 +49,17 @@ impl Engine {
         // What the last one has read was not asked for yet.
         paid.changed(0)?;
         if self.mapped_among(transaction.tables()).is_none() || transaction.is_bulk() {
-            // What is staged cannot be looked at before it is a base: whoever commits it in bulk looks then.
+            // What is staged cannot be looked at before it is a base: whoever commits it in bulk
+            // looks then.
             return Ok(());
         }
         let before = Arc::clone(transaction.start());
         self.refuse_quads_of_mapped_graphs(&before, &transaction.snapshot()?)
     }
 
-    /// Fails where a change has stored quads in a graph that is mapped, for nobody would see them there, however many it has taken away. Quads that were there before are no
-    /// fault of it: who sends it may know nothing of that graph. They may be taken away.
+    /// Fails where a change has stored quads in a graph that is mapped, for nobody would see them
+    /// there, however many it has taken away. Quads that were there before are no fault of it: who
+    /// sends it may know nothing of that graph. They may be taken away.
     ///
     /// # Errors
     /// Names the graph, which the change was about.
@@ -90,7 +93,8 @@ impl Engine {
         Ok(mapped.of_query(state)?.names().contains(&graph))
     }
 
-    /// A small change that finds no memory because queries hold it is not for the bulk path, and not too large: it is to be tried again.
+    /// A small change that finds no memory because queries hold it is not for the bulk path, and
+    /// not too large: it is to be tried again.
     fn unless_others_hold_the_memory(&self, error: QueryError) -> QueryError {
         let QueryError::Storage(StorageError::TransactionMemory { needed_bytes, .. }) = &error
         else {

@@ -1,7 +1,7 @@
-//! Changes of whole graphs.
+//! Operations on whole graphs: `CLEAR`, `DROP`, `COPY`, `MOVE`, `ADD`, `CREATE`.
 //!
-//! `CLEAR` and `DROP`, and `DELETE WHERE { ?s ?p ?o }`, which is the same said in another way, name graphs and no quads: the
-//! storage clears these without looking at each quad.
+//! `CLEAR` and `DROP`, and `DELETE WHERE { ?s ?p ?o }`, which is the same said in another way, name
+//! graphs and no quads: the storage clears these without looking at each quad.
 
 use orrery_storage::{GraphSet, Permutation, ReadView, Transaction};
 use orrery_term::{Term, TermId};
@@ -35,7 +35,8 @@ pub(super) fn clear(
     }
 }
 
-/// All graphs with quads that an asker sees, or all of these that are named; refused if one of them may not be changed.
+/// All graphs with quads that an asker sees, or all of these that are named; refused if one of them
+/// may not be changed.
 fn seen(
     target: &GraphTarget,
     options: &UpdateOptions,
@@ -76,11 +77,11 @@ fn graphs_of(
     })
 }
 
-/// The graphs that a `DELETE` with its `WHERE` clears, if it does nothing else: both are one triple pattern of three different
-/// variables, in the same graph or in any (`GRAPH ?g`).
+/// The graphs that a `DELETE` with its `WHERE` clears, if it does nothing else: both are one triple
+/// pattern of three different variables, in the same graph or in any (`GRAPH ?g`).
 ///
-/// Not where a dataset is given: then the pattern is matched elsewhere. A default graph that is the union of all graphs has the quads of
-/// the default graph, too.
+/// Not where a dataset is given: then the pattern is matched elsewhere. A default graph that is the
+/// union of all graphs has the quads of the default graph, too.
 pub(super) fn cleared_by(
     delete: &[GroundQuadPattern],
     using: Option<&QueryDataset>,

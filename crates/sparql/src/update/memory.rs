@@ -1,4 +1,4 @@
-//! The changes of a transaction, counted against the engine's memory.
+//! The memory count of a transaction's changes.
 
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use orrery_storage::ChangeMemory;

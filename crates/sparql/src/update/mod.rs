@@ -12,12 +12,12 @@
 //! ```
 //!
 //! One request is one transaction: each operation sees what the earlier ones did, and whoever holds
-//! the transaction commits all of them or none. The solutions of a `WHERE` are computed to their end
-//! before anything changes; what is held of them is the quads that they make, as ids, 32 bytes each,
-//! counted against the engine's memory.
+//! the transaction commits all of them or none. The solutions of a `WHERE` are computed to their
+//! end before anything changes; what is held of them is the quads that they make, as ids, 32 bytes
+//! each, counted against the engine's memory.
 //!
-//! A graph without quads does not exist. So `CREATE` of a graph that has quads fails, of another it does
-//! nothing, and `CLEAR` and `DROP` do the same, without an error where there is nothing to do
+//! A graph without quads does not exist. So `CREATE` of a graph that has quads fails, of another it
+//! does nothing, and `CLEAR` and `DROP` do the same, without an error where there is nothing to do
 //! (SPARQL 1.1 Update, 3.2, on stores that do not record empty graphs).
 
 mod ask;
@@ -50,7 +50,7 @@ use orrery_storage::{Asker, ReadScope};
 pub use execute::graph_exists;
 pub use statements::{NumberedQuad, Statements, TermNumber, TooMuchText};
 
-/// Gives the documents that `LOAD` names. The engine itself opens no file and no connection.
+/// The source of documents for `LOAD`. The engine itself opens no file and no connection.
 pub trait DocumentSource: Send + Sync {
     /// The statements of a document, or one sentence on why they cannot be had. Blocks.
     fn load(&self, iri: &str) -> Result<Statements, String>;
@@ -60,7 +60,8 @@ pub trait DocumentSource: Send + Sync {
 #[derive(Clone)]
 pub struct UpdateOptions {
     /// Base IRI, time limit of each `WHERE`, and the dataset of all `WHERE`s: `default_graphs` is
-    /// `using-graph-uri`, `named_graphs` is `using-named-graph-uri`. Neither the snapshot nor the view is used.
+    /// `using-graph-uri`, `named_graphs` is `using-named-graph-uri`. Neither the snapshot nor the
+    /// view is used.
     pub query: QueryOptions,
     /// The graphs that may be changed.
     pub writes: WriteScope,
@@ -69,7 +70,8 @@ pub struct UpdateOptions {
 }
 
 impl UpdateOptions {
-    /// What the protocol says where it says nothing, for this asker, who may change all graphs if all are seen, and none otherwise.
+    /// The protocol's defaults for an asker, who may change all graphs if all are readable, else
+    /// none.
     pub fn of(scope: ReadScope) -> Self {
         Self {
             writes: WriteScope::of(&scope),
@@ -78,7 +80,7 @@ impl UpdateOptions {
         }
     }
 
-    /// The same for whoever runs the process, who sees all graphs.
+    /// The protocol's defaults for the process itself, which sees all graphs.
     pub fn of_process() -> Self {
         Self::of(ReadScope::all_graphs(Asker::Process))
     }

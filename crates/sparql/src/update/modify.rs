@@ -1,11 +1,13 @@
-//! `DELETE`/`INSERT` ... `WHERE`: rows of ids in, quads to delete and to insert out.
+//! `DELETE`/`INSERT` ... `WHERE`: from rows of ids to deleted and inserted quads. `WHERE`: rows of
+//! ids in, quads to delete and to insert out.
 //!
 //! Rows are turned into quads of both templates as they come and then forgotten. Equal quads are
 //! dropped whenever their number has doubled, so what is held is about the size of the change.
 //!
-//! Ids of the query become ids of the transaction here: a term that only the query knows is interned
-//! if it is to be inserted, and makes a quad that cannot be there if it is to be deleted; a blank node
-//! that the query made (`BNODE()`, a label in a template) gets a number of the transaction.
+//! Ids of the query become ids of the transaction here: a term that only the query knows is
+//! interned if it is to be inserted, and makes a quad that cannot be there if it is to be deleted;
+//! a blank node that the query made (`BNODE()`, a label in a template) gets a number of the
+//! transaction.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -111,7 +113,8 @@ pub(super) async fn modify(
         let mut pace = Pace::new();
         while let Some(batch) = rows.next().await {
             changes.add(&batch?, &delete, &insert, transaction)?;
-            // Where a batch is always ready, whoever waits beside this to end it would never be asked.
+            // Where a batch is always ready, whoever waits beside this to end it would never be
+            // asked.
             if pace.must_give_way(Instant::now()) {
                 tokio::task::yield_now().await;
             }
@@ -191,7 +194,8 @@ impl Changes<'_> {
             paid,
         } = self;
         delete.for_each(batch, ids.context, |quad| {
-            // Before it is looked at whether the database knows the quad's terms: it may know them of hidden quads.
+            // Before it is looked at whether the database knows the quad's terms: it may know them
+            // of hidden quads.
             ids.require_change(quad[3])?;
             match ids.may_exist(&quad) {
                 true => to_delete.push(quad),
@@ -264,7 +268,8 @@ impl Ids<'_> {
         !quad.iter().any(|&id| self.is_new(id))
     }
 
-    /// Tells the transaction how the query writes language tags, if there are new ones: those of a batch are noted before it comes.
+    /// Tells the transaction how the query writes language tags, if there are new ones: those of a
+    /// batch are noted before it comes.
     fn take_tags(&mut self, transaction: &mut Transaction) {
         let Some(tags) = self.context.own_language_tags() else {
             return;
@@ -279,7 +284,8 @@ impl Ids<'_> {
     /// The transaction's id of a term that only the query knows.
     fn own_id(&mut self, id: TermId, transaction: &mut Transaction) -> Result<TermId, QueryError> {
         if id.kind() == TermKind::BlankNode {
-            // The query's numbers begin where the transaction's end, so they are free; there may be one a row, too many to be remembered.
+            // The query's numbers begin where the transaction's end, so they are free; there may be
+            // one a row, too many to be remembered.
             return Ok(transaction.intern(&Term::BlankNode(id.payload()))?);
         }
         if let Some(&known) = self.own.get(&id) {

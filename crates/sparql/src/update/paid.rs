@@ -1,4 +1,5 @@
-//! What an update changes is paid for as it is changed, a touch for each quad that comes or goes: one that costs more than there is ends there, and nothing of it is committed.
+//! The charge for an update's changes: one touch per quad, and an end without a commit over the
+//! budget.
 
 use orrery_runtime::Spending;
 use orrery_storage::COLUMNS;
@@ -30,7 +31,8 @@ impl Paid<'_> {
         Ok(spending.map_or(Ok(()), |spending| spending.spend_on_change(quads))?)
     }
 
-    /// Changes quads, and pays for those that come or go: for a portion before the next one where there is a limit, so that no more is done than may be.
+    /// Changes quads, and pays for those that come or go: for a portion before the next one where
+    /// there is a limit, so that no more is done than may be.
     pub(super) fn for_all(
         self,
         quads: &mut Vec<[TermId; COLUMNS]>,

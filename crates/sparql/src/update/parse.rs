@@ -1,7 +1,8 @@
-//! From the text of an update to its operations.
+//! Parsing of an update to operations.
 //!
-//! The grammar is `orrery_syntax`'s. `DATA` blocks, which can be megabytes long, are turned into numbered
-//! statements at once, so that the transaction has little left to do and the parser's tree goes early.
+//! The grammar is `orrery_syntax`'s. `DATA` blocks, which can be megabytes long, are turned into
+//! numbered statements at once, so that the transaction has little left to do and the parser's tree
+//! goes early.
 
 use std::sync::Arc;
 
@@ -22,8 +23,8 @@ use crate::parse::{self, Assumed, Refused, Stack};
 use crate::results::literal_from_oxrdf;
 
 impl Engine {
-    /// Reads an update and fetches the documents that it loads: [`parse_update`](Self::parse_update) and
-    /// [`ParsedUpdate::fetch_documents`].
+    /// Reads an update and fetches the documents that it loads:
+    /// [`parse_update`](Self::parse_update) and [`ParsedUpdate::fetch_documents`].
     pub fn prepare_update(
         &self,
         text: &str,
@@ -138,7 +139,8 @@ impl ParsedUpdate {
         self.operations.iter().any(is_load)
     }
 
-    /// Fetches the documents of all `LOAD`s, before the writer's turn has come. Blocks for as long as they take.
+    /// Fetches the documents of all `LOAD`s, before the writer's turn has come. Blocks for as long
+    /// as they take.
     pub fn fetch_documents(&mut self, options: &UpdateOptions) -> Result<(), QueryError> {
         options.check_may_write()?;
         let mut operations = self.operations.iter();

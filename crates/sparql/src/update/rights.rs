@@ -1,4 +1,4 @@
-//! Looks at which graphs an update changes before it changes them ([`WriteScope`]).
+//! The check of write rights before an update changes graphs ([`WriteScope`]).
 //!
 //! ```text
 //! graphs that the text names (data, templates, CLEAR, CREATE, LOAD INTO) -> before the first operation
@@ -6,7 +6,8 @@
 //! CLEAR ALL, CLEAR NAMED: the graphs that the asker sees                 -> as they are listed
 //! ```
 //!
-//! What is refused is a name that the asker wrote, or a graph that the asker sees; whether a graph that is hidden has quads makes no difference.
+//! What is refused is a name that the asker wrote, or a graph that the asker sees; whether a graph
+//! that is hidden has quads makes no difference.
 
 use orrery_term::Term;
 use spargebra::GraphUpdateOperation;

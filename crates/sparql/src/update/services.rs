@@ -1,4 +1,4 @@
-//! `SERVICE` in updates: other endpoints are asked while nobody has the writer's turn.
+//! `SERVICE` in updates: endpoints are asked while other writers go on.
 //!
 //! ```text
 //!   Engine::apply, in the turn:  WHERE --request--> an answer that is here: given again
@@ -8,18 +8,20 @@
 //!   Engine::apply, in another turn: ... until nothing is noted
 //! ```
 //!
-//! So what is committed was computed whole on the state that it changes, each operation on what the earlier ones
-//! left, from answers that were there before the turn began; where data have changed in between, other
-//! requests are noted and asked. One pass finds the requests of a whole operation, so there are about as many passes as
-//! `SERVICE`s that depend on each other. An operation may stop early (`LIMIT`): a pass ends after
-//! [`NOTED_FIRST`] requests, the next after twice as many, and so on.
+//! So what is committed was computed whole on the state that it changes, each operation on what the
+//! earlier ones left, from answers that were there before the turn began; where data have changed
+//! in between, other requests are noted and asked. One pass finds the requests of a whole
+//! operation, so there are about as many passes as `SERVICE`s that depend on each other. An
+//! operation may stop early (`LIMIT`): a pass ends after [`NOTED_FIRST`] requests, the next after
+//! twice as many, and so on.
 //!
-//! Requests may differ in each pass, because others write all the time or because keys are random. After
-//! [`CHANGED_MAX`] passes whose requests were other ones, and after [`PASSES_MAX`] in any case, the last pass asks within
-//! the turn, for [`HOLD_MAX`] at most.
+//! Requests may differ in each pass, because others write all the time or because keys are random.
+//! After [`CHANGED_MAX`] passes whose requests were other ones, and after [`PASSES_MAX`] in any
+//! case, the last pass asks within the turn, for [`HOLD_MAX`] at most.
 //!
-//! Where an endpoint may not be asked the update fails, `SILENT` or not: a pattern that counts as "no bindings" would match, and
-//! delete, everything. Plans run in one partition, for requests depend on the order of rows.
+//! Where an endpoint may not be asked the update fails, `SILENT` or not: a pattern that counts as
+//! "no bindings" would match, and delete, everything. Plans run in one partition, for requests
+//! depend on the order of rows.
 //!
 //! **Bounds.** Requests and answers are counted against the engine's memory.
 

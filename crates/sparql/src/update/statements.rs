@@ -1,5 +1,4 @@
-//! Statements with terms of their own numbering: what `INSERT DATA`, a loaded document or a posted
-//! graph brings, before a transaction gives its terms their ids.
+//! Statements with local term numbers, as loaded documents bring them, before terms get ids.
 //!
 //! ```text
 //!  terms:  0 the default graph | 1 <http://e/a> | 2 "text" | 3 a blank node | ...
@@ -94,12 +93,12 @@ impl Statements {
         }
     }
 
-    /// How language tags of the statements are written.
+    /// The spelling of language tags in the statements.
     pub fn language_tags(&self) -> &LanguageTags {
         &self.language_tags
     }
 
-    /// Takes how language tags are written: terms have them in lower case.
+    /// Adds the spelling of language tags, which terms have in lower case.
     pub fn note_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.note_all(tags);
     }
@@ -109,7 +108,7 @@ impl Statements {
         &self.prefixes
     }
 
-    /// Takes the prefixes that a document declares.
+    /// Adds the prefixes that a document declares.
     pub fn note_prefixes(&mut self, prefixes: &Prefixes) {
         self.prefixes.note_all_loaded(prefixes);
     }
@@ -195,7 +194,7 @@ impl Statements {
         self.quads.push(quad);
     }
 
-    /// How many quads there are; the same one may stand here twice.
+    /// The number of quads, with repetitions.
     pub fn len(&self) -> usize {
         self.quads.len()
     }
@@ -225,7 +224,7 @@ impl Statements {
             )
     }
 
-    /// Puts all quads of the default graph into a named graph. False if there were others.
+    /// Moves all quads of the default graph to a named graph. False if there were others.
     pub fn move_to_graph(&mut self, graph: &Term<'_>) -> Result<bool, TooMuchText> {
         let number = self.term(graph)?;
         let is_whole = self

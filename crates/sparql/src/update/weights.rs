@@ -1,4 +1,4 @@
-//! `CREATE EDGE WEIGHT` and `DROP EDGE WEIGHT`: quads of the graph of definitions.
+//! `CREATE EDGE WEIGHT` and `DROP EDGE WEIGHT`, stored as quads.
 
 use orrery_storage::Transaction;
 use orrery_syntax::WeightStatement;

@@ -1,5 +1,5 @@
-//! What the oracle does not answer as the specification has it, limits, and errors; the tests are in files by subject. Many of them
-//! were found by the oracle (`tools/testsuite`).
+//! Tests of behaviour where the oracle deviates from the specification, of limits, and of errors.
+//! Many of them were found by the oracle (`tools/testsuite`).
 
 mod construct;
 mod counts;

@@ -1,5 +1,5 @@
-//! The dataset of a query, with quads that stand in several graphs: strict, union, `FROM`, and the
-//! protocol's parameters. The oracle evaluates over a dataset that was put together by hand, as the
+//! Tests of datasets with quads in several graphs: strict, union, `FROM`, and the protocol's
+//! parameters. The oracle evaluates over a dataset that was put together by hand, as the
 //! specification describes it, so it has no opinion of its own about datasets.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -38,11 +38,13 @@ fn data(random: &mut Random) -> String {
 }
 
 fn triple(random: &mut Random, depth: usize, text: &mut String) {
-    // The variable of a GRAPH stands only outside of it: spareval would let an OPTIONAL inside see it.
+    // The variable of a GRAPH stands only outside of it: spareval would let an OPTIONAL inside see
+    // it.
     let graph = if depth == DEPTH { "?g" } else { "?x" };
     let subject = random.pick(&["?x", "?y", graph, ":a"]);
-    // No paths of length zero: to spareval, a constant that is not in the data does not reach itself.
-    // No alternatives: it gives one solution for `?x :p|:q ?x` where both lead from a node to itself.
+    // No paths of length zero: to spareval, a constant that is not in the data does not reach
+    // itself. No alternatives: it gives one solution for `?x :p|:q ?x` where both lead from a node
+    // to itself.
     let predicate = random.pick(&[":p", ":q", "?p", ":p+", ":p/:q", "^:p"]);
     let object = random.pick(&["?x", "?y", "?z", graph, ":b", "1"]);
     let _ = write!(text, "{subject} {predicate} {object} . ");
@@ -68,8 +70,9 @@ fn group(random: &mut Random, depth: usize, is_in_graph: bool, text: &mut String
             _ => "GRAPH ?h ",
         };
         let _ = write!(text, "{before}{{ ");
-        // Only triples inside of a constant GRAPH, and no GRAPH in a GRAPH: spareval evaluates other
-        // patterns there also if there is no such graph, and does not bind the outer variable.
+        // Only triples inside of a constant GRAPH, and no GRAPH in a GRAPH: spareval evaluates
+        // other patterns there also if there is no such graph, and does not bind the outer
+        // variable.
         let is_constant = before.starts_with("GRAPH :");
         let is_in_graph = is_in_graph || before.starts_with("GRAPH");
         group(

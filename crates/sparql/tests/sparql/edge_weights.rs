@@ -1,4 +1,4 @@
-//! Edge weights: their statements, what they are read by and weigh, and that an answer is always that of the definition, computed from the beginning.
+//! Tests of edge weights: an answer is always that of the definition, computed anew.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -241,7 +241,7 @@ fn a_definition_survives_a_restart() {
 }
 
 #[test]
-fn who_sees_less_gets_weights_of_what_is_seen() {
+fn edge_weights_are_computed_from_readable_quads_only() {
     let store = store();
     store
         .say("INSERT DATA { GRAPH e:secret { e:s1 e:by e:eve ; e:replyOf e:s2 . e:s2 e:by e:ann } } ;
@@ -284,7 +284,7 @@ fn who_sees_less_gets_weights_of_what_is_seen() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn wrong_definitions_of_edge_weights_get_messages() {
     let store = store();
     for (text, words) in [
         (
@@ -497,7 +497,8 @@ fn weights_are_those_of_the_definition_after_any_change() {
                 if step == 0 || !is_followed {
                     assert_eq!(store.all(&query), expected, "{told}");
                 }
-                // Where changes are followed, the first question after one finds the table brought up to date.
+                // Where changes are followed, the first question after one finds the table brought
+                // up to date.
                 if step > 0 && *is_followed {
                     assert!(is_in_memory(&store, &query), "{told}");
                 }
@@ -541,7 +542,8 @@ fn weights_are_those_of_the_definition_after_any_change() {
     }
 }
 
-/// Who sees only the default graph and the definitions is told what a database without the other graphs tells.
+/// Who sees only the default graph and the definitions is told what a database without the other
+/// graphs tells.
 fn sees_what_a_database_without_the_rest_has(store: &Store, seed: u64) {
     let scope = ReadScope::only(
         Asker::Process,

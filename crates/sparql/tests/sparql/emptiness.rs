@@ -1,4 +1,4 @@
-//! Why an answer is empty.
+//! Tests of the diagnosis of empty answers.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
 use crate::common::{Fixture, PREFIXES};
@@ -65,7 +65,7 @@ fn the_pattern_that_has_nothing_is_named_with_what_was_probably_meant() {
 }
 
 #[test]
-fn where_each_pattern_has_a_match_nothing_is_said() {
+fn no_diagnosis_where_each_pattern_has_a_match() {
     for query in [
         "SELECT * { ?s :knows ?o . ?o :knows ?s }",
         "SELECT * { ?s ?p ?o FILTER(?o = 17) }",
@@ -116,7 +116,7 @@ fn whether_a_hidden_default_graph_has_data_is_not_told() {
 }
 
 #[test]
-fn data_in_named_graphs_only_are_told_of() {
+fn data_only_in_named_graphs_are_reported() {
     let fixture = Fixture::new("@prefix : <http://example.org/> . GRAPH :g { :a :p 1, 2 }");
     let hints = hints_with(
         &fixture,
@@ -130,7 +130,7 @@ fn data_in_named_graphs_only_are_told_of() {
 }
 
 #[test]
-fn a_selected_variable_that_is_nowhere_is_told_of() {
+fn a_selected_variable_that_occurs_nowhere_is_reported() {
     let fixture = Fixture::new(DATA);
     let options = QueryOptions::of_process();
     let told = |query: &str| {

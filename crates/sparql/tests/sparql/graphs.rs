@@ -1,4 +1,4 @@
-//! `GRAPH ?g`: what is evaluated in each graph, when the graph's name is bound, and many graphs.
+//! Tests of `GRAPH ?g`: evaluation per graph, binding of the name, many graphs.
 
 use crate::common::{Answer, Fixture, PREFIXES};
 use orrery_sparql::{QueryOptions, Tuning};

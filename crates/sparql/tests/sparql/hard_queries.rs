@@ -1,4 +1,4 @@
-//! Queries that users of other stores trip over: what they read and hold is bounded, by the plan and not by a clock.
+//! Tests of hard queries: what they read and hold is bounded by the plan, not by a clock.
 
 use std::fmt::Write;
 

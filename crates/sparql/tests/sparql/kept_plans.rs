@@ -1,4 +1,4 @@
-//! Plans that are kept, and taken for other constants: the answers and the plans are those of planning anew.
+//! Tests of the plan cache: answers and plans are those of planning anew.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use orrery_storage::Snapshot;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Things of a few types with features, numbers, dates and texts; some have optional parts, some have not.
+/// Things of a few types with features, numbers, dates and texts; some have optional parts, some
+/// have not.
 fn data() -> String {
     let mut trig = String::from(
         "@prefix : <http://e/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n",
@@ -153,7 +154,8 @@ fn described(prepared: &PreparedQuery) -> String {
     described
 }
 
-/// The names of the nodes of a plan that were read with, whatever their order is: a join's variables follow from what was joined before it.
+/// The names of the nodes of a plan that were read with, whatever their order is: a join's
+/// variables follow from what was joined before it.
 fn operators(described: &str) -> BTreeSet<String> {
     let lines = described.lines().map(str::trim_start);
     let parts = lines.flat_map(|line| line.trim_start_matches(". ").split(" & "));
@@ -188,7 +190,8 @@ fn check(fixture: &Fixture, text: &str) -> Result<bool, TestCaseError> {
         }
     };
     if is_hit {
-        // Where counts differ by less than a factor of two, another order may be chosen, or a join for look-ups; else the parts are the same.
+        // Where counts differ by less than a factor of two, another order may be chosen, or a join
+        // for look-ups; else the parts are the same.
         let (kept, fresh) = (described(&kept), described(&fresh));
         let size = |plan: &str| {
             let joins = plan.matches("SolutionJoinExec").count();
@@ -232,7 +235,8 @@ fn kept_plans_answer_as_those_that_are_made_anew() {
     assert!(hits.get() > 300, "{} plans were taken again", hits.get());
 }
 
-/// Quads that come and go: what queries ask about and did not find, literals where there were none, terms, predicates and graphs that are new.
+/// Quads that come and go: what queries ask about and did not find, literals where there were none,
+/// terms, predicates and graphs that are new.
 const CHANGES: [&str; 14] = [
     ":t1 a :T3 . :t2 a :T3 . :t5 a :T3 .",
     ":t40 :label \"thing 3\" ; :number 5 ; :feature :f1 , :f6 .",
@@ -422,7 +426,7 @@ fn bounds_from_a_condition_above_the_pattern_are_not_kept() {
 }
 
 #[test]
-fn truth_values_of_the_planner_are_none_of_the_query() {
+fn a_boolean_constant_of_the_query_is_not_taken_for_one_of_the_planner() {
     let mut trig = String::from("@prefix : <http://e/> .\n");
     for thing in 0..40_u32 {
         trig += &format!(":t{thing} :active {} .\n", thing % 2 == 0);
@@ -440,7 +444,7 @@ fn truth_values_of_the_planner_are_none_of_the_query() {
 }
 
 #[test]
-fn a_bound_without_rows_is_not_taken_for_an_equal_one() {
+fn a_cached_plan_keeps_equal_bounds_of_different_patterns_apart() {
     let mut trig = rows_of_things();
     trig += ":t1 :rare 1 . :t2 :rare 2 .\n";
     let query = |number: u32, decimal: u32| {

@@ -1,4 +1,5 @@
-//! Queries and updates over databases of their own. One program: each part would take as long to link as all of them.
+//! Tests of queries and updates over small databases, in one program for the sake of linking. Each
+//! part by itself would take as long to link as all of them.
 
 mod common;
 #[path = "common/endpoints.rs"]

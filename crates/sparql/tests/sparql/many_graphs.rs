@@ -1,4 +1,4 @@
-//! A hundred thousand named graphs: what asks for their names, or for some of each, reads no more than it must.
+//! Tests with a hundred thousand named graphs: queries read no more than they must.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fmt::Write;
@@ -47,7 +47,8 @@ fn what_is_asked_of_many_graphs_reads_no_more_than_it_must() {
             GRAPHS,
         ),
         ("SELECT (COUNT(*) AS ?n) { GRAPH ?g {} }", 1, GRAPHS),
-        // Modifiers in each graph: each triple is read once, and not all where a limit stands around.
+        // Modifiers in each graph: each triple is read once, and not all where a limit stands
+        // around.
         (
             "SELECT * { GRAPH ?g { SELECT ?o { ?s ?p ?o } LIMIT 1 } }",
             GRAPHS,

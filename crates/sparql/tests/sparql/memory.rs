@@ -1,5 +1,4 @@
-//! Queries at the bounds of their memory: what they can do with less they can do with more, and
-//! what cannot be had spills.
+//! Tests of queries at their memory limit: more memory never fails, and spilling replaces memory.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::fmt::Write;
@@ -44,8 +43,8 @@ fn rows(fixture: &Fixture, query: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// The least memory with which a query works, which has to be at most so much. With each larger one, in steps of an eighth
-/// up to a gibibyte, it gives the same.
+/// The least memory with which a query works, which has to be at most so much. With each larger
+/// one, in steps of an eighth up to a gibibyte, it gives the same.
 fn works_from(fixture: &mut Fixture, query: &str, least_max_mebibytes: u64) {
     let mut run = |memory_bytes: u64| {
         let database = Arc::clone(fixture.engine.database());
@@ -95,7 +94,7 @@ fn in_parts(rows: &[String]) -> Vec<Vec<&str>> {
 const JOINED: &str = "SELECT ?s (GROUP_CONCAT(?o; separator='|') AS ?all) { ?s ?p ?o } GROUP BY ?s";
 
 #[test]
-fn joined_texts_of_many_groups_have_room_from_some_memory_on() {
+fn group_concat_that_fits_some_memory_fits_any_larger_one() {
     let mut fixture = Fixture::new(&texts(6_000, 5));
     works_from(&mut fixture, &format!("{JOINED} LIMIT 10"), 32);
     works_from(&mut fixture, JOINED, 96);
@@ -106,7 +105,7 @@ fn joined_texts_of_many_groups_have_room_from_some_memory_on() {
 }
 
 #[test]
-fn other_groupings_have_room_from_some_memory_on() {
+fn groupings_that_fit_some_memory_fit_any_larger_one() {
     let mut fixture = Fixture::new(&texts(6_000, 5));
     for query in [
         "SELECT ?s (COUNT(DISTINCT ?o) AS ?n) { ?s ?p ?o } GROUP BY ?s",
@@ -120,7 +119,7 @@ fn other_groupings_have_room_from_some_memory_on() {
 }
 
 #[test]
-fn orders_have_room_from_some_memory_on() {
+fn sorts_that_fit_some_memory_fit_any_larger_one() {
     let mut fixture = Fixture::new(&texts(6_000, 5));
     for query in [
         "SELECT ?s ?o { ?s ?p ?o } ORDER BY ?o",

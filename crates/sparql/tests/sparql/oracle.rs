@@ -1,4 +1,4 @@
-//! Our answers against spareval's, over a small dataset with named graphs.
+//! Tests of answers against spareval's, over a small dataset with named graphs.
 
 use crate::common::{Answer, Fixture, queries};
 use orrery_sparql::QueryError;

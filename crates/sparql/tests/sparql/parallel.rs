@@ -1,4 +1,4 @@
-//! Queries spread over partitions: which are, and that the answers stay what they are.
+//! Tests of parallel plans: which queries are spread, and that answers stay the same.
 
 use std::fmt::Write;
 use std::time::Duration;

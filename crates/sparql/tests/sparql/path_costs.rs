@@ -1,4 +1,4 @@
-//! What searches for paths cost does not tell what somebody else has: databases that differ in hidden terms alone, and so in the order of the ids of what is seen.
+//! Tests that the cost of path searches reveals no hidden data.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 

@@ -1,4 +1,4 @@
-//! Paths as answers, against naive enumeration over random graphs: each search by each plan.
+//! Tests of path search against naive enumeration over random graphs, with every plan.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
@@ -55,7 +55,8 @@ impl Model {
         trig
     }
 
-    /// All paths from a node that do not come to a node again, but for one that ends where it begins.
+    /// All paths from a node that do not come to a node again, but for one that ends where it
+    /// begins.
     fn from(&self, node: u32, length_max: usize) -> Vec<Path> {
         let mut found = Vec::new();
         self.go_on(node, node, &mut Vec::new(), length_max, &mut found);
@@ -171,7 +172,8 @@ fn node(value: &str) -> u32 {
     local(value)[1..].parse().unwrap()
 }
 
-/// The paths of an answer in the order of their numbers, each with what it says of its length and cost.
+/// The paths of an answer in the order of their numbers, each with what it says of its length and
+/// cost.
 fn paths_of(answer: Answer) -> Vec<Path> {
     let Answer::Solutions(rows) = answer else {
         panic!("solutions");
@@ -413,7 +415,8 @@ fn the_service_takes_ends_from_around_it_and_gives_what_is_named() {
         found.sort();
         let mut expected: Vec<BTreeMap<_, _>> = expected.iter().map(|row| fields(row)).collect();
         let mut found: Vec<BTreeMap<_, _>> = found.iter().map(|row| fields(row)).collect();
-        // The order in which rows come around the service is open, and with it the numbers of paths.
+        // The order in which rows come around the service is open, and with it the numbers of
+        // paths.
         for row in expected.iter_mut().chain(&mut found) {
             row.remove("i");
         }
@@ -464,7 +467,8 @@ fn limits_count_paths_and_graphs_are_chosen_as_elsewhere() {
             "PATHS {kind} CYCLIC START ?x = :c END ?y VIA {edge}"
         ))
     };
-    // Of two that cost the same the longer one; none where the cheapest is too short, with a bound or without one.
+    // Of two that cost the same the longer one; none where the cheapest is too short, with a bound
+    // or without one.
     let long = |weight: &str, bound: &str| {
         count(&format!(
             "PATHS ANY SHORTEST START ?x = :a END ?y = :c VIA {{ ?x :p ?y }} WEIGHT {weight} MIN LENGTH 2 {bound}"

@@ -1,4 +1,4 @@
-//! Queries of thousands of parts: they are planned, or given up in time; nothing overflows a stack.
+//! Tests of queries of thousands of parts: planned or given up in time, without stack overflow.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::{Arc, Weak};

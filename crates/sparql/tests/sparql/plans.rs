@@ -1,4 +1,4 @@
-//! Golden plans: readable text that a reviewer can judge.
+//! Golden tests of plans, as readable text.
 //!
 //! `UPDATE_PLANS=1 cargo test -p orrery-sparql --test sparql plans` writes them anew.
 
@@ -10,7 +10,8 @@ use orrery_sparql::{QueryOptions, Tuning};
 
 /// What the names of queries end with that are planned as if their right sides were large.
 const ALWAYS: &str = "(were it large)";
-/// What the names of queries end with that are planned as if solutions were many, over data without named graphs.
+/// What the names of queries end with that are planned as if solutions were many, over data without
+/// named graphs.
 const MANY: &str = "(were its solutions many)";
 /// People who know each other, and what they like.
 const PLAIN: &str = "@prefix : <http://example.org/> .

@@ -1,4 +1,4 @@
-//! `SERVICE` answers as `GRAPH` does over the same data; and what happens when it fails.
+//! Tests of `SERVICE` against `GRAPH` over the same data, and of its failures.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::endpoints;

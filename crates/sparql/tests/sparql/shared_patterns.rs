@@ -1,11 +1,12 @@
-//! Patterns that a query has more than once: which are matched once, and that the answers stay what they are.
+//! Tests of repeated patterns: which are matched once, and that answers stay the same.
 
 use std::fmt::Write;
 
 use crate::common::{Answer, Fixture, PREFIXES};
 use orrery_sparql::{QueryOptions, Tuning};
 
-/// Products of makers, and reviews of them with ratings of which some are missing and some are no numbers.
+/// Products of makers, and reviews of them with ratings of which some are missing and some are no
+/// numbers.
 fn data() -> String {
     let mut text = String::from("@prefix : <http://example.org/> .\n");
     for review in 0..1_200 {
@@ -37,7 +38,8 @@ fn plan(fixture: &Fixture, query: &str) -> String {
     }
 }
 
-/// The number of solutions, which are those of the plan without rewrites, and of one in small vectors.
+/// The number of solutions, which are those of the plan without rewrites, and of one in small
+/// vectors.
 fn solutions(fixture: &Fixture, query: &str) -> usize {
     let query = format!("{PREFIXES}{query}");
     let ask = |tuning: Tuning| {
@@ -118,7 +120,8 @@ fn what_a_subquery_aggregates_is_matched_once_with_the_group_around_it() {
 fn a_subquery_that_matches_something_else_stays_apart() {
     let fixture = Fixture::new(&data());
     for (subquery, around) in [
-        // Another constant, another predicate, a variable in place of a constant, one variable for two.
+        // Another constant, another predicate, a variable in place of a constant, one variable for
+        // two.
         ("?p :maker :m5 . ?r :of ?p", "?p :maker :m4 . ?r :of ?p"),
         ("?p :maker :m4 . ?r :by ?p", "?p :maker :m4 . ?r :of ?p"),
         ("?p :maker ?m . ?r :of ?p", "?p :maker :m4 . ?r :of ?p"),

@@ -1,4 +1,4 @@
-//! The cost of a query: the same however often it is asked, on however many threads, whatever is in memory by then.
+//! Tests of a query's cost: the same for every run, number of threads and cache state.
 
 use crate::common::Fixture;
 use orrery_sparql::{EngineOptions, QueryOptions, Spending, Touched as _, UpdateOptions};
@@ -80,7 +80,8 @@ fn cost_follows_the_work_and_not_the_answer() {
     // Each of 3,000 labels is looked at, and 30 come out.
     let filter = cost("SELECT * { ?s :label ?l FILTER(CONTAINS(?l, \"thing 99\")) }");
     assert!((3_000..10_000).contains(&filter), "{filter}");
-    // As many pairs are looked at as there are, whatever is counted of them: 300 numbers with ten things each.
+    // As many pairs are looked at as there are, whatever is counted of them: 300 numbers with ten
+    // things each.
     let pairs = cost("SELECT (COUNT(*) AS ?c) { ?s :number ?n . ?o :number ?n FILTER(?s < ?o) }");
     assert!(pairs > 30_000, "{pairs}");
     // A path costs what it walks.
@@ -95,7 +96,7 @@ fn cost_follows_the_work_and_not_the_answer() {
 }
 
 #[test]
-fn analyzed_plans_say_it() {
+fn analyzed_plans_show_touches() {
     let fixture = Fixture::new(&data());
     let query = "SELECT * { ?s <http://e/number> 7 }";
     let plan = fixture.analyze(query).unwrap();

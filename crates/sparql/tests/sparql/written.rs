@@ -1,4 +1,4 @@
-//! Solutions that come written, by several threads: the same bytes in the same order as from their terms.
+//! Tests of written solutions: the same bytes by several threads as from terms.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Classes of entities as views, over data of BSBM's shape.
+//! Tests of classes of entities as views, over data of BSBM's shape.
 
 // Tests may unwrap; the lint spares `#[test]` functions only, not their fixtures.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
@@ -110,7 +110,8 @@ fn a_view_of_a_class_is_read_as_one_star_of_what_is_needed() {
     let of = format!("?iri a <{VOCABULARY}Product>");
     let label = "<http://www.w3.org/2000/01/rdf-schema#label> ?c1";
     let number = format!("<{VOCABULARY}productPropertyNumeric1> ?c3");
-    // A filter needs the property; what is only shown may be missing; what is not asked for is not read.
+    // A filter needs the property; what is only shown may be missing; what is not asked for is not
+    // read.
     let filtered = asked(
         &house,
         "select label from product where productpropertynumeric1 > 30 limit 5",

@@ -1,4 +1,4 @@
-//! Tables and graphs in one query.
+//! Tests of tables and graphs in one query.
 
 // Tests may unwrap; the lint spares `#[test]` functions only, not their fixtures.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]

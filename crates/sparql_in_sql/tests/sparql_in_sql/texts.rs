@@ -1,4 +1,4 @@
-//! Searches in texts as a table.
+//! Tests of full-text search as a table.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 

@@ -1,11 +1,12 @@
-//! Answers that may be only so long for who asks: their rows come up to that, and then a refusal.
+//! The length limit of an answer: rows up to the limit, then an error.
 //!
 //! ```text
 //! rows of a query -> BoundedAnswer: as many rows and bytes of values as there may be -> whoever sends them, at once or in portions
 //!                                   the next one -> 53400, in the words of who sets the bound
 //! ```
 //!
-//! What is counted belongs to the query, so that portions of a portal and a `FETCH` after the other come to one answer.
+//! What is counted belongs to the query, so that portions of a portal and a `FETCH` after the other
+//! come to one answer.
 
 use std::fmt;
 use std::pin::Pin;

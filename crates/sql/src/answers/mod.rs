@@ -1,4 +1,4 @@
-//! Answers of statements: what came of them, and how large they may be.
+//! Answers of statements: their outcome, tag and size limit.
 //!
 //! A statement ends in an `outcome`, with a `tag` in the protocol's words. `answer_max` and
 //! `on_its_way` bound the rows of an answer while they leave.

@@ -1,12 +1,14 @@
-//! Rows of an answer whose values are long, counted while they are on their way to a client.
+//! The memory count of an answer's long rows on their way to a client.
 //!
 //! ```text
 //! rows of a query -> memory for what sending makes of them -> PostgreSQL's port: one row at a time, as a text or in binary
 //!                                                             Flight: whole batches, of which some wait
 //! ```
 //!
-//! A value of a gigabyte is there once in its batch and once more as its client reads it, and that is made piece by piece in a buffer that doubles. So it is asked for before a batch is handed on, and held until as many
-//! others have followed as may wait. Batches whose values are short are on their way as others are.
+//! A value of a gigabyte is there once in its batch and once more as its client reads it, and that
+//! is made piece by piece in a buffer that doubles. So it is asked for before a batch is handed on,
+//! and held until as many others have followed as may wait. Batches whose values are short are on
+//! their way as others are.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -26,14 +28,16 @@ use crate::values::sizes::{bytes_of_array, bytes_of_values};
 const SHORT_BYTES: u64 = 4 << 20;
 /// Batches that may wait for their client at once, that at hand too.
 const BATCHES_WAITING: usize = 3;
-/// How often the longest value is there while it is written: bytes become twice as many digits, in a buffer that has doubled.
+/// How often the longest value is there while it is written: bytes become twice as many digits, in
+/// a buffer that has doubled.
 const COPIES: u64 = 3;
 
 /// See the module.
 pub(crate) struct OnItsWay {
     rows: SendableRecordBatchStream,
     pool: Arc<dyn MemoryPool>,
-    /// Of the batches that were handed on last, the longest ago first; none of those whose values are short.
+    /// Of the batches that were handed on last, the longest ago first; none of those whose values
+    /// are short.
     held: VecDeque<Option<MemoryReservation>>,
 }
 

@@ -1,4 +1,4 @@
-//! What became of a statement.
+//! The outcome of a statement: rows, a tag, or a COPY stream.
 
 use std::fmt;
 
@@ -10,7 +10,8 @@ pub use datafusion::execution::SendableRecordBatchStream as Rows;
 
 /// Rows, or what was done.
 pub enum Outcome {
-    /// Rows of a query, as they come. What fails later is in the stream, of which [`Error::of_run`](crate::Error::of_run) makes one of ours.
+    /// Rows of a query, as they come. What fails later is in the stream, of which
+    /// [`Error::of_run`](crate::Error::of_run) makes one of ours.
     Query(Rows),
     /// Rows that a change gives back; it is done, and committed unless a transaction is open.
     Returned(Rows, Tag),

@@ -1,4 +1,4 @@
-//! What was done by a statement, in the words of the protocol.
+//! Command tags of PostgreSQL's protocol, such as `INSERT 0 2`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// Words of the program, or of another process that has the same.
 type KnownWords = &'static str;
 
-/// What was done, as PostgreSQL's clients are told: `INSERT 0 5`, `CREATE TABLE`.
+/// The command tag of a statement, as PostgreSQL has it: `INSERT 0 5`, `CREATE TABLE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tag {
     /// So many rows were read.

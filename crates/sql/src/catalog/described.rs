@@ -1,7 +1,8 @@
-//! What there is, as tables: `orrery_catalog.relations`, `.columns`, `.constraints`.
+//! The tables of `orrery_catalog`: `relations`, `columns`, `constraints`.
 //!
-//! The standard's `information_schema` has no indexes and no types as they were declared; a shell shows both. Each table is made anew for a statement that names it, out
-//! of the definitions that the statement sees.
+//! The standard's `information_schema` has no indexes and no types as they were declared; a shell
+//! shows both. Each table is made anew for a statement that names it, out of the definitions that
+//! the statement sees.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tables of other servers as mappings see them: what their definitions keep, in the form that definitions of stored tables have.
+//! Definitions of external tables, in the form of stored tables' definitions, for mappings.
 
 use orrery_storage::table::{
     ColumnDefinition, ColumnId, PrimaryKey, RelationId, TableDefinition, Tables, ViewDefinition,
@@ -7,7 +7,7 @@ use orrery_storage::table::{
 use crate::Result;
 use crate::files::{ExternalTable, KnownOfForeign, is_external};
 
-/// What is known of an external table that is of another server.
+/// The definition of an external table of another server.
 #[derive(Debug)]
 pub struct ForeignDefinition {
     /// Its name, columns and primary key.
@@ -16,7 +16,7 @@ pub struct ForeignDefinition {
     pub rows: Option<u64>,
 }
 
-/// That of a name, if it is one.
+/// The definition of a foreign table by name.
 ///
 /// # Errors
 /// When the definition cannot be read.
@@ -31,7 +31,7 @@ pub fn foreign_definition(
     }
 }
 
-/// All of a schema, by their names.
+/// The foreign tables of a schema, by name.
 ///
 /// # Errors
 /// When a definition cannot be read.

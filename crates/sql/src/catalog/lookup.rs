@@ -1,4 +1,4 @@
-//! What there is by its name.
+//! Look-ups of tables, views and indexes by name.
 
 use datafusion::sql::sqlparser::ast::ObjectName;
 use orrery_storage::table::{

@@ -1,4 +1,4 @@
-//! The catalog: which tables, views and functions there are, and who may see them.
+//! The catalog: tables, views and functions, filtered by the asker's rights.
 //!
 //! `lookup` finds things by their names. `scope` leaves out what a user may not see. `provider`
 //! gives the rest to DataFusion. `described` and `pg_catalog` give it to clients as tables.

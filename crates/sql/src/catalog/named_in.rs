@@ -1,4 +1,4 @@
-//! What a query reads, by the names in its text.
+//! The names of tables that a query's text mentions.
 
 use std::collections::BTreeSet;
 

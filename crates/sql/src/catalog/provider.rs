@@ -1,7 +1,8 @@
-//! The tables of a snapshot as DataFusion looks them up: schema by schema, each table by its name.
+//! DataFusion's catalog provider over a snapshot: schemas, and tables by name.
 //!
-//! Nothing is copied: a provider is made when a statement names its table, over the state that the snapshot has of it. Views are not here: whoever
-//! plans a statement puts their queries in the place of their names.
+//! Nothing is copied: a provider is made when a statement names its table, over the state that the
+//! snapshot has of it. Views are not here: whoever plans a statement puts their queries in the
+//! place of their names.
 
 use std::fmt;
 use std::sync::Arc;

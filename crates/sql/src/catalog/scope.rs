@@ -1,13 +1,16 @@
-//! What somebody may read and change in SQL, and the tables of a state as they see them.
+//! The SQL scope of an asker: readable and writable tables, and a state filtered by them.
 //!
 //! ```text
 //! SqlScope (names, whoever asks) -> Sight (of one session) -> all tables of a state -> those that are seen: what statements are planned over
 //! ```
 //!
-//! Whoever sees only some tables plans over a state that has only these: catalogs, suggestions, statistics and errors come from there, so that what is hidden is as what is
-//! not there. Rights to change are looked at by each statement, before it changes anything. Rules are about names, and hold for past states too.
+//! Whoever sees only some tables plans over a state that has only these: catalogs, suggestions,
+//! statistics and errors come from there, so that what is hidden is as what is not there. Rights to
+//! change are looked at by each statement, before it changes anything. Rules are about names, and
+//! hold for past states too.
 //!
-//! A view gives nothing that its reader may not read: it is seen by who sees all that it reads (decision 0043).
+//! A view gives nothing that its reader may not read: it is seen by who sees all that it reads
+//! (decision 0043).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,12 +26,13 @@ use crate::catalog::named_in::named_in;
 use crate::mapped::is_mapped;
 use crate::{Error, Result, SqlState};
 
-/// What somebody may read and change.
+/// The readable and writable tables of an asker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlScope {
     /// Tables and views that may be read; `None` if all.
     pub reads: Option<TableNames>,
-    /// Those whose rows may be changed, and schemas in which all may be defined anew; `None` if all. Whoever may change one may read it.
+    /// Those whose rows may be changed, and schemas in which all may be defined anew; `None` if
+    /// all. Whoever may change one may read it.
     pub writes: Option<TableNames>,
     /// Graphs that may be read.
     pub graphs: ReadScope,
@@ -45,7 +49,8 @@ impl SqlScope {
             && self.writes_all_graphs
     }
 
-    /// Whether what began under one scope may go on under another: where that is the same, or everything.
+    /// Whether what began under one scope may go on under another: where that is the same, or
+    /// everything.
     pub(crate) fn lets_go_on(began: Option<&Arc<Self>>, now: Option<&Arc<Self>>) -> bool {
         match (began, now) {
             (_, None) => true,
@@ -95,7 +100,8 @@ impl Sight {
         }
     }
 
-    /// Those of a state that are seen: the same for the same state, so that plans over it can be kept.
+    /// Those of a state that are seen: the same for the same state, so that plans over it can be
+    /// kept.
     pub(crate) fn tables(&self, all: &Arc<Tables>) -> Arc<Tables> {
         let Some(reads) = &self.scope.reads else {
             return Arc::clone(all);
@@ -126,7 +132,8 @@ impl Sight {
             return Err(denied(&format!("table {name}")));
         }
         let seen = self.tables(all);
-        // Whether a key is there, or is referred to, would tell what is in a table that may not be read.
+        // Whether a key is there, or is referred to, would tell what is in a table that may not be
+        // read.
         let is_hidden = |id: RelationId| seen.table(id).is_none();
         let own = all.table(table.id).map(|own| own.definition());
         let mut refers = own.iter().flat_map(|own| &own.foreign_keys);
@@ -174,7 +181,8 @@ impl Sight {
         }
     }
 
-    /// Fails where a definition has made a table refer to one whose rows are not to be changed: what is referred to can neither go nor change its key, whoever owns it.
+    /// Fails where a definition has made a table refer to one whose rows are not to be changed:
+    /// what is referred to can neither go nor change its key, whoever owns it.
     pub(crate) fn require_references(&self, before: &Tables, after: &Tables) -> Result<()> {
         let Some(writes) = &self.scope.writes else {
             return Ok(());
@@ -197,7 +205,8 @@ impl Sight {
         Ok(())
     }
 
-    /// Fails where a definition has changed what is in a schema that is not to be changed, such as a view that reads what has gone.
+    /// Fails where a definition has changed what is in a schema that is not to be changed, such as
+    /// a view that reads what has gone.
     pub(crate) fn require_changed_within(&self, before: &Tables, after: &Tables) -> Result<()> {
         if self.scope.writes.is_none() {
             return Ok(());
@@ -210,7 +219,8 @@ impl Sight {
     }
 }
 
-/// The schemas of tables and views that are not the same in two states, and those that have gone or come.
+/// The schemas of tables and views that are not the same in two states, and those that have gone or
+/// come.
 fn changed<'t>(before: &'t Tables, after: &'t Tables) -> impl Iterator<Item = &'t str> {
     let tables = |one: &'t Tables, other: &'t Tables| {
         let definitions = one.with_system_tables().map(|table| table.definition());

@@ -1,6 +1,8 @@
-//! An INSERT of so many rows that they go to new files of the table ([`crate::changes::load`]), and not through memory and log.
+//! A bulk INSERT: many rows go to new files of the table ([`crate::changes::load`]), not through
+//! memory and log.
 //!
-//! Whether there are so many is what the plan's statistics say: of a table or a Parquet file they are known, a filter's are a guess.
+//! Whether there are so many is what the plan's statistics say: of a table or a Parquet file they
+//! are known, a filter's are a guess.
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +36,8 @@ const ROWS_MIN: usize = 100_000;
 /// And so many where there is no row yet, so that nothing is written again.
 const FIRST_ROWS_MIN: usize = 10_000;
 
-/// Inserts the rows of a query in bulk and returns how many; `None`, and nothing done, where they are few, or have to be looked at together.
+/// Inserts the rows of a query in bulk and returns how many; `None`, and nothing done, where they
+/// are few, or have to be looked at together.
 pub(super) async fn insert(
     change: &mut Change,
     maker: &Maker,

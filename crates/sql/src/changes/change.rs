@@ -1,4 +1,4 @@
-//! What a statement that changes something works with: the transaction, and plans over its state.
+//! The context of a changing statement: the transaction, and plans over its state.
 
 use std::sync::Arc;
 
@@ -19,8 +19,9 @@ use crate::{Error, Result, SqlState};
 
 /// A transaction in the hands of one statement.
 pub(crate) struct Change {
-    /// Missing while another thread works with it, and after that thread has panicked. Nobody waits for the lock: it lets a statement be looked at from
-    /// whichever thread goes on with it, which a transaction alone does not.
+    /// Missing while another thread works with it, and after that thread has panicked. Nobody waits
+    /// for the lock: it lets a statement be looked at from whichever thread goes on with it, which
+    /// a transaction alone does not.
     transaction: Mutex<Option<Transaction>>,
     block: Option<BlockNumber>,
     limit_bytes: u64,
@@ -97,7 +98,8 @@ impl Change {
         self.sight.as_ref()
     }
 
-    /// The block that it is to be given back to; without one it is committed when the statement is done.
+    /// The block that it is to be given back to; without one it is committed when the statement is
+    /// done.
     pub(crate) fn block(&self) -> Option<BlockNumber> {
         self.block
     }
@@ -106,7 +108,8 @@ impl Change {
         self.transaction.into_inner()
     }
 
-    /// Gives the transaction away; [`Self::take_back`] brings it again, and without that it is lost.
+    /// Gives the transaction away; [`Self::take_back`] brings it again, and without that it is
+    /// lost.
     pub(crate) fn lend(&mut self) -> Result<Transaction> {
         self.transaction.get_mut().take().ok_or_else(lost)
     }
@@ -130,7 +133,8 @@ impl Change {
         self.look(Transaction::table_savepoint)
     }
 
-    /// All tables with what the transaction has changed so far: for what is known by its number. Names of a statement are looked up in [`Self::seen`].
+    /// All tables with what the transaction has changed so far: for what is known by its number.
+    /// Names of a statement are looked up in [`Self::seen`].
     pub(crate) fn tables(&self) -> Result<Arc<Tables>> {
         self.look(|transaction| Arc::clone(transaction.tables()))
     }
@@ -209,7 +213,8 @@ impl Change {
     }
 }
 
-/// Pays for a change that comes to so many touches altogether, as far as that was not paid for yet; fails where nothing is left then.
+/// Pays for a change that comes to so many touches altogether, as far as that was not paid for yet;
+/// fails where nothing is left then.
 pub(crate) fn pay_up_to(spending: Option<&Spending>, touches: u64) -> Result<()> {
     let paid = spending.map_or(Ok(()), |it| it.spend_on_change_up_to(touches));
     Ok(paid?)

@@ -51,7 +51,8 @@ struct Split {
     places: Vec<RowPlace>,
 }
 
-/// Inserts rows of a query where their keys are free, and does what is wanted where they are not. The rows that came or were changed, and how many.
+/// Inserts rows of a query where their keys are free, and does what is wanted where they are not.
+/// The rows that came or were changed, and how many.
 pub(super) async fn insert(
     change: &mut Change,
     maker: &Maker,
@@ -292,7 +293,8 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// What `DO UPDATE` gives the rows that are there: their places, as far as its condition holds, and the values.
+/// What `DO UPDATE` gives the rows that are there: their places, as far as its condition holds, and
+/// the values.
 async fn new_values(
     change: &Change,
     maker: &Maker,

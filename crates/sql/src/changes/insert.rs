@@ -206,7 +206,8 @@ pub(crate) async fn insert_query(
     Ok(insert_all(change, maker, stream, false).await?.1)
 }
 
-/// Inserts all rows of a query, in pieces; returns them if they are to be kept, and how many they are.
+/// Inserts all rows of a query, in pieces; returns them if they are to be kept, and how many they
+/// are.
 async fn insert_all(
     change: &mut Change,
     maker: &Maker,

@@ -1,9 +1,11 @@
-//! The keys that a bulk load refers to, in memory.
+//! The foreign keys of a bulk load, held in memory for their check.
 //!
-//! A load has millions of rows, and a search in a file for each would cost more than all else of it. So the keys of the tables that it refers to are read
-//! once, where they are one or two integers: one as bits of their range, if that is dense, others in a table of hashes.
+//! A load has millions of rows, and a search in a file for each would cost more than all else of
+//! it. So the keys of the tables that it refers to are read once, where they are one or two
+//! integers: one as bits of their range, if that is dense, others in a table of hashes.
 //!
-//! A set says only that all rows refer to what is there; where it does not, whoever asks looks into the file, and tells what is missing.
+//! A set says only that all rows refer to what is there; where it does not, whoever asks looks into
+//! the file, and tells what is missing.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -23,7 +25,8 @@ use crate::execute::rows_at_once::RowsAtOnce;
 
 /// Keys are bits where their range is so many times their number, at most.
 const RANGE_TIMES_MAX: u64 = 64;
-/// Bytes that a key takes in a table of hashes, which is between seven eighths and seven sixteenths full.
+/// Bytes that a key takes in a table of hashes, which is between seven eighths and seven sixteenths
+/// full.
 const HASHED_BYTES: u64 = 40;
 /// A table of so many times the rows that are loaded is searched instead.
 const ROWS_TIMES_MAX: u64 = 32;
@@ -152,7 +155,8 @@ fn has_integers(table: &TableState, key: &ForeignKey) -> bool {
     (1..=2).contains(&key.referenced.len()) && key.referenced.iter().all(is_integer)
 }
 
-/// The least and the greatest value of a column of integers: the first and the last, where rows are sorted by it.
+/// The least and the greatest value of a column of integers: the first and the last, where rows are
+/// sorted by it.
 fn bounds(table: &TableState, column: ColumnId) -> Result<Option<(i64, i64)>> {
     let primary = table.primary();
     let rows = primary.rows();

@@ -1,12 +1,13 @@
-//! Bulk loads: rows that go to new files of their table, and not through memory and log.
+//! Bulk loads: rows written to new files of their table, not through memory and log.
 //!
 //! ```text
 //! rows of a plan, sorted by the key --\
 //! rows of the table, in its order -----+-> merged -> file of the primary projection -> per index: sorted -> its file
 //! ```
 //!
-//! Rows often come in the order of the key already: that is tried first, and given up at the first row that does not. Sorting is DataFusion's,
-//! which spills beyond the memory given. Threads encode and write while the plan is run. Nothing is seen of it before the transaction commits.
+//! Rows often come in the order of the key already: that is tried first, and given up at the first
+//! row that does not. Sorting is DataFusion's, which spills beyond the memory given. Threads encode
+//! and write while the plan is run. Nothing is seen of it before the transaction commits.
 
 mod paid;
 mod sorted;
@@ -48,11 +49,13 @@ const BATCHES_WAITING: usize = 4;
 
 /// Loads the rows of a plan into a table, together with those that it has. Returns how many came.
 ///
-/// `plan` makes the same rows each time, with a column for each of the table's, of its type and in its order: in one partition if `true` is asked
-/// for, in any number otherwise. It is called twice where the rows are not in the order of the key.
+/// `plan` makes the same rows each time, with a column for each of the table's, of its type and in
+/// its order: in one partition if `true` is asked for, in any number otherwise. It is called twice
+/// where the rows are not in the order of the key.
 ///
 /// # Errors
-/// When the plan fails, or a row breaks a constraint of the table: then nothing was loaded, and the transaction is as before.
+/// When the plan fails, or a row breaks a constraint of the table: then nothing was loaded, and the
+/// transaction is as before.
 pub(crate) async fn load<P>(
     transaction: &mut Transaction,
     table: RelationId,
@@ -86,7 +89,8 @@ where
     finish(transaction, rewrite, &before, next_row_number, task).await
 }
 
-/// The same with rows that a plan makes once, in one partition: they are sorted without looking whether they are already.
+/// The same with rows that a plan makes once, in one partition: they are sorted without looking
+/// whether they are already.
 ///
 /// # Errors
 /// As [`load`].
@@ -124,7 +128,8 @@ fn table_before(transaction: &Transaction, table: RelationId) -> Result<TableSta
     })
 }
 
-/// Writes the indexes of a table whose primary projection is written, and puts all of it to the transaction.
+/// Writes the indexes of a table whose primary projection is written, and puts all of it to the
+/// transaction.
 async fn finish(
     transaction: &mut Transaction,
     mut rewrite: TableRewrite,
@@ -140,11 +145,13 @@ async fn finish(
     Ok(rows - before.rows())
 }
 
-/// Puts the rows that a table had into it again, which was emptied and got other indexes in this transaction. What has the order that it had is
-/// copied, the others are sorted within the memory given.
+/// Puts the rows that a table had into it again, which was emptied and got other indexes in this
+/// transaction. What has the order that it had is copied, the others are sorted within the memory
+/// given.
 ///
 /// # Errors
-/// When two rows are equal in a unique index, or a file cannot be written: then the statement is to be undone.
+/// When two rows are equal in a unique index, or a file cannot be written: then the statement is to
+/// be undone.
 pub(crate) async fn refill(
     transaction: &mut Transaction,
     before: &TableState,
@@ -170,7 +177,8 @@ pub(crate) async fn refill(
     Ok(())
 }
 
-/// Whether two layouts of a projection differ at most in what may be NULL: its rows stand in the same order.
+/// Whether two layouts of a projection differ at most in what may be NULL: its rows stand in the
+/// same order.
 fn have_same_rows(one: &ProjectionLayout, other: &ProjectionLayout) -> bool {
     let columns = |layout: &ProjectionLayout| -> Vec<(ColumnId, ColumnType)> {
         let columns = layout.columns.iter();
@@ -355,7 +363,8 @@ impl PartitionStream for StoredRows {
     }
 }
 
-/// Writes a projection with rows that should be in its order. Returns whether they are; if not, it was not written.
+/// Writes a projection with rows that should be in its order. Returns whether they are; if not, it
+/// was not written.
 async fn write_in_order(
     rewrite: &mut TableRewrite,
     number: usize,
@@ -439,7 +448,8 @@ impl From<WriteError> for Error {
     }
 }
 
-/// Writes the batches of a stream, each behind the columns that `before` makes for its number of rows, in a thread of its own.
+/// Writes the batches of a stream, each behind the columns that `before` makes for its number of
+/// rows, in a thread of its own.
 async fn write(
     stream: &mut SendableRecordBatchStream,
     mut rows: RewrittenRows,

@@ -1,4 +1,4 @@
-//! Rows of a table out of those of a query: values of the columns' types, and defaults.
+//! The conversion of query rows to table rows: column types and defaults.
 
 use std::sync::Arc;
 
@@ -67,7 +67,8 @@ impl Maker {
         columns.collect()
     }
 
-    /// The first column that does not take the value which a query has for it, and the place of that in the query.
+    /// The first column that does not take the value which a query has for it, and the place of
+    /// that in the query.
     pub(crate) fn misfit(&self, batch: &RecordBatch) -> Option<(&str, usize)> {
         let mut columns = self.definition.columns.iter().zip(&self.sources);
         columns.find_map(|(column, source)| match source {

@@ -1,4 +1,4 @@
-//! Statements that change rows: `INSERT`, `UPDATE`, `DELETE`; and `CREATE TABLE AS`.
+//! Statements that change rows: `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE AS`.
 //!
 //! ```text
 //! INSERT   query -> batches -> values of the columns' types, defaults -> conditions -> Transaction::insert_rows -> foreign keys
@@ -6,8 +6,9 @@
 //! DELETE   query for keys -> all rows of it -> delete_rows -> foreign keys that refer to them
 //! ```
 //!
-//! The query reads the state before the statement, which never changes; so a statement does not see its own rows. Storage finds NULLs and keys that are
-//! there already; foreign keys are looked at when all rows have come and gone. Whatever fails, the session undoes the whole statement.
+//! The query reads the state before the statement, which never changes; so a statement does not see
+//! its own rows. Storage finds NULLs and keys that are there already; foreign keys are looked at
+//! when all rows have come and gone. Whatever fails, the session undoes the whole statement.
 
 mod bulk;
 pub(crate) mod change;

@@ -1,8 +1,9 @@
-//! Foreign keys, in both directions.
+//! Foreign key checks, in both directions.
 //!
-//! A row that comes needs one in the table that it refers to, which the primary key or a unique index finds. A row that goes must not be referred
-//! to, unless another of its key has come: an index whose first columns are those of the foreign key finds who does; without one the
-//! referring table is read as a whole, once a statement.
+//! A row that comes needs one in the table that it refers to, which the primary key or a unique
+//! index finds. A row that goes must not be referred to, unless another of its key has come: an
+//! index whose first columns are those of the foreign key finds who does; without one the referring
+//! table is read as a whole, once a statement.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use crate::execute::rows_at_once::RowsAtOnce;
 use crate::execute::threads::require_waited_for;
 use crate::{Error, Result, SqlState};
 
-/// Fails if a row, given as arrays in the order of the definition's columns, refers to one that is not there.
+/// Fails if a row, given as arrays in the order of the definition's columns, refers to one that is
+/// not there.
 pub(crate) fn require(
     tables: &Tables,
     definition: &TableDefinition,
@@ -107,7 +109,8 @@ pub(crate) fn refuse_referred(
     Ok(())
 }
 
-/// Keys that are looked up before it is looked whether somebody still waits. They ascend, so that those of one part are near each other.
+/// Keys that are looked up before it is looked whether somebody still waits. They ascend, so that
+/// those of one part are near each other.
 const KEYS_AT_ONCE: usize = 2_048;
 
 /// Keys to be found in what makes some columns of a table unique.

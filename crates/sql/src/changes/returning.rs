@@ -1,4 +1,4 @@
-//! `RETURNING`: a query over the rows that a statement has changed.
+//! `RETURNING`: a query over the changed rows.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Rows of a table by the keys that a query found.
+//! The look-up of table rows by keys that a query found.
 
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ pub(crate) fn state_of(tables: &Tables, table: RelationId) -> Result<TableState>
     })
 }
 
-/// The rows with these keys, given as arrays in the order of the key. A key that comes twice is taken once.
+/// The rows with these keys, given as arrays in the order of the key. A key that comes twice is
+/// taken once.
 pub(crate) fn found(table: &TableState, keys: &[ArrayRef]) -> Result<Found> {
     let primary = table.primary();
     let mut unsorted = KeyRows::default();

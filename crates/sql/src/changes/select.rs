@@ -1,4 +1,4 @@
-//! Queries put together from the parts of a statement.
+//! Queries built from parts of a changing statement.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, TableAlias,

@@ -153,7 +153,8 @@ impl Rewrite {
         })
     }
 
-    /// Gives the rows at some places other values, in the order of the columns; the rows as they are then, in the order of the table's columns.
+    /// Gives the rows at some places other values, in the order of the columns; the rows as they
+    /// are then, in the order of the table's columns.
     pub(super) fn apply(
         &self,
         transaction: &mut Transaction,

@@ -1,4 +1,5 @@
-//! Rows that a client sends as Arrow batches, into a table that is there: what `COPY ... FROM STDIN` is for texts.
+//! Ingestion of Arrow batches from a client into a table, the binary counterpart of
+//! `COPY ... FROM STDIN`. FROM STDIN` is for texts.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::changes::change::Change;
 use crate::changes::{Maker, given_columns};
 use crate::{Error, Result, SqlState};
 
-/// What is to be inserted, and where.
+/// An ingestion of batches into a table.
 pub struct BatchesIn {
     /// The schema of the table; the usual one if none.
     pub schema: Option<String>,

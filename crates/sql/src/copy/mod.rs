@@ -5,7 +5,8 @@
 //! TO     query -> batches -> bytes
 //! ```
 //!
-//! A statement that fails leaves nothing, wherever its data came from; what is wrong with them is told with the place: file, line, column.
+//! A statement that fails leaves nothing, wherever its data came from; what is wrong with them is
+//! told with the place: file, line, column.
 
 mod batches;
 mod from;

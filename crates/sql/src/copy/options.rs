@@ -1,4 +1,4 @@
-//! The options of `COPY`, as PostgreSQL has them.
+//! The options of `COPY`, as in PostgreSQL.
 
 use datafusion::sql::sqlparser::ast::{CopyOption, Ident};
 

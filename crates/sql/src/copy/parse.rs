@@ -1,11 +1,12 @@
-//! `COPY` as PostgreSQL writes it, in both of its forms of options:
+//! The parser of `COPY`, with both of PostgreSQL's forms of options:
 //!
 //! ```text
 //! COPY t (a, b) FROM 'file' WITH (FORMAT csv, HEADER, NULL 'x')
 //! COPY (SELECT ...) TO STDOUT WITH CSV HEADER DELIMITER AS ';'
 //! ```
 //!
-//! DataFusion's parser has a `COPY` of its own; the one below it takes what follows `FROM STDIN` for data.
+//! DataFusion's parser has a `COPY` of its own; the one below it takes what follows `FROM STDIN`
+//! for data.
 
 use datafusion::common::DataFusionError;
 use datafusion::sql::sqlparser::ast::{CopyOption, CopySource, CopyTarget, Ident, Statement};

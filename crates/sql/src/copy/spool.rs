@@ -1,10 +1,12 @@
-//! What a client sends for `COPY ... FROM STDIN`, kept until all of it is there.
+//! The spool of a client's data for `COPY ... FROM STDIN`, complete before it is loaded. FROM
+//! STDIN`, kept until all of it is there.
 //!
 //! ```text
 //! chunks -> memory, up to 4 MiB of the engine's -> a file of the spills, which goes with the value          end -> all of them again, in order
 //! ```
 //!
-//! So the writers' turn is taken when there is nothing to wait for any more: a client that dawdles keeps nobody else from writing.
+//! So the writers' turn is taken when there is nothing to wait for any more: a client that dawdles
+//! keeps nobody else from writing.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -42,7 +44,8 @@ impl Spool {
         }
     }
 
-    /// Takes all that is sent; fails where the client gives up, goes, or sends nothing for longer than it may.
+    /// Takes all that is sent; fails where the client gives up, goes, or sends nothing for longer
+    /// than it may.
     pub(crate) async fn receive(
         &mut self,
         mut pieces: Pieces,

@@ -1,4 +1,5 @@
-//! The two ends of `COPY ... FROM STDIN` and `COPY ... TO STDOUT`, for whoever speaks with the client.
+//! The streams of `COPY ... FROM STDIN` and `COPY ... TO STDOUT`, for protocols. FROM
+//! STDIN` and `COPY ... TO STDOUT`, for whoever speaks with the client.
 //!
 //! ```text
 //! client --- chunks ---> CopyIn --- all are kept ---> records -> rows -> the table    finish: done, and committed unless a transaction is open
@@ -36,8 +37,10 @@ pub(crate) type Pieces = mpsc::Receiver<Piece>;
 
 /// Takes the data of `COPY ... FROM STDIN`.
 ///
-/// A task of its own keeps the chunks, in memory and then in a file, and runs the statement when all are there: before that it has no writers' turn. It is done when
-/// [`finish`](Self::finish) says so; if this is dropped before, nothing is done, as with [`fail`](Self::fail). Nothing else may be asked of the session in between.
+/// A task of its own keeps the chunks, in memory and then in a file, and runs the statement when
+/// all are there: before that it has no writers' turn. It is done when [`finish`](Self::finish)
+/// says so; if this is dropped before, nothing is done, as with [`fail`](Self::fail). Nothing else
+/// may be asked of the session in between.
 pub struct CopyIn {
     columns: usize,
     sender: mpsc::Sender<Piece>,
@@ -75,15 +78,16 @@ impl CopyIn {
         }
     }
 
-    /// How many columns a row has: what PostgreSQL's `CopyInResponse` tells, each of them as text.
+    /// The number of columns, for PostgreSQL's `CopyInResponse`.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Gives the statement a chunk; waits while it has enough of them.
+    /// Sends a chunk; waits while the statement has enough of them.
     ///
     /// # Errors
-    /// When the statement has failed: why. It is undone, and there is nothing more to send or to finish.
+    /// When the statement has failed: why. It is undone, and there is nothing more to send or to
+    /// finish.
     pub async fn send(&mut self, bytes: Bytes) -> Result<()> {
         match self.sender.send(Piece::Bytes(bytes)).await {
             Ok(()) => Ok(()),
@@ -98,7 +102,7 @@ impl CopyIn {
         }
     }
 
-    /// Says that all was sent; what was done, which is committed unless a transaction is open.
+    /// Ends the data and returns the tag; the rows are committed unless a transaction is open.
     ///
     /// # Errors
     /// When the statement fails, which is undone then.
@@ -106,7 +110,7 @@ impl CopyIn {
         self.end(Piece::End).await
     }
 
-    /// Says that the client gives up, and returns what to tell it (57014); the statement is undone by then.
+    /// Aborts the statement, and returns the error for the client (57014).
     pub async fn fail(self, reason: &str) -> Error {
         match self.end(Piece::Fail(reason.to_owned())).await {
             Err(error) => error,
@@ -146,12 +150,13 @@ impl CopyRows {
         &self.bytes
     }
 
-    /// How many rows of the query they are: without a line of names.
+    /// The number of rows, without the line of names.
     pub fn rows(&self) -> u64 {
         self.count
     }
 
-    /// Each by itself, with the end of its line: what PostgreSQL sends as one message, and some of its clients count upon.
+    /// Each by itself, with the end of its line: what PostgreSQL sends as one message, and some of
+    /// its clients count upon.
     pub fn each(&self) -> impl Iterator<Item = Bytes> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let rows = starts.zip(&self.ends);
@@ -189,7 +194,8 @@ impl CopyOut {
         self.columns
     }
 
-    /// The next rows; `None` at the end. Nothing runs while nobody asks; dropping it stops the query.
+    /// The next rows; `None` at the end. Nothing runs while nobody asks; dropping it stops the
+    /// query.
     ///
     /// # Errors
     /// When the query fails. There is nothing after it.
@@ -201,7 +207,7 @@ impl CopyOut {
         Some(rows)
     }
 
-    /// What was done so far.
+    /// The tag so far.
     pub fn tag(&self) -> Tag {
         Tag::Copy(self.rows)
     }

@@ -1,7 +1,8 @@
 //! `ALTER TABLE`.
 //!
-//! Columns come and go without a touch of the rows: one that is new has an initial value, one that is gone is passed over. A new index, a new condition
-//! and a new foreign key are checked against all rows. Another primary key or type writes the table anew.
+//! Columns come and go without a touch of the rows: one that is new has an initial value, one that
+//! is gone is passed over. A new index, a new condition and a new foreign key are checked against
+//! all rows. Another primary key or type writes the table anew.
 
 use std::sync::Arc;
 

@@ -1,12 +1,14 @@
-//! The columns of a class of entities, found in the data when a view of it is made.
+//! The columns of a class of entities, discovered in the data for a view.
 //!
 //! ```text
 //!   class('http://e/C')  ->  class('http://e/C', '"label" text <http://e/label>, "price" numeric(38,10) <http://e/price>')
 //! ```
 //!
-//! A column is made of each property that at least a tenth of the entities has, and none has twice, the most frequent ones first. Its name is the end of the
-//! property's IRI, its type that of its datatypes: numbers of several kinds become the widest, values of several kinds texts. All values of the class are
-//! looked at for that, once: what a view promises holds for what is there when it is made.
+//! A column is made of each property that at least a tenth of the entities has, and none has twice,
+//! the most frequent ones first. Its name is the end of the property's IRI, its type that of its
+//! datatypes: numbers of several kinds become the widest, values of several kinds texts. All values
+//! of the class are looked at for that, once: what a view promises holds for what is there when it
+//! is made.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;

@@ -1,4 +1,5 @@
-//! A table that is being defined: its columns and constraints are put to it one by one, for `CREATE TABLE` and `ALTER TABLE` alike.
+//! A table definition under construction, to which `CREATE TABLE` and `ALTER TABLE` add columns and
+//! constraints.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -198,7 +199,8 @@ impl Draft<'_> {
     /// Sets what new rows get in a column, or takes it away.
     pub(super) fn set_default(&mut self, id: ColumnId, default: Option<&Expr>) -> Result<()> {
         if let Some(default) = default {
-            // So that what cannot be computed, or assigned, is refused here and not at the first row.
+            // So that what cannot be computed, or assigned, is refused here and not at the first
+            // row.
             evaluate::constant(self.state, default, self.column_mut(id)?)?;
         }
         let default = default.map(ToString::to_string);
@@ -369,7 +371,8 @@ impl Draft<'_> {
     }
 }
 
-/// What two columns have in common whose keys can be compared: of `char(n)` they have no blanks at their end.
+/// What two columns have in common whose keys can be compared: of `char(n)` they have no blanks at
+/// their end.
 fn key_type(of: ColumnType) -> (DataType, bool) {
     let is_padded = matches!(
         of,

@@ -181,7 +181,8 @@ pub(super) async fn index(change: &mut Change, statement: &CreateIndex) -> Resul
     fill::refill(change, emptied).await
 }
 
-/// The same, but that an index of many rows is not filled: its table is emptied, and returned as it was.
+/// The same, but that an index of many rows is not filled: its table is emptied, and returned as it
+/// was.
 fn define_index(
     transaction: &mut Transaction,
     seen: &Tables,

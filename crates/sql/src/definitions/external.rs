@@ -1,6 +1,7 @@
 //! `CREATE EXTERNAL TABLE`.
 //!
-//! The definition is kept where views are, as the text of the statement: it has nothing of the files but their place, and is read whenever the table is named.
+//! The definition is kept where views are, as the text of the statement: it has nothing of the
+//! files but their place, and is read whenever the table is named.
 
 use orrery_storage::table::{DefinitionChange, RelationId, ViewDefinition};
 

@@ -1,11 +1,12 @@
-//! A table under another definition, whose new indexes get its rows.
+//! The filling of new indexes with a table's rows.
 //!
 //! ```text
 //! few rows, of few bytes   Transaction::define fills the indexes in memory
 //! others                   the table is emptied, defined, and its files are written anew with all indexes (crate::changes::load)
 //! ```
 //!
-//! In memory an index takes some ten times its file, and whoever reads the log fills it there again.
+//! In memory an index takes some ten times its file, and whoever reads the log fills it there
+//! again.
 
 use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, ProjectionLayout, TableDefinition, TableState};
@@ -23,7 +24,8 @@ const BYTES_IN_MEMORY_MAX: u64 = 16 << 20;
 /// A row is read, and written to an index.
 const TOUCHES_OF_ROW: u64 = 2;
 
-/// Gives a table another definition, with the same columns in its primary key. Where its indexes are to be written to files, it is empty then, and returned as it was, for [`refill`].
+/// Gives a table another definition, with the same columns in its primary key. Where its indexes
+/// are to be written to files, it is empty then, and returned as it was, for [`refill`].
 pub(super) fn define(
     transaction: &mut Transaction,
     table: &TableState,

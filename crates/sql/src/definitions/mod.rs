@@ -1,12 +1,14 @@
-//! Statements that change what there is: tables, indexes, views, schemas.
+//! Data definition statements: tables, indexes, views, schemas.
 //!
 //! ```text
 //! statement -> what it names, looked up -> a definition, checked against all others -> Transaction::define -> rows checked against what is new
 //! ```
 //!
-//! What goes through rows pays for them, holds them in the statement's memory, and ends where nobody waits for it (`row_work`); one that touches no row costs one touch.
+//! What goes through rows pays for them, holds them in the statement's memory, and ends where
+//! nobody waits for it (`row_work`); one that touches no row costs one touch.
 //!
-//! Each works on the state of the transaction, and what it does is undone as a whole where it fails in the middle.
+//! Each works on the state of the transaction, and what it does is undone as a whole where it fails
+//! in the middle.
 
 mod alter;
 mod classes;

@@ -1,4 +1,4 @@
-//! A table written anew under another number, for what its files cannot take: another primary key, another type of a column.
+//! The rewrite of a table under a new number, for another primary key or column type.
 
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::execution::SessionState;
@@ -18,7 +18,8 @@ const ROWS_AT_ONCE: usize = 4 * 1024;
 /// A row is read, and written.
 const TOUCHES_OF_ROW: u64 = 2;
 
-/// Puts a definition in the place of a table that has the same columns by their numbers, with all rows.
+/// Puts a definition in the place of a table that has the same columns by their numbers, with all
+/// rows.
 pub(super) fn rebuild(
     transaction: &mut Transaction,
     state: &SessionState,

@@ -1,6 +1,7 @@
-//! Who may define what: all that is in a schema, by who may change the schema.
+//! The rights that definitions need.
 //!
-//! A right to a single table is one to its rows. Whoever may change a schema sees all that is in it, so that a new name tells nothing.
+//! A right to a single table is one to its rows. Whoever may change a schema sees all that is in
+//! it, so that a new name tells nothing.
 
 use datafusion::sql::sqlparser::ast::{ObjectName, ObjectType, SchemaName, Statement};
 use orrery_storage::table::Tables;
@@ -10,7 +11,8 @@ use crate::changes::change::Change;
 use crate::parse::identifiers::{qualified, simple};
 use crate::{Error, Result, SqlState};
 
-/// Fails unless whoever asks may do it to what is there. What they do not see is left to the statement, which does not find it.
+/// Fails unless whoever asks may do it to what is there. What they do not see is left to the
+/// statement, which does not find it.
 pub(super) fn require(change: &Change, statement: &Statement) -> Result<()> {
     let Some(sight) = change.sight() else {
         return Ok(());
@@ -75,7 +77,8 @@ fn require_relation(sight: &Sight, seen: &Tables, name: &ObjectName) -> Result<(
     }
 }
 
-/// An error as whoever sees only some tables is told it: what depends on something may be hidden, so none of it is named.
+/// An error as whoever sees only some tables is told it: what depends on something may be hidden,
+/// so none of it is named.
 pub(super) fn without_dependents(error: Error) -> Error {
     match error.state {
         SqlState::DependentObjectsStillExist => Error {

@@ -1,11 +1,12 @@
-//! The rows of a table as a definition goes through them: to check them, or to write them anew.
+//! Passes over all rows of a table, to check or rewrite them.
 //!
 //! ```text
 //! piece of some thousand rows: does somebody still wait? -> read -> its memory -> paid for -> given on
 //! ```
 //!
-//! A row costs a touch when it is read and one when it is written, as those of other statements do; it is paid for before anything is done with it, so that a definition that costs more than
-//! there is ends in the middle, and is undone.
+//! A row costs a touch when it is read and one when it is written, as those of other statements do;
+//! it is paid for before anything is done with it, so that a definition that costs more than there
+//! is ends in the middle, and is undone.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use crate::execute::rows_at_once::RowsAtOnce;
 use crate::execute::threads::require_waited_for;
 use crate::{Error, Result, SqlState};
 
-/// What is made of a piece, such as keys and values of another type, has so many times its bytes together with it.
+/// What is made of a piece, such as keys and values of another type, has so many times its bytes
+/// together with it.
 const COPIES: usize = 4;
 
 /// What pays for the rows, and holds them.
@@ -47,7 +49,8 @@ impl RowWork {
         Ok(spending.map_or(Ok(()), |it| it.spend_on_change(touches))?)
     }
 
-    /// Calls `work` with all rows of a table, in pieces: the wanted columns as arrays, in the order in which they are given. Each row costs so many touches.
+    /// Calls `work` with all rows of a table, in pieces: the wanted columns as arrays, in the order
+    /// in which they are given. Each row costs so many touches.
     pub(super) fn each_piece(
         &self,
         table: &TableState,

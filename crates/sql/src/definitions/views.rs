@@ -1,7 +1,8 @@
 //! `CREATE VIEW`, `DROP VIEW`.
 //!
-//! A view is its query as a text, and the names of its columns; it is planned anew in each statement that names it. So it is checked when it is
-//! made, and again whenever what it reads is to go or change: by planning all views over what would be.
+//! A view is its query as a text, and the names of its columns; it is planned anew in each
+//! statement that names it. So it is checked when it is made, and again whenever what it reads is
+//! to go or change: by planning all views over what would be.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -161,7 +162,8 @@ pub(super) fn readers(
     Ok(readers)
 }
 
-/// Fails if a view gives other columns now that a table which it reads has one more: its `*` is a text, and its columns are named by their places.
+/// Fails if a view gives other columns now that a table which it reads has one more: its `*` is a
+/// text, and its columns are named by their places.
 pub(super) async fn require_unchanged(change: &Change, table: &ObjectName) -> Result<()> {
     let (schema, name) = qualified(table)?;
     let tables = change.tables()?;
@@ -264,7 +266,8 @@ pub(super) fn drop_external(
     Ok(true)
 }
 
-/// Drops the views that read a table or view, and those over them; fails if there are some and that is not wanted.
+/// Drops the views that read a table or view, and those over them; fails if there are some and that
+/// is not wanted.
 pub(super) fn drop_dependent(
     transaction: &mut Transaction,
     schema: &str,

@@ -1,4 +1,4 @@
-//! How fields are separated, quoted and left out.
+//! The dialect of delimited text: separator, quotes, escapes and NULL.
 
 /// Which of the two forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! From bytes to batches of texts.
+//! The parser from bytes to batches of texts.
 
 use std::sync::Arc;
 
@@ -46,13 +46,15 @@ pub(crate) struct Reader {
     names: Vec<String>,
     /// The array that each goes to; one that nobody wants goes to none.
     places: Vec<Option<usize>>,
-    /// By column: whether NULL is taken as a text, and whether the text for NULL is one also within quotes.
+    /// By column: whether NULL is taken as a text, and whether the text for NULL is one also within
+    /// quotes.
     never_null: Vec<bool>,
     null_if_quoted: Vec<bool>,
     builders: Vec<StringViewBuilder>,
     lines: Vec<u64>,
     batch_bytes: usize,
-    /// Bytes of which no record was made yet, from `start` on; those before `scanned` are known to be within the first.
+    /// Bytes of which no record was made yet, from `start` on; those before `scanned` are known to
+    /// be within the first.
     pending: Vec<u8>,
     start: usize,
     scanned: usize,
@@ -85,7 +87,8 @@ pub(crate) enum Header {
 }
 
 impl Reader {
-    /// For an input of this name, whose records have these columns, each of which goes to the array of its place.
+    /// For an input of this name, whose records have these columns, each of which goes to the array
+    /// of its place.
     pub(crate) fn new(
         name: String,
         dialect: Dialect,
@@ -369,7 +372,8 @@ impl Reader {
                     }
                     at += 1;
                 }
-                // Delimiter, quote and escape are ASCII, so that what is between them is whole characters.
+                // Delimiter, quote and escape are ASCII, so that what is between them is whole
+                // characters.
                 let text = String::from_utf8_lossy(&value);
                 self.take_field(record, number, field, &text, true)?;
                 drop(text);

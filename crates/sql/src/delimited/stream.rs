@@ -1,4 +1,4 @@
-//! A reader over bytes that come.
+//! A streaming reader over incoming bytes.
 
 use std::collections::VecDeque;
 

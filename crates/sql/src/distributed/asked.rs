@@ -1,4 +1,4 @@
-//! What of a query as it was asked is needed where it is run: by this process, or others.
+//! The parts of a query that travel with its plan.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;

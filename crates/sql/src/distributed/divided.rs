@@ -1,4 +1,4 @@
-//! Queries of SQL that are divided among processes (`orrery_distributed`).
+//! Distributed SQL queries (`orrery_distributed`).
 //!
 //! ```text
 //! Session::started   many rows -> Division: scalar subqueries first, each as a query of its own; their values in their places
@@ -6,15 +6,19 @@
 //! SqlPlans::plan     the description (text, values of parameters and subqueries, names that may be read, settings, commit) -> the same plan over this process's tables
 //! ```
 //!
-//! Plans of DataFusion's have no description here, so the text travels and is planned again where it runs, over the same commit and with the same settings. The fingerprint of
-//! the stages tells whether the same came of it; where not (`now()` is another time), the query stays in the process that was asked. That one runs its own part of the plan that it has, and the others keep what the
+//! Plans of DataFusion's have no description here, so the text travels and is planned again where
+//! it runs, over the same commit and with the same settings. The fingerprint of the stages tells
+//! whether the same came of it; where not (`now()` is another time), the query stays in the process
+//! that was asked. That one runs its own part of the plan that it has, and the others keep what the
 //! optimizer made of a statement for when it comes again.
 //!
-//! Scalar subqueries that do not depend on the row at hand have their values in one process. They run before anything else, all of them, when a query is not divided, too. Whether anything is large enough to be
-//! divided is looked at before: other statements pay nothing.
+//! Scalar subqueries that do not depend on the row at hand have their values in one process. They
+//! run before anything else, all of them, when a query is not divided, too. Whether anything is
+//! large enough to be divided is looked at before: other statements pay nothing.
 //!
-//! What is not divided: statements in transactions that change something, about graphs, files or other servers, with functions that give something else each time, with recursion; what is
-//! ready to be run without a plan (`ready`), and cursors.
+//! What is not divided: statements in transactions that change something, about graphs, files or
+//! other servers, with functions that give something else each time, with recursion; what is ready
+//! to be run without a plan (`ready`), and cursors.
 
 mod description;
 mod member;
@@ -55,7 +59,8 @@ fn only_query(text: &str) -> Result<Option<Parsed>> {
 }
 
 impl Session {
-    /// The plan of a query divided among processes, if there are some, it reads many rows, and it can be divided. Its plans are the logical one, that as the optimizer leaves it, and the
+    /// The plan of a query divided among processes, if there are some, it reads many rows, and it
+    /// can be divided. Its plans are the logical one, that as the optimizer leaves it, and the
     /// physical one.
     pub(crate) async fn divided(
         &self,
@@ -127,7 +132,8 @@ struct Division<'s> {
 }
 
 impl Division<'_> {
-    /// The plan of a part of the statement, whose scalar subqueries have been run: divided, if that is large and can be.
+    /// The plan of a part of the statement, whose scalar subqueries have been run: divided, if that
+    /// is large and can be.
     fn plan<'d>(
         &'d self,
         path: Vec<usize>,

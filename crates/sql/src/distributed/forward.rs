@@ -1,4 +1,4 @@
-//! Statements that change something, where another process writes the database: they are run there, for the client of this one.
+//! Forwarding of changing statements to the process with the writer role.
 //!
 //! ```text
 //! client ── Session: a change ──> Remote ── Ask ──> Guests ──> a session of that process ── commit
@@ -6,10 +6,12 @@
 //! COMMIT, or the end of the statement ──> Commit ──> the number of the commit, which this process waits for
 //! ```
 //!
-//! What is asked there is always a transaction. It begins with the first change of a block, after the commit that the block has read, if it has read; or with a single change. From then on
-//! all statements of the block are run there, for they see what it changed; settings and prepared statements stay with the session here, and go with each statement that needs them. The
-//! transaction is committed by a message of its own: so nobody is told that a statement was canceled that was committed. It ends when this process, or its
-//! connection, does ([`Ask::Open`]).
+//! What is asked there is always a transaction. It begins with the first change of a block, after
+//! the commit that the block has read, if it has read; or with a single change. From then on all
+//! statements of the block are run there, for they see what it changed; settings and prepared
+//! statements stay with the session here, and go with each statement that needs them. The
+//! transaction is committed by a message of its own: so nobody is told that a statement was
+//! canceled that was committed. It ends when this process, or its connection, does ([`Ask::Open`]).
 //!
 //! A user goes with what they came in by ([`Session::with_passport`](crate::Session::with_passport)), and is looked at there with each statement, as here.
 
@@ -37,7 +39,7 @@ const PIECE_BYTES_MAX: usize = 4 << 20;
 /// The messages of an answer; an error is the last one.
 pub type ForwardAnswer = BoxStream<'static, Result<Bytes, String>>;
 
-/// How the process that writes is asked, where that is another one.
+/// Calls to the process with the writer role.
 pub trait ForwardCalls: Send + Sync {
     /// The name of that process, where it is known now.
     fn writer(&self) -> Option<String>;

@@ -1,4 +1,4 @@
-//! Statements over several processes.
+//! Statements over several processes: distributed queries, and forwarded changes.
 //!
 //! A query is divided among workers (`divided`). A change goes to the process that writes
 //! (`forward`), which `writer_source` names.

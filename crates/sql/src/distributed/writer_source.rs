@@ -1,4 +1,4 @@
-//! Where sessions have their writer from: a server may begin to write, and stop, while connections are open.
+//! The source of a session's writer, which a server may gain and lose while connections are open.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub trait WriterPlace: Send + Sync {
     }
 }
 
-/// What gives the writer, if there is one now. Clones are the same.
+/// The source of the writer, if there is one now. Clones are the same.
 #[derive(Clone)]
 pub enum WriterSource {
     /// Always this one, or none.

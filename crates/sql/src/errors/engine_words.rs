@@ -1,7 +1,8 @@
-//! What the engine says of a text, in our words: types by their names in SQL, no names of its code.
+//! The translation of DataFusion's messages: SQL names of types, no names of its code.
 //!
-//! DataFusion has one kind of error for many faults, so that they are told apart by its words alone. Those that a user can come to are known here,
-//! each with a test; any other loses what is plainly of its code.
+//! DataFusion has one kind of error for many faults, so that they are told apart by its words
+//! alone. Those that a user can come to are known here, each with a test; any other loses what is
+//! plainly of its code.
 
 use datafusion::arrow::datatypes::DataType;
 

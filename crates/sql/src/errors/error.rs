@@ -1,7 +1,8 @@
-//! Why a text cannot be planned or run, as PostgreSQL's clients are told.
+//! The error of a statement: code, message, detail, hint and position, as PostgreSQL reports it.
 //!
-//! DataFusion says what went wrong by the kind of its error, and often by the words alone. [`Error::of_engine`] is the one way from them
-//! to ours; what the planner says is known in `engine_words`. Each has a test, so that a new version that says it otherwise is noticed.
+//! DataFusion says what went wrong by the kind of its error, and often by the words alone.
+//! [`Error::of_engine`] is the one way from them to ours; what the planner says is known in
+//! `engine_words`. Each has a test, so that a new version that says it otherwise is noticed.
 
 use std::fmt;
 
@@ -22,7 +23,7 @@ const WORDS_BYTES_LEFT: [usize; 2] = [1_000, 500];
 /// What this crate's functions return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, where, and what might help.
+/// The error of a statement: code, message, place and hint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Error {
     /// The code.
@@ -41,7 +42,7 @@ pub struct Error {
     pub objects: Option<Box<ErrorObjects>>,
 }
 
-/// What of the database an error is about, for programs: a driver's names of a constraint, a table and a column.
+/// The objects that an error is about, for programs: constraint, table, column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ErrorObjects {
     /// The schema of the table.
@@ -76,7 +77,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl From<Error> for DataFusionError {
-    /// So that an operator of ours can fail with a code of its choice; [`Error::of_engine`] finds it again.
+    /// So that an operator of ours can fail with a code of its choice; [`Error::of_engine`] finds
+    /// it again.
     fn from(error: Error) -> Self {
         Self::External(Box::new(error))
     }
@@ -138,7 +140,7 @@ impl Error {
         self
     }
 
-    /// With a line about what can be done.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(cut(hint.into()));
@@ -158,7 +160,7 @@ impl Error {
         Some((line, before[line_start..].chars().count() + 1, offset))
     }
 
-    /// What the engine says of this text.
+    /// Translates an error of DataFusion about this text.
     pub fn of_engine(error: &DataFusionError, text: &str) -> Self {
         let mut found = of_root(error.find_root());
         if found.position.is_none() {
@@ -170,7 +172,7 @@ impl Error {
         found
     }
 
-    /// What the engine says while it runs, when the text is no longer of use.
+    /// Translates an error of DataFusion during execution, without the text.
     pub fn of_run(error: &DataFusionError) -> Self {
         Self::of_engine(error, "")
     }

@@ -1,4 +1,5 @@
-//! PostgreSQL's codes for what can go wrong: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
+//! PostgreSQL's error codes (SQLSTATE):
+//! <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
 
 use std::fmt;
 
@@ -6,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! states {
     ($($(#[$doc:meta])* $name:ident $code:literal)*) => {
-        /// What went wrong, as programs are told: clients decide by it whether to mend the text, to try again, or to give up.
+        /// The error code of a statement, by which clients decide what to do.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub enum SqlState {
             $($(#[$doc])* $name,)*

@@ -1,7 +1,8 @@
-//! The function that may be meant by a name that none has.
+//! The suggestion of a similar function for an unknown name.
 //!
-//! The library suggests the one whose name is changed least to become the other, of several as near the one that a table of hashes gives first: another with each process. Here it is the first by the
-//! alphabet.
+//! The library suggests the one whose name is changed least to become the other, of several as near
+//! the one that a table of hashes gives first: another with each process. Here it is the first by
+//! the alphabet.
 
 use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::execution::SessionState;

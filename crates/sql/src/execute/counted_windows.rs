@@ -1,6 +1,7 @@
-//! Windows that hold all rows of their input, counted.
+//! Window functions whose held rows are counted against memory.
 //!
-//! DataFusion's `WindowAggExec` keeps what it reads until there is no more, puts it together, and gives one batch; nobody asks for the memory.
+//! DataFusion's `WindowAggExec` keeps what it reads until there is no more, puts it together, and
+//! gives one batch; nobody asks for the memory.
 //!
 //! ```text
 //! WindowAggExec(input)   ->   WindowRowsExec            has the memory of an execution, until its rows are gone
@@ -9,7 +10,8 @@
 //!                                   input
 //! ```
 //!
-//! What aggregates over windows give for each row is counted by them (`crate::functions::offered`). Windows that go along with their rows (`BoundedWindowAggExec`) keep what their frames reach.
+//! What aggregates over windows give for each row is counted by them (`crate::functions::offered`).
+//! Windows that go along with their rows (`BoundedWindowAggExec`) keep what their frames reach.
 
 use std::fmt;
 use std::sync::Arc;

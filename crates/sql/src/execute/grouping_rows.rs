@@ -1,6 +1,7 @@
-//! Aggregations with many grouping sets, whose input comes a few rows at a time.
+//! A limiter of batch sizes for aggregations with many grouping sets.
 //!
-//! DataFusion's aggregation makes a group of each row of a batch for each set, and asks for their memory when all of them are there: a batch of 8,192 rows and 4,096 sets are 33 million groups.
+//! DataFusion's aggregation makes a group of each row of a batch for each set, and asks for their
+//! memory when all of them are there: a batch of 8,192 rows and 4,096 sets are 33 million groups.
 //!
 //! ```text
 //! AggregateExec(sets)   ->   AggregateExec(sets)

@@ -1,4 +1,4 @@
-//! Execution: plan nodes and streams that are not DataFusion's.
+//! Execution: plan nodes and streams beside DataFusion's.
 //!
 //! Batches pass through these nodes while a physical plan runs. They bound memory, and end when
 //! nobody waits for rows.

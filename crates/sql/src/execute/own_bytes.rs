@@ -1,11 +1,12 @@
-//! Columns of texts and bytes without the bytes of others: such a column is views into buffers, which it may share.
+//! The compaction of text and blob columns, which otherwise keep shared buffers alive.
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray as _, GenericByteViewArray};
 use datafusion::arrow::datatypes::ByteViewType;
 
-/// A column that keeps no more bytes than it shows. Batches that are read from a file share its buffers, and a sort counts these with each of them.
+/// A column that keeps no more bytes than it shows. Batches that are read from a file share its
+/// buffers, and a sort counts these with each of them.
 pub(crate) fn without_others(column: &ArrayRef) -> ArrayRef {
     if let Some(texts) = column.as_string_view_opt() {
         if keeps_too_much(texts) {

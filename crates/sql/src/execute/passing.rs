@@ -1,6 +1,7 @@
-//! Plan nodes that hand on the rows of one input: what all of them say of themselves.
+//! A helper for plan nodes that forward the rows of one input.
 //!
-//! A node has its fields, its properties, and what it does with the rows; the rest is here. Order, partitions and the number of rows are those of the input.
+//! A node has its fields, its properties, and what it does with the rows; the rest is here. Order,
+//! partitions and the number of rows are those of the input.
 
 use std::sync::Arc;
 
@@ -28,7 +29,8 @@ pub(crate) fn only<T>(mut found: Vec<T>, node: &str) -> Result<T> {
     }
 }
 
-/// Methods of [`ExecutionPlan`] of a node that is [`Passing`], by its name. With `own rows` it says itself which expressions it has, and what is known of its rows.
+/// Methods of [`ExecutionPlan`] of a node that is [`Passing`], by its name. With `own rows` it says
+/// itself which expressions it has, and what is known of its rows.
 macro_rules! passing_methods {
     ($name:expr) => {
         $crate::execute::passing::passing_methods!($name, own rows);

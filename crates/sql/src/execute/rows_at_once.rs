@@ -1,4 +1,4 @@
-//! How many rows of a table are read at a time: few at first, and then as many as their bytes allow, so that long texts are not read by the thousand.
+//! The adaptive batch size of table scans, smaller where rows are long.
 
 use datafusion::arrow::array::{Array, ArrayRef};
 
@@ -33,7 +33,8 @@ impl RowsAtOnce {
         self.rows
     }
 
-    /// Takes note of a piece; its bytes, without those of a dictionary that it shares with others: these are there once, however few rows are read.
+    /// Takes note of a piece; its bytes, without those of a dictionary that it shares with others:
+    /// these are there once, however few rows are read.
     pub(crate) fn have_come(&mut self, columns: &[ArrayRef]) -> usize {
         let bytes = columns.iter();
         let bytes = bytes.map(|it| bytes_of_array(it) as usize + VALUE_BYTES * it.len());

@@ -1,7 +1,9 @@
-//! The left side of a nested loop join, which runs again where its rows do not fit.
+//! The left side of a nested loop join, run again where its rows exceed memory.
 //!
-//! DataFusion's nested loop join collects its left side. Where memory ends it runs that side a second time, to a file, from which it takes as many rows at once as fit. But partitions of a scan take
-//! their rows from one queue, of which the first run has had a part: the second found the rest alone, or nothing, which the join calls a fault of its own.
+//! DataFusion's nested loop join collects its left side. Where memory ends it runs that side a
+//! second time, to a file, from which it takes as many rows at once as fit. But partitions of a
+//! scan take their rows from one queue, of which the first run has had a part: the second found the
+//! rest alone, or nothing, which the join calls a fault of its own.
 //!
 //! ```text
 //! NestedLoopJoinExec   ->   NestedLoopJoinExec
@@ -10,9 +12,11 @@
 //!                             right
 //! ```
 //!
-//! The second run is refused, so that the query ends for want of memory, in two cases. Joins that give left rows by what matched (LEFT, left semi, anti and mark, FULL) do that for each partition of the
-//! right side by itself once they have spilled, so they give rows twice. And a left side that is more than scans, filters and projections may have changed what its scans read:
-//! a sort of the first rows tells them where it ended.
+//! The second run is refused, so that the query ends for want of memory, in two cases. Joins that
+//! give left rows by what matched (LEFT, left semi, anti and mark, FULL) do that for each partition
+//! of the right side by itself once they have spilled, so they give rows twice. And a left side
+//! that is more than scans, filters and projections may have changed what its scans read: a sort of
+//! the first rows tells them where it ended.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A task with other settings.
+//! A task context with changed settings.
 
 use std::sync::Arc;
 

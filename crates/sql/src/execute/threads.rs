@@ -1,4 +1,4 @@
-//! Work that must not keep other tasks waiting.
+//! Heavy work moved to other threads, so that tasks do not wait.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -9,7 +9,9 @@ use tokio::sync::oneshot;
 use crate::execute::stopping::{StopOnDrop, require_somebody_here};
 use crate::{Error, Result, SqlState};
 
-/// Does what may wait for the disk or for others, or compute for long, where no other task is kept waiting by it. Functions that it calls end when what is returned is dropped, and so does what asks [`require_waited_for`].
+/// Does what may wait for the disk or for others, or compute for long, where no other task is kept
+/// waiting by it. Functions that it calls end when what is returned is dropped, and so does what
+/// asks [`require_waited_for`].
 pub(crate) async fn on_own_thread<R: Send + 'static>(
     work: impl FnOnce() -> Result<R> + Send + 'static,
 ) -> Result<R> {
@@ -32,7 +34,8 @@ pub(crate) fn require_waited_for() -> Result<()> {
     require_somebody_here().map_err(|error| Error::of_run(&error))
 }
 
-/// The same for work that waits for others in between: it ends there, too, when what is returned is dropped.
+/// The same for work that waits for others in between: it ends there, too, when what is returned is
+/// dropped.
 pub(crate) async fn waiting_on_own_thread<R, W>(
     work: impl FnOnce() -> W + Send + 'static,
 ) -> Result<R>

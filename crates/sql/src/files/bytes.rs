@@ -1,4 +1,4 @@
-//! The bytes of a file, a few at a time, and decompressed where its name says so.
+//! The byte stream of a file, decompressed by its name's ending.
 
 use std::io::Write;
 

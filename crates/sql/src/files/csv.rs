@@ -1,7 +1,8 @@
-//! Files of CSV as a table.
+//! CSV files as tables.
 //!
-//! Each file is read from its beginning by one partition. The columns are those that a definition says, or the names of the first line with the types that fit
-//! its first rows; a later value that does not fit is an error that says where it is.
+//! Each file is read from its beginning by one partition. The columns are those that a definition
+//! says, or the names of the first line with the types that fit its first rows; a later value that
+//! does not fit is an error that says where it is.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,7 +1,8 @@
-//! `STORED AS POSTGRES`: a table of another server in the place of files.
+//! `STORED AS POSTGRES`: external tables of another server.
 //!
-//! The definition keeps what the server said when the table was created: columns with their types on both sides, the primary key, about how many rows. So
-//! that planning asks nobody; the scan looks whether the types are still those.
+//! The definition keeps what the server said when the table was created: columns with their types
+//! on both sides, the primary key, about how many rows. So that planning asks nobody; the scan
+//! looks whether the types are still those.
 
 use std::sync::Arc;
 
@@ -153,7 +154,8 @@ impl ForeignSource {
         self.server.names_files()
     }
 
-    /// Asks the server; the columns with their types here. What the statement says of columns and key is taken as it is, as far as the source has it.
+    /// Asks the server; the columns with their types here. What the statement says of columns and
+    /// key is taken as it is, as far as the source has it.
     pub(super) async fn look(
         &mut self,
         access: &ForeignAccess,
@@ -195,7 +197,8 @@ impl ForeignSource {
         self.rows
     }
 
-    /// What the server said, as options that a definition keeps; none of what stands among those that were given.
+    /// What the server said, as options that a definition keeps; none of what stands among those
+    /// that were given.
     pub(super) fn found(&self) -> Vec<(String, String)> {
         let words: Vec<String> = self.types.iter().map(ToString::to_string).collect();
         let mut found = vec![(TYPES.to_owned(), words.join(","))];

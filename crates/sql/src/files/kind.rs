@@ -1,4 +1,4 @@
-//! What a file holds, as its name says.
+//! The kind of a file, by its name.
 
 use crate::delimited::{Dialect, Form};
 use crate::{Error, Result, SqlState};

@@ -1,4 +1,4 @@
-//! Files whose scans DataFusion plans: Parquet, and JSON with an object on each line.
+//! Files that DataFusion scans: Parquet, and JSON with an object per line.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! From what a statement calls its files to the files there are.
+//! The resolution of file names in statements to files.
 //!
-//! A location is a path on this machine or an address `s3://bucket/key`: of one file, of a directory (all files of one kind in it), or with `*`, `?` and `[...]`
-//! of many. Whoever may write statements chooses what is read, with the rights of our process; hence nothing is opened unless the session was allowed
-//! to at its start.
+//! A location is a path on this machine or an address `s3://bucket/key`: of one file, of a
+//! directory (all files of one kind in it), or with `*`, `?` and `[...]` of many. Whoever may write
+//! statements chooses what is read, with the rights of our process; hence nothing is opened unless
+//! the session was allowed to at its start.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -44,7 +45,8 @@ impl FileAccess {
         Self::default()
     }
 
-    /// They may read and write whatever our process may. Settings are pairs such as `AWS_REGION`, `AWS_ENDPOINT`: the environment's variables.
+    /// They may read and write whatever our process may. Settings are pairs such as `AWS_REGION`,
+    /// `AWS_ENDPOINT`: the environment's variables.
     pub fn allowed(settings: impl IntoIterator<Item = (String, String)>) -> Self {
         let settings = settings.into_iter();
         let settings = settings.filter(|(name, _)| name.starts_with("AWS_"));

@@ -1,4 +1,4 @@
-//! Files outside of the database: what statements read and write by their names.
+//! External files: those that statements read and write by name.
 
 mod bytes;
 mod csv;

@@ -1,4 +1,4 @@
-//! Whose memory files are read on.
+//! The account whose memory file reads are charged to.
 
 use std::sync::Arc;
 

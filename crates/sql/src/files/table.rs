@@ -1,4 +1,4 @@
-//! A table out of files: `'file.csv'` where a table may stand, and what `CREATE EXTERNAL TABLE` defined.
+//! Tables over files: `'file.csv'` in place of a table, and `CREATE EXTERNAL TABLE`.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -224,7 +224,8 @@ impl ExternalTable {
         })
     }
 
-    /// Of a statement that somebody has written: what a definition keeps of the other server is none of theirs.
+    /// Of a statement that somebody has written: what a definition keeps of the other server is
+    /// none of theirs.
     pub(crate) fn of_statement(statement: &CreateExternalTable) -> Result<Self> {
         let table = Self::new(statement)?;
         match &table.stored {
@@ -252,7 +253,8 @@ impl ExternalTable {
         matches!(self.stored, Stored::Foreign(_))
     }
 
-    /// Asks the other server what the table has there, if it is to be asked and was not. Whoever may create it may read it from then on.
+    /// Asks the other server what the table has there, if it is to be asked and was not. Whoever
+    /// may create it may read it from then on.
     pub(crate) async fn look(&mut self, state: &SessionState) -> Result<()> {
         let Stored::Foreign(source) = &mut self.stored else {
             return Ok(());

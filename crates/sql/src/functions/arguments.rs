@@ -1,4 +1,4 @@
-//! Arguments of functions as PostgreSQL takes them.
+//! The coercion of function arguments, as in PostgreSQL.
 //!
 //! | call | DataFusion | PostgreSQL, and here |
 //! | --- | --- | --- |

@@ -1,6 +1,7 @@
-//! Integer arithmetic that fails where it runs over, as PostgreSQL's does.
+//! Integer arithmetic that fails on overflow, as in PostgreSQL.
 //!
-//! DataFusion's `+`, `-` and `*` of integers wrap, and so does `sum` of 64-bit integers. Two of the analyzer's rules (`rules`) mend that:
+//! DataFusion's `+`, `-` and `*` of integers wrap, and so does `sum` of 64-bit integers. Two of the
+//! analyzer's rules (`rules`) mend that:
 //!
 //! ```text
 //! wide_sum   before types are settled:   sum(bigint)                    ->  sum(CAST(... AS numeric)), which is what PostgreSQL gives
@@ -8,8 +9,8 @@
 //!                                        sum(numeric(29 digits or more) ->  one that fails (`decimal_sum`)
 //! ```
 //!
-//! `sum(integer)` is a bigint, which four thousand million rows at least are needed to run over; so it stays as it is. Operators on decimals are not touched:
-//! theirs fail.
+//! `sum(integer)` is a bigint, which four thousand million rows at least are needed to run over; so
+//! it stays as it is. Operators on decimals are not touched: theirs fail.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -105,7 +106,8 @@ pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
     }
 }
 
-/// The type of an operand, of whose left end alone it is the type where that is such a function already: the engine makes names of all that is within each part of it.
+/// The type of an operand, of whose left end alone it is the type where that is such a function
+/// already: the engine makes names of all that is within each part of it.
 fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
     let mut of = expr;
     while let Expr::ScalarFunction(call) = of

@@ -1,11 +1,12 @@
-//! `array_has`, and so `x = ANY (array)`, where something is unknown.
+//! `array_has`, and so `x = ANY (array)`, with three-valued logic.
 //!
 //! | | DataFusion | here, as in PostgreSQL |
 //! | --- | --- | --- |
 //! | the array has a NULL, and no element that is equal | false | NULL |
 //! | the array is empty, and `x` is NULL | NULL | false |
 //!
-//! A constant array becomes a list of IN without NULL in it: of one with NULL the engine makes other lists than are meant (`crate::semantics::in_lists`).
+//! A constant array becomes a list of IN without NULL in it: of one with NULL the engine makes
+//! other lists than are meant (`crate::semantics::in_lists`).
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! Bytes as texts, as PostgreSQL writes and reads them: `\x0aff`.
+//! The text form of `bytea`: `\x0aff`.
 //!
-//! To DataFusion the bytes of a text are its letters, wherever a text meets a `bytea`. So every cast between the two is one of ours.
-//! Columns of bytes are views (`BinaryView`), and so is a `bytea` in a text, for functions know no type that both are.
+//! To DataFusion the bytes of a text are its letters, wherever a text meets a `bytea`. So every
+//! cast between the two is one of ours. Columns of bytes are views (`BinaryView`), and so is a
+//! `bytea` in a text, for functions know no type that both are.
 
 use std::sync::Arc;
 

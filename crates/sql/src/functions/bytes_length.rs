@@ -1,7 +1,8 @@
-//! `length`, `octet_length` and `bit_length` of bytes.
+//! `length`, `octet_length` and `bit_length` of `bytea`.
 //!
-//! DataFusion's count the letters of texts: of bytes they would count those of `\x0aff`, or refuse them. The last two are replaced by
-//! these, for which a text is its bytes; what a `length` of bytes is, is known when types are.
+//! DataFusion's count the letters of texts: of bytes they would count those of `\x0aff`, or refuse
+//! them. The last two are replaced by these, for which a text is its bytes; what a `length` of
+//! bytes is, is known when types are.
 
 use std::sync::Arc;
 

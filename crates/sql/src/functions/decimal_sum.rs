@@ -1,8 +1,10 @@
-//! `sum` of decimals that fails where it runs over.
+//! `sum` of decimals that fails on overflow.
 //!
-//! DataFusion's wraps. Where its result has ten digits more than what is added, no number of rows is enough for that, and it stays; this one takes the place of the others,
-//! whose results have the 38 digits that there are (`arithmetic`). It adds 128-bit integers, each addition checked; what comes out has at most 38 digits.
-//! A sum that runs over on its way fails too, though later rows might have brought it back.
+//! DataFusion's wraps. Where its result has ten digits more than what is added, no number of rows
+//! is enough for that, and it stays; this one takes the place of the others, whose results have the
+//! 38 digits that there are (`arithmetic`). It adds 128-bit integers, each addition checked; what
+//! comes out has at most 38 digits. A sum that runs over on its way fails too, though later rows
+//! might have brought it back.
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};

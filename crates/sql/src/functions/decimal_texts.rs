@@ -1,7 +1,8 @@
-//! Bounds texts that are to become `numeric`.
+//! The length limit of texts that are cast to `numeric`.
 //!
-//! The engine reads the digits of such a text by a call in a call, 38 at a time, so that a text of some megabytes overflows the stack, which ends the
-//! process. A `numeric` has 38 digits: what is far longer is refused before the cast, or NULL where the cast may fail.
+//! The engine reads the digits of such a text by a call in a call, 38 at a time, so that a text of
+//! some megabytes overflows the stack, which ends the process. A `numeric` has 38 digits: what is
+//! far longer is refused before the cast, or NULL where the cast may fail.
 
 use std::sync::Arc;
 
@@ -22,7 +23,8 @@ use crate::{Error, SqlState};
 /// Longer texts are no numbers, bytes: zeros before and behind the digits are many already.
 const BYTES_MAX: usize = 4_096;
 
-/// An expression whose types are settled; its parts are done. What a cast reads as a decimal goes through [`Bounded`].
+/// An expression whose types are settled; its parts are done. What a cast reads as a decimal goes
+/// through [`Bounded`].
 pub(crate) fn with_short_decimals(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (of, field, is_lenient) = match &expr {
         Expr::Cast(Cast { expr, field }) => (expr, field, false),
@@ -84,7 +86,8 @@ fn has_part(data_type: &DataType, is_it: fn(&DataType) -> bool) -> bool {
     }
 }
 
-/// Refuses values of which one is a text that is too long for a number, where they are to become decimals; wherever the engine's cast is called by us.
+/// Refuses values of which one is a text that is too long for a number, where they are to become
+/// decimals; wherever the engine's cast is called by us.
 pub fn require_short_decimals(values: &dyn Array, to: &DataType) -> Result<(), Error> {
     match has_decimals(to) {
         true => require_short(values),

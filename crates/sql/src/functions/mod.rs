@@ -1,4 +1,4 @@
-//! The functions that statements may call, where they are not DataFusion's own.
+//! SQL functions, as far as they differ from DataFusion's.
 //!
 //! `offered` lists all functions and bounds the size of each result. The other files compute what
 //! PostgreSQL computes differently.

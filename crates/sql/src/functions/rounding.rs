@@ -1,9 +1,12 @@
-//! `floor`, `ceil`, `round` and `trunc`, where DataFusion's give no answer: of one value for a batch without rows, and to hundreds of places.
+//! `floor`, `ceil`, `round` and `trunc`, where DataFusion's fail: empty batches, and hundreds of
+//! places.
 //!
-//! DataFusion's repeat a constant for each row of a batch, and take the first of what they made for the answer: where a condition has left
-//! no rows, as in a branch of `CASE`, there is none, and they panic. Here a constant is always asked for one row.
+//! DataFusion's repeat a constant for each row of a batch, and take the first of what they made for
+//! the answer: where a condition has left no rows, as in a branch of `CASE`, there is none, and
+//! they panic. Here a constant is always asked for one row.
 //!
-//! To round a double to places it is made that many powers of ten as large, which is out of range for hundreds of them. Then it is what it was, or zero left of the point.
+//! To round a double to places it is made that many powers of ten as large, which is out of range
+//! for hundreds of them. Then it is what it was, or zero left of the point.
 
 use std::sync::Arc;
 

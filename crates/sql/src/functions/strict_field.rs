@@ -1,4 +1,4 @@
-//! What comes of a function that is NULL where one of its arguments is.
+//! The result field of strict functions, NULL where an argument is.
 
 use std::sync::Arc;
 

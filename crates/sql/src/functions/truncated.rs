@@ -1,7 +1,8 @@
-//! `date_trunc` of times in microseconds, in all of their years.
+//! `date_trunc` of microsecond timestamps, over all their years.
 //!
-//! DataFusion's counts nanoseconds on the way, which end in the year 2262, and knows no decades. This one takes what has been cast to a timestamp of
-//! microseconds (`times`), and is in UTC, as sessions are. Units are PostgreSQL's, a week begins on Monday.
+//! DataFusion's counts nanoseconds on the way, which end in the year 2262, and knows no decades.
+//! This one takes what has been cast to a timestamp of microseconds (`times`), and is in UTC, as
+//! sessions are. Units are PostgreSQL's, a week begins on Monday.
 
 use std::sync::Arc;
 
@@ -119,7 +120,8 @@ impl Unit {
     }
 }
 
-/// The year and the month, from 0 on, of a day since 1970 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// The year and the month, from 0 on, of a day since 1970 (Howard Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms").
 fn month_of(day: i64) -> (i64, i64) {
     let shifted = day + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -175,7 +177,8 @@ impl ScalarUDFImpl for Truncated {
         );
         let rows = if is_scalar { 1 } else { args.number_rows };
         let times = times.to_array(rows)?;
-        // The optimizer asks what comes of NULL in place of columns, of whatever type it makes of `NULL + interval '1 day'`.
+        // The optimizer asks what comes of NULL in place of columns, of whatever type it makes of
+        // `NULL + interval '1 day'`.
         if times.logical_null_count() == times.len() {
             let none = ScalarValue::try_from(args.return_field.data_type())?;
             return Ok(ColumnarValue::Scalar(none));

@@ -1,12 +1,14 @@
-//! A class of entities as a table: `class('http://e/Product', '"label" text <http://e/label>, "price" numeric(10,2) <http://e/price>')`.
+//! Classes of entities as tables: `class('http://e/Product', '"label" text <http://e/label>,
+//! "price" numeric(10,2) <http://e/price>')`.
 //!
 //! ```text
 //!   asked for iri, label where price > 10    ->    SELECT ?iri ?c0 ?c1 { ?iri a <http://e/Product> ; <http://e/price> ?c1 . OPTIONAL { ?iri <http://e/label> ?c0 } }
 //! ```
 //!
-//! The first column is the entity, `iri`; the others are properties of it. The query has the patterns of those columns alone that are needed: what a
-//! condition is on has to be there, of the others NULL stands for what is not. So an entity with several values of a property has a row for each of
-//! them where that column is asked for.
+//! The first column is the entity, `iri`; the others are properties of it. The query has the
+//! patterns of those columns alone that are needed: what a condition is on has to be there, of the
+//! others NULL stands for what is not. So an entity with several values of a property has a row for
+//! each of them where that column is asked for.
 
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
-//! Which filters of SQL a query can take.
+//! The SQL filters that a SPARQL query can take over.
 //!
-//! A filter on texts is taken whole where the source compares the same texts; one on numbers as a bound that surely lets through what the filter does, for a
-//! column of `numeric(10,2)` has its values rounded: SQL looks at these rows again.
+//! A filter on texts is taken whole where the source compares the same texts; one on numbers as a
+//! bound that surely lets through what the filter does, for a column of `numeric(10,2)` has its
+//! values rounded: SQL looks at these rows again.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;
@@ -13,7 +14,8 @@ use super::{GraphCondition, GraphTest};
 /// Values that a condition lists, at most.
 pub(super) const VALUES_MAX: usize = 10_000;
 
-/// What decimals of SPARQL are rounded to; bounds travel as such, for all kinds of numbers compare with them as they are.
+/// What decimals of SPARQL are rounded to; bounds travel as such, for all kinds of numbers compare
+/// with them as they are.
 const DECIMAL_STEP: f64 = 1e-18;
 /// Bounds beyond are not sent: their decimals have more digits than are worth reading.
 const BOUND_MAX: f64 = 1e36;
@@ -149,7 +151,8 @@ impl Seen {
         }))
     }
 
-    /// A number that is surely beyond a value in a direction, for values of this column are rounded.
+    /// A number that is surely beyond a value in a direction, for values of this column are
+    /// rounded.
     fn bound(&self, value: &ScalarValue, direction: f64) -> Option<String> {
         let step = match self.column_type {
             ColumnType::SmallInt | ColumnType::Integer | ColumnType::BigInt => 1.0,
@@ -159,7 +162,8 @@ impl Seen {
             _ => return None,
         };
         let value = number(value)?;
-        // What a double cannot tell apart is let through, and what an `xsd:decimal` cannot, on both sides.
+        // What a double cannot tell apart is let through, and what an `xsd:decimal` cannot, on both
+        // sides.
         let slack = value.abs() * f64::EPSILON * 4.0 + 4.0 * DECIMAL_STEP;
         let beyond = value + direction * (step + slack);
         (beyond.abs() < BOUND_MAX).then(|| format!("{beyond}"))

@@ -1,6 +1,7 @@
-//! Columns with types, as a statement declares them for `sparql(...)`: `AS t(s text, price numeric(10,2))`.
+//! Declared column types of `sparql(...)`: `AS t(s text, price numeric(10,2))`.
 //!
-//! The planner knows names alone in that place, so the list becomes the second argument of the function before there is a plan.
+//! The planner knows names alone in that place, so the list becomes the second argument of the
+//! function before there is a plan.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! `sparql('SELECT ...')` and `sparql('SELECT ...', 'a text, b numeric(10,2)')`; classes of entities, and what there is of them; searches in texts.
+//! The table functions of graphs: `sparql('SELECT ...')`, classes of entities, and text searches.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Graphs within SQL: the solutions of a SPARQL query, and the quads, as tables.
+//! Graphs in SQL: SPARQL solutions and quads as tables.
 //!
 //! ```text
 //!   sparql('SELECT ...' [, 'a text, b numeric(10,2)'])   function -> GraphTable -> GraphExec -> GraphSource
@@ -6,12 +6,14 @@
 //!   quads (s, p, o, g, datatype, language)               catalog  -/
 //! ```
 //!
-//! This crate does not know SPARQL: whoever puts both languages together gives a session a [`GraphSource`]. What a table is asked for travels to it as
-//! [`GraphQuery`]: the columns that are needed, conditions on them, a limit; the rows come back as columns of their types, from the same
-//! snapshot that the tables of the statement are read from, on the same memory.
+//! This crate does not know SPARQL: whoever puts both languages together gives a session a
+//! [`GraphSource`]. A request for a table's rows travels to it as a [`GraphQuery`]: needed columns,
+//! conditions on them, a limit. The rows come back as typed columns, from the same snapshot as the
+//! statement's tables, on the same memory.
 //!
-//! The type of a column is known before the first row: what the statement declares, else what the text of the query says by a cast or a count, else `text`
-//! (an IRI, the characters of a literal, `_:b12` for a blank node). A value that is not of the column's type is an error that names it.
+//! The type of a column is known before the first row: what the statement declares, else what the
+//! text of the query says by a cast or a count, else `text` (an IRI, the characters of a literal,
+//! `_:b12` for a blank node). A value that is not of the column's type is an error that names it.
 
 mod class;
 mod condition;
@@ -41,7 +43,7 @@ pub(crate) use function::{
 pub(crate) use node::is_of_graphs;
 pub(crate) use quads::{QUADS, quads};
 
-/// Who answers SPARQL for SQL.
+/// The source of SPARQL answers for SQL.
 pub trait GraphSource: fmt::Debug + Send + Sync {
     /// The columns of a query: its selected variables.
     ///
@@ -81,7 +83,7 @@ pub(crate) struct SeenGraphs {
     pub(crate) scope: ReadScope,
 }
 
-/// How long whoever asks waits for what is read of graphs.
+/// The timeouts of graph reads.
 #[derive(Debug, Clone, Default)]
 pub struct GraphLimits {
     /// A query may be planned so long.
@@ -92,12 +94,13 @@ pub struct GraphLimits {
     pub waiting: Option<Weak<()>>,
 }
 
-/// What is asked of a query.
+/// A query to a graph source.
 #[derive(Debug, Clone)]
 pub struct GraphQuery {
     /// SPARQL.
     pub text: Arc<str>,
-    /// Whether it is that of `quads`: the default graph is itself there, whatever it is for other queries.
+    /// Whether it is that of `quads`: the default graph is itself there, whatever it is for other
+    /// queries.
     pub is_of_quads: bool,
     /// Whether other writers wait for its end: nobody else may be asked for anything.
     pub holds_turn: bool,
@@ -126,7 +129,7 @@ pub struct GraphRows {
     pub columns: Vec<ArrayRef>,
 }
 
-/// What must hold of a variable.
+/// A condition on a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphCondition {
     /// Without `?`.
@@ -135,7 +138,7 @@ pub struct GraphCondition {
     pub test: GraphTest,
 }
 
-/// What a source can test of a variable.
+/// The conditions that a source can test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraphTest {
     /// It is one of these IRIs.

@@ -1,7 +1,8 @@
-//! The node of a plan that runs a query of SPARQL.
+//! The plan node that runs a SPARQL query.
 //!
-//! Conditions and the limit come with the plan of the table; what a join above learns of its keys (its other side is there first) is looked at when the node is
-//! asked for its first row, and goes into the query with the conditions. It only spares work: the join looks again.
+//! Conditions and the limit come with the plan of the table; what a join above learns of its keys
+//! (its other side is there first) is looked at when the node is asked for its first row, and goes
+//! into the query with the conditions. It only spares work: the join looks again.
 
 use std::fmt;
 use std::sync::Arc;

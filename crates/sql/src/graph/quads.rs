@@ -1,4 +1,4 @@
-//! `quads`: all statements of the database, those of the default graph with NULL as their graph.
+//! The table `quads`: all statements of the database, with NULL for the default graph.
 
 use orrery_storage::table::ColumnType;
 

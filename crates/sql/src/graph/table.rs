@@ -1,4 +1,4 @@
-//! A query of SPARQL as DataFusion plans with it.
+//! The table provider of a SPARQL query.
 
 use std::fmt;
 use std::sync::Arc;

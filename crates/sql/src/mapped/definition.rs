@@ -1,4 +1,4 @@
-//! What a mapped graph is, and the text of its definition.
+//! The definition of a mapped graph, and its text.
 
 use datafusion::sql::sqlparser::tokenizer::Token;
 
@@ -18,7 +18,7 @@ pub struct MappedGraph {
     pub base: Option<String>,
 }
 
-/// How a graph is made of tables.
+/// The mapping of a graph: R2RML, or the Direct Mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MappingSource {
     /// By a mapping in R2RML.

@@ -1,4 +1,4 @@
-//! The mapped graphs of a state: definitions that are kept among the views.
+//! The mapped graphs of a state, stored among the views.
 
 use datafusion::sql::parser::Statement as Parsed;
 use orrery_storage::table::{Tables, ViewDefinition};
@@ -9,7 +9,7 @@ use crate::parse::statement::parse_one;
 use crate::{Error, Result, SqlState};
 
 impl MappedGraph {
-    /// All of a state, by the order in which they came.
+    /// All mapped graphs of a state, in order of creation.
     ///
     /// # Errors
     /// When a definition cannot be read, as a newer version may have written it.

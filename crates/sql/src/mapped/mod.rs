@@ -1,4 +1,4 @@
-//! Graphs out of tables: `CREATE GRAPH`, `DROP GRAPH MAPPING`, `MATERIALIZE GRAPH`.
+//! Statements about mapped graphs: `CREATE GRAPH`, `DROP GRAPH MAPPING`, `MATERIALIZE GRAPH`.
 //!
 //! ```text
 //! CREATE GRAPH 'http://e/g' FROM MAPPING 'text of R2RML' [BASE 'http://e/']
@@ -7,8 +7,9 @@
 //! MATERIALIZE GRAPH 'http://e/g' [INTO 'http://e/copy']
 //! ```
 //!
-//! A definition is kept where views are, as the text of its statement, under the graph's name in a schema that no text creates. What a mapping means is known
-//! to whoever fills in [`GraphMappings`]: this crate knows no RDF.
+//! A definition is kept where views are, as the text of its statement, under the graph's name in a
+//! schema that no text creates. What a mapping means is known to whoever fills in
+//! [`GraphMappings`]: this crate knows no RDF.
 
 mod definition;
 mod kept;
@@ -29,14 +30,16 @@ pub use definition::{MappedGraph, MappingSource};
 pub(crate) use run::run;
 pub(crate) use statement::{GraphStatement, begins, of, parse};
 
-/// Who knows what mappings mean.
+/// The implementation of mappings.
 #[async_trait]
 pub trait GraphMappings: fmt::Debug + Send + Sync {
-    /// Fails where a definition is none for the tables of a state, or its name is taken by quads that are stored.
+    /// Fails where a definition is none for the tables of a state, or its name is taken by quads
+    /// that are stored.
     async fn check(&self, graph: &MappedGraph, snapshot: &Arc<Snapshot>) -> Result<()>;
 
-    /// Puts the triples of a graph into the store under another name, and says how many were not there. The tables are those that the transaction
-    /// sees. What is read for it, and the triples as they are put in, are paid for by `spending`. An error leaves the transaction lost.
+    /// Puts the triples of a graph into the store under another name, and says how many were not
+    /// there. The tables are those that the transaction sees. What is read for it, and the triples
+    /// as they are put in, are paid for by `spending`. An error leaves the transaction lost.
     async fn materialize(
         &self,
         graph: &MappedGraph,

@@ -1,4 +1,4 @@
-//! Does the statements, in a change.
+//! The execution of statements about mapped graphs.
 
 use std::sync::Arc;
 

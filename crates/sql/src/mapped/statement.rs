@@ -1,4 +1,6 @@
-//! The statements' text. The parser below has no place for them: they stand in its tree as calls of a procedure that no text can name.
+//! The parser of statements about mapped graphs, which become procedure calls in the syntax tree.
+//! The parser below has no place for them: they stand in its tree as calls of a procedure that no
+//! text can name.
 
 use datafusion::common::DataFusionError;
 use datafusion::sql::sqlparser::ast::{

@@ -1,4 +1,4 @@
-//! Optimizer rules that stand beside DataFusion's.
+//! Optimizer rules beside DataFusion's: fixes and join order.
 //!
 //! `join_order` orders the joins of a plan. The rules of `mended` keep plans from faults of
 //! DataFusion's rules.

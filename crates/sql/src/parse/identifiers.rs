@@ -1,4 +1,4 @@
-//! Names as a text writes them: folded to lower case unless they are quoted.
+//! Identifiers: folded to lower case unless quoted.
 
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 

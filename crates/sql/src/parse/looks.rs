@@ -1,7 +1,9 @@
-//! How often the planner looks at what is nested, counted without doing it.
+//! The count of the planner's visits to nested parts, taken without planning.
 //!
-//! It asks the field of a function by those of its arguments, but that of a CASE by two questions: of what type it is, and whether it may be NULL. And `coalesce` and the like become a CASE in
-//! which an argument stands twice. So each level of functions within CASE within functions doubles the work: `abs(case when a = 1 then abs(case when ...`.
+//! The planner asks the field of a function by those of its arguments, but that of a CASE by two
+//! questions: of what type it is, and whether it may be NULL. And `coalesce` and the like become a
+//! CASE in which an argument stands twice. So each level of functions within CASE within functions
+//! doubles the work: `abs(case when a = 1 then abs(case when ...`.
 
 /// So many repeated looks are taken: some 200 ms.
 pub(crate) const REPEATED_MAX: u64 = 20_000;

@@ -1,4 +1,4 @@
-//! Parsing: from a text to statements, within limits.
+//! Parsing of texts to statements, within limits.
 //!
 //! `split` finds where a statement ends. `statement` checks its size and nesting, and parses it
 //! in PostgreSQL's dialect. The other files read or change the tree: names, numbers, depth.

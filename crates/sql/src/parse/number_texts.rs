@@ -1,6 +1,7 @@
-//! Numbers in a text that the planner would read as something else, or not at all.
+//! Number literals that the planner would misread or refuse.
 //!
-//! It makes `bigint` and `numeric` of numbers, as PostgreSQL does, but `numeric` has 38 digits here:
+//! The planner makes `bigint` and `numeric` of numbers, as PostgreSQL does, but `numeric` has 38
+//! digits here:
 //!
 //! | in the text | PostgreSQL | here |
 //! | --- | --- | --- |
@@ -92,7 +93,8 @@ fn typed(number: &str) -> Option<(String, DataType)> {
             .is_finite()
             .then_some((number, DataType::DoublePrecision));
     };
-    // What has no exponent and fits is read as it should be, but for integers of 64 bits without a sign.
+    // What has no exponent and fits is read as it should be, but for integers of 64 bits without a
+    // sign.
     if exponent.is_none() && mantissa.contains('.') {
         return None;
     }

@@ -1,19 +1,22 @@
-//! How large a plan is: whatever is named twice is planned twice.
+//! The size limit of plans: what is named twice is planned twice.
 //!
 //! ```text
 //! WITH a AS (...), b AS (SELECT ... FROM a p, a q), c AS (SELECT ... FROM b p, b q), ...      2, 4, 8, ... times a
 //! ```
 //!
-//! In the logical plan the parts that are the same are shared, so that it is small; its optimizers and the physical plan take each by itself. So
-//! their nodes are counted as often as they are named, with the shared ones looked at once, before anything else looks at the plan.
+//! In the logical plan the parts that are the same are shared, so that it is small; its optimizers
+//! and the physical plan take each by itself. So their nodes are counted as often as they are
+//! named, with the shared ones looked at once, before anything else looks at the plan.
 //!
 //! ```text
 //! WITH a AS (SELECT x + x AS x FROM t), b AS (SELECT x + x AS x FROM a), ... SELECT * FROM z WHERE x > 0      x is 2, 4, 8, ... additions of t's
 //! ```
 //!
-//! Conditions are pushed below projections, where each column becomes its expression; so each column is counted with all that it is made of, by the columns of the tables.
-//! What is computed once, as an aggregate is, counts as one. Types are counted too: a structure of two structures of two structures and so on is small only while it is shared.
-//! Within one text that comes late: the engine has hashed the types by then, 2^n parts of them.
+//! Conditions are pushed below projections, where each column becomes its expression; so each
+//! column is counted with all that it is made of, by the columns of the tables. What is computed
+//! once, as an aggregate is, counts as one. Types are counted too: a structure of two structures of
+//! two structures and so on is small only while it is shared. Within one text that comes late: the
+//! engine has hashed the types by then, 2^n parts of them.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -31,15 +34,18 @@ use crate::{Error, Result, SqlState};
 const NODES_MAX: u64 = 50_000;
 /// Nodes below each other: a plan is dropped by recursion.
 const DEPTH_MAX: u32 = 4_000;
-/// Looks at nodes. A check of the engine goes into the plan of a subquery twice: by way of the nodes, and by way of their expressions; so a subquery within a subquery is looked at four times.
+/// Looks at nodes. A check of the engine goes into the plan of a subquery twice: by way of the
+/// nodes, and by way of their expressions; so a subquery within a subquery is looked at four times.
 const VISITS_MAX: u64 = 200_000;
 /// Nodes of an expression, with those of the columns that it reads.
 const EXPRESSION_MAX: u64 = 100_000;
 /// The same of all expressions of a statement together.
 const EXPRESSIONS_MAX: u64 = 1_000_000;
-/// Looks beyond the first ones at all expressions of a statement together: each node of a plan looks again at what those below have computed.
+/// Looks beyond the first ones at all expressions of a statement together: each node of a plan
+/// looks again at what those below have computed.
 const ALL_REPEATED_MAX: u64 = 5 * REPEATED_MAX;
-/// Columns of all nodes together: each pass of a rule makes the columns of each join anew, and there are some hundred passes.
+/// Columns of all nodes together: each pass of a rule makes the columns of each join anew, and
+/// there are some hundred passes.
 const COLUMNS_MAX: u64 = 1_000_000;
 /// Types within a type.
 const TYPES_MAX: usize = 1_000;
@@ -91,7 +97,8 @@ pub(crate) fn refuse_large(plan: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of a node of a plan, of a column of its schema, and of a part of an expression: about what they take with the names in them.
+/// Bytes of a node of a plan, of a column of its schema, and of a part of an expression: about what
+/// they take with the names in them.
 const NODE_BYTES: usize = 1_024;
 const COLUMN_BYTES: usize = 160;
 const PART_BYTES: usize = 240;
@@ -128,7 +135,8 @@ struct Size {
     columns: Rc<[Looks]>,
 }
 
-/// The size of a plan; `known` has those of parts by their place in memory, where they stay while the plan is borrowed.
+/// The size of a plan; `known` has those of parts by their place in memory, where they stay while
+/// the plan is borrowed.
 #[recursive::recursive]
 fn size(
     plan: &LogicalPlan,
@@ -176,7 +184,8 @@ fn size(
 /// The schema of an input with the sizes of its columns.
 type Input<'a> = (&'a DFSchema, Rc<[Looks]>);
 
-/// The sizes of a node's columns; `all` takes those of its expressions in. Fails where one, a condition or a type is too large.
+/// The sizes of a node's columns; `all` takes those of its expressions in. Fails where one, a
+/// condition or a type is too large.
 fn columns(
     plan: &LogicalPlan,
     inputs: &[Input<'_>],
@@ -239,7 +248,8 @@ fn columns(
     Ok(columns.into())
 }
 
-/// The nodes of an expression but for values, each column with those that it is made of, and the looks at them.
+/// The nodes of an expression but for values, each column with those that it is made of, and the
+/// looks at them.
 #[recursive::recursive]
 fn expression_size(expression: &Expr, inputs: &[Input<'_>]) -> Result<Looks, DataFusionError> {
     let mut parts = Looks::default();

@@ -1,6 +1,7 @@
-//! Walks over the expressions of one query without those of the queries in it.
+//! A visitor of one query's expressions, without nested queries.
 
-/// Methods of `VisitorMut` that keep `self.depth`: 0 in the query at hand, and one more in each within it.
+/// Methods of `VisitorMut` that keep `self.depth`: 0 in the query at hand, and one more in each
+/// within it.
 macro_rules! query_depth {
     () => {
         fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {

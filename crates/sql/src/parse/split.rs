@@ -1,14 +1,17 @@
-//! Where statements end, found without parsing them.
+//! The splitter of a text into statements, without parsing.
 //!
-//! For what reads a text piece by piece, such as a shell that asks for another line, or a client that sends one statement at a time. It knows what a semicolon
-//! may stand in: strings (also `E'...'` and `$tag$...$tag$`), quoted names, comments (also within each other). It costs one look at each byte.
+//! For what reads a text piece by piece, such as a shell that asks for another line, or a client
+//! that sends one statement at a time. It knows what a semicolon may stand in: strings (also
+//! `E'...'` and `$tag$...$tag$`), quoted names, comments (also within each other). It costs one
+//! look at each byte.
 
 use std::ops::Range;
 
 /// A text cut at its semicolons.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// The statements that are whole, without their semicolons, in their order. Such as have nothing but blanks and comments are left out.
+    /// The statements that are whole, without their semicolons, in their order. Such as have
+    /// nothing but blanks and comments are left out.
     pub statements: Vec<Range<usize>>,
     /// What follows the last semicolon.
     pub rest: Range<usize>,
@@ -16,7 +19,7 @@ pub struct Split {
     pub inside: Inside,
 }
 
-/// What a place of a text stands in.
+/// The construct that a place in a text is in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Inside {
     /// Between two statements: there are blanks and comments alone since the last.
@@ -126,7 +129,8 @@ fn comment(text: &[u8]) -> (usize, bool) {
     (text.len(), false)
 }
 
-/// The bytes of a string or a name from its first quote to its last, if there is one. A quote that stands twice is within.
+/// The bytes of a string or a name from its first quote to its last, if there is one. A quote that
+/// stands twice is within.
 fn quoted(text: &[u8], quote: u8, has_escapes: bool) -> Option<usize> {
     let mut at = 1;
     while at < text.len() {

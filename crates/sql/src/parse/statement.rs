@@ -1,7 +1,9 @@
-//! From a text to statements, within limits.
+//! The parser from texts to statements, within limits.
 //!
-//! Before there is a tree, its depth and its memory are bounded by what its tokens are ([`limits`]), and the time for it by the steps that the parser has ([`dialect`]). Of the tree itself, expressions may not be too
-//! deep: the planner clones them by recursion, at about 1 KB of stack a level; and the tables of a statement, each of which makes its plan deeper, are counted.
+//! Before there is a tree, its depth and its memory are bounded by what its tokens are
+//! ([`limits`]), and the time for it by the steps that the parser has ([`dialect`]). Of the tree
+//! itself, expressions may not be too deep: the planner clones them by recursion, at about 1 KB of
+//! stack a level; and the tables of a statement, each of which makes its plan deeper, are counted.
 
 mod any_of;
 mod as_of;
@@ -51,9 +53,11 @@ const NESTING_MAX: usize = 100;
 const EXPRESSION_DEPTH_MAX: usize = 500;
 /// Tables, views and subqueries that the FROM clauses of one statement may name.
 const RELATIONS_MAX: usize = 1_000;
-/// Tables that a common table expression may come to, with those that it names in the place of their names.
+/// Tables that a common table expression may come to, with those that it names in the place of
+/// their names.
 const EXPANDED_RELATIONS_MAX: u64 = 5_000;
-/// So much stack is there wherever the planner begins to recurse: enough for a clone of the deepest expression.
+/// So much stack is there wherever the planner begins to recurse: enough for a clone of the deepest
+/// expression.
 pub(crate) const STACK_BYTES_MIN: usize = 1 << 20;
 
 /// A statement that is SQL; whether it can be run is not known yet.
@@ -88,7 +92,8 @@ pub(crate) fn prepared_in(statement: Parsed) -> Parsed {
     }
 }
 
-/// All statements of a text; of a long one on a thread of its own, until what is returned is dropped.
+/// All statements of a text; of a long one on a thread of its own, until what is returned is
+/// dropped.
 pub(crate) async fn parse_apart(text: &str) -> Result<VecDeque<Parsed>> {
     if text.len() <= SHORT_TEXT_BYTES_MAX {
         return parse(text);
@@ -139,7 +144,8 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
     Ok(statements)
 }
 
-/// Statements and the semicolons between them. `COPY`, `CREATE VIEW ... FROM CLASS` and what is about mapped graphs are parsed by ourselves.
+/// Statements and the semicolons between them. `COPY`, `CREATE VIEW ... FROM CLASS` and what is
+/// about mapped graphs are parsed by ourselves.
 fn parse_all(text: &str, tokens: Vec<TokenWithSpan>, steps: &Steps) -> Result<VecDeque<Parsed>> {
     let of_engine = |error| Error::of_engine(&error, text);
     let mut parser = DFParserBuilder::new(as_of::with_old_tables(tokens))
@@ -319,13 +325,15 @@ impl Visitor for Seen {
     }
 }
 
-/// Whether no function is called so: the library looks how far it is from the name of each, which takes as long as all of these are together.
+/// Whether no function is called so: the library looks how far it is from the name of each, which
+/// takes as long as all of these are together.
 fn is_long_name(part: &ast::ObjectNamePart) -> bool {
     part.as_ident()
         .is_some_and(|name| name.value.len() > FUNCTION_NAME_BYTES_MAX)
 }
 
-/// Whether a table of a WITH has too many relations when those before it stand in the place of their names: the planner looks at each again and again.
+/// Whether a table of a WITH has too many relations when those before it stand in the place of
+/// their names: the planner looks at each again and again.
 fn is_expanded_too_far(with: &ast::With) -> bool {
     let mut sizes: HashMap<String, u64> = HashMap::new();
     for table in &with.cte_tables {

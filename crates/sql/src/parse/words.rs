@@ -1,4 +1,4 @@
-//! Pieces of a statement's tree: names, calls, the SELECTs of a query.
+//! Helpers for syntax trees: names, calls, the SELECTs of a query.
 
 use std::ops::ControlFlow;
 
@@ -45,7 +45,8 @@ pub(crate) fn taken(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::value(Value::Null))
 }
 
-/// Visits each `SELECT` of a query, also those of its set operations, and not those of subqueries. One that is the whole query comes with its order.
+/// Visits each `SELECT` of a query, also those of its set operations, and not those of subqueries.
+/// One that is the whole query comes with its order.
 pub(crate) fn each_select<B>(
     query: &mut Query,
     mut visit: impl FnMut(&mut Select, Option<&mut OrderBy>) -> ControlFlow<B>,

@@ -1,4 +1,4 @@
-//! What statements cost, in touches, as those of queries of SPARQL: how often a row was taken in hand, whoever asks, wherever it lies, and however many threads there are.
+//! The cost of statements in touches, independent of asker, storage and threads.
 //!
 //! | node | touches |
 //! | --- | --- |
@@ -9,11 +9,13 @@
 //! | a sort, a window, groups, `UNNEST`, a recursion | one for each row that comes out; of a sort for its first rows, no more than are asked for |
 //! | any other | nothing: what it hands on was counted where it came from |
 //!
-//! An answer costs one more for each of its values, a change one for each row that came, changed or went, a definition one for each row that it reads and one for each that it writes, in the
-//! table or an index, and one at least. What divides rows among threads, or gathers them, counts nothing, and groups
-//! that each thread makes for itself count when they are put together.
+//! An answer costs one more for each of its values, a change one for each row that came, changed or
+//! went, a definition one for each row that it reads and one for each that it writes, in the table
+//! or an index, and one at least. What divides rows among threads, or gathers them, counts nothing,
+//! and groups that each thread makes for itself count when they are put together.
 //!
-//! Who pays is said by a [`Spending`] that travels with the engine's configuration; where there is none, nothing is wrapped or walked.
+//! Who pays is said by a [`Spending`] that travels with the engine's configuration; where there is
+//! none, nothing is wrapped or walked.
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -90,7 +92,8 @@ pub(crate) fn environment_of(state: &SessionState) -> Arc<RuntimeEnv> {
     }
 }
 
-/// What a statement that is done costs beside its plans: a touch for each row that it has changed, and for each value of the rows that it gives back.
+/// What a statement that is done costs beside its plans: a touch for each row that it has changed,
+/// and for each value of the rows that it gives back.
 pub(crate) fn touches_of(outcome: &Outcome) -> u64 {
     let (tag, columns) = match outcome {
         Outcome::Done(tag) => (tag, 0),
@@ -111,7 +114,8 @@ pub(crate) fn touches_of(outcome: &Outcome) -> u64 {
     }
 }
 
-/// The same of a definition: what it goes through is paid for as it does, and one that touches no row costs something nevertheless.
+/// The same of a definition: what it goes through is paid for as it does, and one that touches no
+/// row costs something nevertheless.
 pub(crate) fn touches_of_definition(outcome: &Outcome) -> u64 {
     touches_of(outcome).max(1)
 }
@@ -245,7 +249,8 @@ impl Analyzed {
         }
     }
 
-    /// The plan's text with what it cost behind it, as far as that is known: queries of SPARQL within tell it to who pays alone.
+    /// The plan's text with what it cost behind it, as far as that is known: queries of SPARQL
+    /// within tell it to who pays alone.
     pub(crate) fn behind(self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
         let schema = rows.schema();
         let of_line = Arc::clone(&schema);

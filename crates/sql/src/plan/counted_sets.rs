@@ -1,15 +1,17 @@
-//! `INTERSECT ALL` and `EXCEPT ALL`, which count rows.
+//! `INTERSECT ALL` and `EXCEPT ALL`, by row counts.
 //!
-//! The planner asks whether a row is in the other set, by a semi or anti join, not how often. With the number of each row among those that are like it, rows
-//! are different ones, and that is the same question:
+//! The planner asks whether a row is in the other set, by a semi or anti join, not how often. With
+//! the number of each row among those that are like it, rows are different ones, and that is the
+//! same question:
 //!
 //! ```text
 //! l INTERSECT ALL r  ->  the columns of  l, row_number() OVER (PARTITION BY all columns)
 //!                          LEFT SEMI JOIN r, row_number() OVER (...)  ON all columns, and the numbers
 //! ```
 //!
-//! Three like ones with two like ones on the other side are 1, 2 of 1, 2, 3 in both sets, and 3 only in the left one. Where the left side is one of
-//! different rows, as the planner makes it for `INTERSECT` and `EXCEPT`, nothing is to be counted.
+//! Three like ones with two like ones on the other side are 1, 2 of 1, 2, 3 in both sets, and 3
+//! only in the left one. Where the left side is one of different rows, as the planner makes it for
+//! `INTERSECT` and `EXCEPT`, nothing is to be counted.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,7 +1,9 @@
-//! The engine's settings, functions and rules, as every plan of SQL is made with.
+//! The DataFusion session state: settings, functions and rules of every SQL plan.
 //!
-//! Settings differ from DataFusion's own where PostgreSQL does: its dialect, names folded to lower case unless quoted, literals like `0.06` are
-//! decimals and not floats, NULLs sort last. Plans are made for as many partitions as the engine has threads. To make them registers some four hundred functions, which takes about a millisecond.
+//! Settings differ from DataFusion's own where PostgreSQL does: its dialect, names folded to lower
+//! case unless quoted, literals like `0.06` are decimals and not floats, NULLs sort last. Plans are
+//! made for as many partitions as the engine has threads. To make them registers some four hundred
+//! functions, which takes about a millisecond.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -101,7 +103,8 @@ fn config(batch_rows: usize, threads: usize) -> SessionConfig {
     optimizer.use_statistics_registry = true;
     // What is divided by the first column of a group is divided enough, however few the parts are.
     optimizer.subset_repartition_threshold = 1;
-    // A table of hashes that all threads look into spares moving the rows of both sides, as long as one thread makes it quickly enough.
+    // A table of hashes that all threads look into spares moving the rows of both sides, as long as
+    // one thread makes it quickly enough.
     optimizer.hash_join_single_partition_threshold_rows = SHARED_ROWS_MAX;
     optimizer.hash_join_single_partition_threshold = SHARED_BYTES_MAX;
     config

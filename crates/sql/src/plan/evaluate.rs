@@ -1,4 +1,4 @@
-//! Expressions that a definition has: defaults and conditions, computed for batches of rows.
+//! The evaluation of a definition's expressions, defaults and checks, over batches.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -78,7 +78,8 @@ pub(crate) fn scalar(state: &SessionState, value: &Expr, schema: &DFSchema) -> R
     value.map_err(|error| Error::of_run(&error))
 }
 
-/// A condition whose columns have no table before them: it is of one table, which may have another name one day.
+/// A condition whose columns have no table before them: it is of one table, which may have another
+/// name one day.
 pub(crate) fn unqualified(mut condition: Expr) -> Expr {
     let _: ControlFlow<()> = visit_expressions_mut(&mut condition, |expr| {
         if let Expr::CompoundIdentifier(parts) = expr
@@ -140,7 +141,8 @@ impl Conditions {
         })
     }
 
-    /// Fails if one is false for a row, given as arrays in the order of the table's columns. Where it is NULL, it is not false.
+    /// Fails if one is false for a row, given as arrays in the order of the table's columns. Where
+    /// it is NULL, it is not false.
     pub(crate) fn check(&self, columns: &[ArrayRef]) -> Result<()> {
         if self.conditions.is_empty() {
             return Ok(());

@@ -1,7 +1,8 @@
-//! `DISTINCT ON`, by the number of each row in its group.
+//! `DISTINCT ON`, by row numbers within groups.
 //!
-//! The engine makes a group of each, with one aggregate for each column that keeps the first of its values: all of them are in memory, and none is spilled. Sorts spill. So
-//! the first row is the one with the number 1:
+//! The engine makes a group of each, with one aggregate for each column that keeps the first of its
+//! values: all of them are in memory, and none is spilled. Sorts spill. So the first row is the one
+//! with the number 1:
 //!
 //! ```text
 //! SELECT DISTINCT ON (k) a, b FROM t ORDER BY k, c

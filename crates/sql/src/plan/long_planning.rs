@@ -1,8 +1,10 @@
-//! Statements and plans that are too large to be planned where others wait.
+//! The detection of statements and plans that take long to plan.
 //!
-//! The library plans without a pause, so that nobody who waits on the same task sees that time is up; and it keeps a thread that others share. How long that is depends on the size: some 20 us
-//! for a part of an expression, and for each node of a plan about as long as for eight parts. What takes longer than some 10 ms goes to a thread of its own (`crate::execute::threads`), where its rules ask
-//! whether somebody waits (`crate::execute::stopping`); what does not is planned at once.
+//! The library plans without a pause, so that nobody who waits on the same task sees that time is
+//! up; and it keeps a thread that others share. How long that is depends on the size: some 20 us
+//! for a part of an expression, and for each node of a plan about as long as for eight parts. What
+//! takes longer than some 10 ms goes to a thread of its own (`crate::execute::threads`), where its
+//! rules ask whether somebody waits (`crate::execute::stopping`); what does not is planned at once.
 
 use std::ops::ControlFlow;
 

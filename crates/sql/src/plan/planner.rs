@@ -1,7 +1,8 @@
-//! The way from a statement to a plan, over one state of the tables.
+//! The planner: from a statement to a plan over one state of the tables.
 //!
-//! A [`Planner`] sees the tables of a snapshot or of a transaction, the views over them (their queries are planned in the place of their names),
-//! and what a statement needs beside these, such as the rows that it returns, under names that no text can write.
+//! A [`Planner`] sees the tables of a snapshot or of a transaction, the views over them (their
+//! queries are planned in the place of their names), and what a statement needs beside these, such
+//! as the rows that it returns, under names that no text can write.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -151,7 +152,8 @@ impl Planner {
         self
     }
 
-    /// Whether what was planned so far reads a graph, files or other servers: such a plan is not to be kept.
+    /// Whether what was planned so far reads a graph, files or other servers: such a plan is not to
+    /// be kept.
     pub(crate) fn reads_graphs(&self) -> bool {
         self.reads_graphs_or_files() || self.reads_foreign.load(Ordering::Relaxed)
     }
@@ -270,7 +272,8 @@ impl Planner {
         sight.is_none_or(|sight| sight.scope.reads.is_none())
     }
 
-    /// What plans a statement about the session or the catalog: with the functions that it asks for, and the catalog's tables.
+    /// What plans a statement about the session or the catalog: with the functions that it asks
+    /// for, and the catalog's tables.
     async fn with_catalog(&self, needs: Needs, depth: usize) -> Result<SessionState> {
         let mut state = self.state.clone();
         let facts = SessionFacts::of(state.config());
@@ -412,7 +415,8 @@ impl Planner {
         self.with_state(state)
     }
 
-    /// One that makes plans of so many partitions, which have shares of the rows of stored tables and may run in different processes.
+    /// One that makes plans of so many partitions, which have shares of the rows of stored tables
+    /// and may run in different processes.
     pub(crate) fn in_shares(&self, partitions: usize) -> Self {
         let mut state = self.state.clone();
         let config = state.config_mut();
@@ -426,8 +430,10 @@ impl Planner {
         self.with_state(state)
     }
 
-    /// The plan of a query as the optimizer leaves it, with its joins in order, of which physical plans for different numbers of partitions can be made. Names of what several expressions have
-    /// in common are numbered from the start in the first plan that a planner optimizes: two that optimize the same have the same ones.
+    /// The plan of a query as the optimizer leaves it, with its joins in order, of which physical
+    /// plans for different numbers of partitions can be made. Names of what several expressions
+    /// have in common are numbered from the start in the first plan that a planner optimizes: two
+    /// that optimize the same have the same ones.
     pub(crate) async fn optimized(&self, plan: &LogicalPlan, text: &str) -> Result<LogicalPlan> {
         let optimized = changed(plan, &self.state, |plan, state| {
             let optimized = state.optimize(plan);
@@ -502,7 +508,8 @@ impl Planner {
     }
 }
 
-/// What optimizers make of a plan. What is large, or has functions of constants that may take long, is on a thread of its own, and ends when what is returned is dropped.
+/// What optimizers make of a plan. What is large, or has functions of constants that may take long,
+/// is on a thread of its own, and ends when what is returned is dropped.
 pub(crate) async fn changed(
     plan: &LogicalPlan,
     state: &SessionState,
@@ -519,7 +526,8 @@ pub(crate) async fn changed(
 
 fn of_planning(error: &DataFusionError, text: &str) -> Error {
     match error.find_root() {
-        // The text's names are known by now: it is one that the optimizer did not bring to where it is.
+        // The text's names are known by now: it is one that the optimizer did not bring to where it
+        // is.
         DataFusionError::SchemaError(of_schema, _)
             if matches!(**of_schema, SchemaError::FieldNotFound { .. }) =>
         {

@@ -1,12 +1,12 @@
-//! Statements that are understood once and run often, with other values each time.
+//! Prepared statements: planned once, run with different values.
 //!
 //! ```text
 //! query    text -> logical plan, kept while no table has changed; values in the place of $1, $2 -> physical plan, which runs once
 //! change   text -> statement; values as literals in the place of $1, $2 -> as any other statement
 //! ```
 //!
-//! A logical plan holds the state of the tables that it was made over. So after a commit that changed tables the query is planned anew, without anybody
-//! noticing.
+//! A logical plan holds the state of the tables that it was made over. So after a commit that
+//! changed tables the query is planned anew, without anybody noticing.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -41,11 +41,14 @@ use crate::{Error, Result, SqlState};
 /// Parameters that a statement may have, as PostgreSQL's protocol has it.
 const PARAMETERS_MAX: usize = 65_535;
 
-/// Bytes that a statement's tree takes for each of its text: words, signs and names are nodes of their own.
+/// Bytes that a statement's tree takes for each of its text: words, signs and names are nodes of
+/// their own.
 const TREE_BYTES: usize = 48;
 
-/// What a statement takes however short it is: the nodes of its tree have room for all that a statement may have, and its plan for what it is looked up by. Measured of short ones
-/// (`tests/memory/prepared.rs`), which took 2,200 (`COMMIT`) to 10,100 bytes (`SELECT 1`) beyond what their texts and plans count.
+/// What a statement takes however short it is: the nodes of its tree have room for all that a
+/// statement may have, and its plan for what it is looked up by. Measured of short ones
+/// (`tests/memory/prepared.rs`), which took 2,200 (`COMMIT`) to 10,100 bytes (`SELECT 1`) beyond
+/// what their texts and plans count.
 const STATEMENT_BYTES: usize = 10 << 10;
 
 /// A column that a client is told of.
@@ -54,7 +57,8 @@ const COLUMN_BYTES: usize = 200;
 /// A statement with parameters.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What its tree takes, counted while it is there; of one that another process understood once that is said.
+    /// What its tree takes, counted while it is there; of one that another process understood once
+    /// that is said.
     memory: Option<MemoryReservation>,
     pub(crate) statement: Statement,
     parameters: Vec<Option<DataType>>,
@@ -545,7 +549,8 @@ fn literal(value: &ScalarValue) -> Result<Expr> {
     })
 }
 
-/// `CAST(ARRAY[1, 2] AS BIGINT[])`: without elements, and where all are NULL, the type is all that tells what they are.
+/// `CAST(ARRAY[1, 2] AS BIGINT[])`: without elements, and where all are NULL, the type is all that
+/// tells what they are.
 fn list_literal(elements: &ArrayRef) -> Result<Expr> {
     let literals = (0..elements.len()).map(|place| {
         literal(

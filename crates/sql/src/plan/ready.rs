@@ -1,12 +1,13 @@
-//! Prepared queries that read one table, made ready once and run often.
+//! A fast path for prepared queries of one table, whose physical plan is cached.
 //!
 //! ```text
 //! logical plan with $1 -> optimized, kept while no definition changes      values in the place of $1 -> scan -> projection -> limit -> rows
 //! ```
 //!
-//! To plan costs many times what it costs to look a key up. Where the optimized plan is a scan of a stored table with at most a projection and a limit
-//! above it, no rule of physical plans could better it, so that each run makes these nodes by itself. All other queries are planned each time, with
-//! their values.
+//! To plan costs many times what it costs to look a key up. Where the optimized plan is a scan of a
+//! stored table with at most a projection and a limit above it, no rule of physical plans could
+//! better it, so that each run makes these nodes by itself. All other queries are planned each
+//! time, with their values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -171,8 +172,9 @@ pub(crate) fn task_without_functions(state: &SessionState) -> Arc<TaskContext> {
     ))
 }
 
-/// Whether an expression means the same whenever it is computed, and its parameters have types that their values are brought to. A decimal's value keeps
-/// the digits that it has, so that types depend on it.
+/// Whether an expression means the same whenever it is computed, and its parameters have types that
+/// their values are brought to. A decimal's value keeps the digits that it has, so that types
+/// depend on it.
 fn is_settled(expr: &Expr) -> bool {
     let unsettled = expr.exists(|part| {
         Ok(match part {

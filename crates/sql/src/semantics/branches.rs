@@ -1,8 +1,10 @@
-//! One type for values that stand side by side: branches of `CASE`, queries of `UNION`, rows of `VALUES`, a value and the default of `lead` and `lag`.
+//! The common type of alternatives: `CASE`, `UNION`, `VALUES`, and defaults of `lead` and `lag`.
 //!
-//! The engine takes the type of the first for that of all until it settles types, and for `lead` and `lag` for ever. What is done before by types, such as `sum` of a bigint as
-//! that of a numeric (`arithmetic`), would so make bigints of the others: `sum(CASE WHEN n < 10 THEN 0 ELSE n END)` would add whole numbers. So these get their type
-//! before anything looks at it. It is the engine's, but that a decimal beside a double is a double, as in PostgreSQL.
+//! The engine takes the type of the first for that of all until it settles types, and for `lead`
+//! and `lag` for ever. What is done before by types, such as `sum` of a bigint as that of a numeric
+//! (`arithmetic`), would so make bigints of the others: `sum(CASE WHEN n < 10 THEN 0 ELSE n END)`
+//! would add whole numbers. So these get their type before anything looks at it. It is the
+//! engine's, but that a decimal beside a double is a double, as in PostgreSQL.
 
 use std::sync::Arc;
 
@@ -103,7 +105,8 @@ fn have_their_types(values: &Values) -> bool {
     })
 }
 
-/// The common type of some that are not the same; `None` where they are, or have none. NULL alone is of any.
+/// The common type of some that are not the same; `None` where they are, or have none. NULL alone
+/// is of any.
 fn differing(types: &[DataType]) -> Option<DataType> {
     let mut told = types.iter().filter(|of| !of.is_null());
     let first = told.next()?;

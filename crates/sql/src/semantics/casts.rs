@@ -1,8 +1,10 @@
-//! Casts that the planner would take for what they are casts of.
+//! Casts that the planner would wrongly simplify.
 //!
-//! It knows the columns of groups and windows by their names, and a cast has the name of its operand: `sum(n)` and `sum(n::numeric)` are one name, and so are
-//! the keys of `GROUP BY at, at::date`. So is a key and a column that is called as its operand. Where a query has two such expressions, or a key that is a cast, its casts are put into calls that do
-//! nothing, which have names; casts to another type into more of them:
+//! The planner knows the columns of groups and windows by their names, and a cast has the name of
+//! its operand: `sum(n)` and `sum(n::numeric)` are one name, and so are the keys of
+//! `GROUP BY at, at::date`. So is a key and a column that is called as its operand. Where a query
+//! has two such expressions, or a key that is a cast, its casts are put into calls that do nothing,
+//! which have names; casts to another type into more of them:
 //!
 //! ```text
 //! SELECT sum(n), sum(n::numeric) FROM t           ->   SELECT sum(n), sum(coalesce(n::numeric)) FROM t
@@ -55,7 +57,8 @@ fn keep_apart(select: &mut Select, order: Option<&mut OrderBy>) {
     }
 }
 
-/// Whether a query has two expressions that are alike but for casts, among what it selects, its keys and its calls.
+/// Whether a query has two expressions that are alike but for casts, among what it selects, its
+/// keys and its calls.
 fn has_like_names(select: &mut Select) -> bool {
     let mut casts = Casts::default();
     let _: ControlFlow<()> = select.projection.visit(&mut casts);
@@ -116,7 +119,8 @@ impl VisitorMut for Casts {
     }
 }
 
-/// An expression without parentheses, and columns without their tables; without casts, too, unless these are kept.
+/// An expression without parentheses, and columns without their tables; without casts, too, unless
+/// these are kept.
 struct Plain {
     keeps_casts: bool,
 }

@@ -1,4 +1,4 @@
-//! What the columns of a query are called that has no names for them: as PostgreSQL does it (its `FigureColname`).
+//! The names of unnamed result columns, as PostgreSQL gives them (`FigureColname`).
 //!
 //! | selected | called |
 //! | --- | --- |
@@ -8,8 +8,9 @@
 //! | `CASE ... ELSE a END`, `CASE ... ELSE 1 END` | `a`, `case` |
 //! | `1`, `a + 1` | `?column?` |
 //!
-//! Several columns of one name are nothing to PostgreSQL; the planner refuses them. So all but the first get a mark behind their names, which no text can write,
-//! and which is taken off where the rows leave ([`shown_name`]).
+//! Several columns of one name are nothing to PostgreSQL; the planner refuses them. So all but the
+//! first get a mark behind their names, which no text can write, and which is taken off where the
+//! rows leave ([`shown_name`]).
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -31,7 +32,8 @@ const MARK: char = '\u{1}';
 /// What has no name.
 const NAMELESS: &str = "?column?";
 
-/// Gives the columns of a statement's query their names, and those of the tables in its FROM and WITH.
+/// Gives the columns of a statement's query their names, and those of the tables in its FROM and
+/// WITH.
 pub(crate) fn name_columns(statement: &mut Parsed) {
     match statement {
         Parsed::Explain(explain) => name_columns(&mut explain.statement),

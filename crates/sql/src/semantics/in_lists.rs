@@ -1,7 +1,9 @@
-//! Lists of `IN` that the engine must not put together.
+//! Lists of `IN` that the optimizer must not merge.
 //!
-//! It makes one list of two about the same value: `a NOT IN (1, 2) OR a NOT IN (3, 4)` is true to it, as no value is in both; but it is unknown where `a` is NULL. Of lists with
-//! a NULL, or with columns, it takes what is written in one of them for what the other has not. Its lists are right where unknown counts as false, and these stay:
+//! The optimizer makes one list of two about the same value: `a NOT IN (1, 2) OR a NOT IN (3, 4)`
+//! is true to it, as no value is in both; but it is unknown where `a` is NULL. Of lists with a
+//! NULL, or with columns, it takes what is written in one of them for what the other has not. Its
+//! lists are right where unknown counts as false, and these stay:
 //!
 //! ```text
 //! a IN (1, NULL)                          ->  a IN (1) OR NULL
@@ -10,9 +12,11 @@
 //! a NOT IN (1, 2) OR a NOT IN (3, 4)      ->  apart(a) NOT IN (1, 2) OR apart(a) NOT IN (3, 4)       where a may be NULL
 //! ```
 //!
-//! What a query below names, `SELECT a IN (1, 2) AS p`, one above may put together with another, so lists are apart there even alone.
+//! What a query below names, `SELECT a IN (1, 2) AS p`, one above may put together with another, so
+//! lists are apart there even alone.
 //!
-//! `apart` gives what it is given; no two of them are equal to the engine. It makes lists of `a = 1 OR a = 2`, too, and of what it finds behind `NOT`.
+//! `apart` gives what it is given; no two of them are equal to the engine. It makes lists of
+//! `a = 1 OR a = 2`, too, and of what it finds behind `NOT`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,7 +81,8 @@ impl Conditions {
                 Stands::AsCondition | Stands::Elsewhere => 2,
             },
         };
-        // `a = 1 OR a = 2` is right in one list, and `a IN (1, 2) AND a IN (3, 4)` where unknown counts as false.
+        // `a = 1 OR a = 2` is right in one list, and `a IN (1, 2) AND a IN (3, 4)` where unknown
+        // counts as false.
         let may_be_wrong = match is_false {
             true => shape.has_or || shape.has_not,
             false if stands == Stands::AsColumn => true,

@@ -1,11 +1,12 @@
-//! Subqueries that are one expression over the row at hand, which the planner does not bring there.
+//! Correlated subqueries that are single expressions, which the planner does not inline.
 //!
 //! ```text
 //! SELECT (SELECT (SELECT t.a)) FROM t    ->    SELECT ((t.a)) FROM t
 //! ```
 //!
-//! Among what is selected, and in conditions: elsewhere a bare name or number is another. What has calls stays: one may be an aggregate of the query around it, or be computed once. What names no column
-//! is planned as it is.
+//! Among what is selected, and in conditions: elsewhere a bare name or number is another. What has
+//! calls stays: one may be an aggregate of the query around it, or be computed once. What names no
+//! column is planned as it is.
 
 use std::ops::ControlFlow;
 use std::sync::LazyLock;

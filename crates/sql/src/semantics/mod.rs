@@ -1,4 +1,4 @@
-//! SQL's meaning, where DataFusion's is another.
+//! Semantics: analyzer rules that give SQL PostgreSQL's meaning where DataFusion's differs.
 //!
 //! `casts`, `lone_selects` and `using` change a parsed statement before it is planned. `rules`
 //! puts most other files into the analyzer, which changes the expressions of a plan.

@@ -1,7 +1,9 @@
-//! A scalar subquery that gives no row is NULL, also where its column has none.
+//! Scalar subqueries without rows are NULL, whatever their column.
 //!
-//! DataFusion takes the column's word for it: it would know without looking that `(select id from t where false) is null` is false, and fail with the NULL where it comes. So the column of a
-//! subquery that may give no row goes through a function of which it knows no more than that.
+//! DataFusion takes the column's word for it: it would know without looking that
+//! `(select id from t where false) is null` is false, and fail with the NULL where it comes. So the
+//! column of a subquery that may give no row goes through a function of which it knows no more than
+//! that.
 
 use std::sync::Arc;
 
@@ -47,7 +49,8 @@ fn has_a_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// Gives what it is given. It is volatile, so that a constant is not put in its place: that would be none without a row.
+/// Gives what it is given. It is volatile, so that a constant is not put in its place: that would
+/// be none without a row.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OrNull {
     signature: Signature,

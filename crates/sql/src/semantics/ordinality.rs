@@ -1,6 +1,7 @@
-//! `generate_series(1, 3) WITH ORDINALITY`: the rows of a function in FROM with their numbers behind them.
+//! `WITH ORDINALITY`: row numbers for functions in FROM.
 //!
-//! DataFusion reads the words and forgets them. Here the number is one more column, `ordinality`, which a list of columns may name:
+//! DataFusion reads the words and forgets them. Here the number is one more column, `ordinality`,
+//! which a list of columns may name:
 //!
 //! ```text
 //! f(x) WITH ORDINALITY AS t(a, n)    ->    (SELECT *, row_number() OVER ()::bigint AS ordinality FROM f(x)) AS t(a, n)

@@ -1,7 +1,9 @@
-//! Types of outer columns within subqueries.
+//! The types of outer columns within subqueries.
 //!
-//! A subquery has each column of the query around it with the type that it had when the text was planned. Rules give some of these others: a sum of `bigint` is a
-//! `numeric` ([`arithmetic`](crate::functions::arithmetic)). What compares such a column would be settled for the old type, and run with the new one.
+//! A subquery has each column of the query around it with the type that it had when the text was
+//! planned. Rules give some of these others: a sum of `bigint` is a `numeric`
+//! ([`arithmetic`](crate::functions::arithmetic)). What compares such a column would be settled for
+//! the old type, and run with the new one.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the analyzer does to expressions beside DataFusion's own: SQL's meaning where theirs is another.
+//! The analyzer rules for expressions.
 //!
 //! ```text
 //! BeforeTypes   before types are settled:   one type for branches of CASE, queries of UNION (`branches`); sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`, `truncated`);
@@ -11,7 +11,8 @@
 //!                                           aggregates and windows that the engine gets wrong (`mended`)
 //! ```
 //!
-//! Each visits every expression of a plan once. The conditions and defaults of tables go the same way, without a plan ([`settled`]).
+//! Each visits every expression of a plan once. The conditions and defaults of tables go the same
+//! way, without a plan ([`settled`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -121,7 +122,8 @@ pub(crate) fn settled(state: &SessionState, expr: Expr, schema: &DFSchema) -> Re
     simplifier.simplify(with_lists_apart(expr, Stands::Elsewhere, schema)?.data)
 }
 
-/// Keys within sets of groups that are computed, with their names: types are settled there without these being kept.
+/// Keys within sets of groups that are computed, with their names: types are settled there without
+/// these being kept.
 fn named_in_sets(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     if !matches!(plan, LogicalPlan::Aggregate(_)) {
         return Ok(Transformed::no(plan));
@@ -191,7 +193,8 @@ fn before_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
-/// A window over rows in the order of bytes, of which DataFusion knows no ranges. Where the frame's ends are those of peers, groups of peers are the same.
+/// A window over rows in the order of bytes, of which DataFusion knows no ranges. Where the frame's
+/// ends are those of peers, groups of peers are the same.
 fn peers_of_bytes(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::WindowFunction(mut window) = expr else {
         return Ok(Transformed::no(expr));

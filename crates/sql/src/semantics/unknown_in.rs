@@ -1,8 +1,10 @@
-//! `IN` that is neither true nor false, where that makes a difference.
+//! `IN` with an unknown result, where NULL and false differ.
 //!
-//! `x IN (subquery)` is NULL where no row is equal but x or one of the rows is NULL. A condition that is all of a WHERE, or stands in it beside others with
-//! AND and OR, may take that for false; the engine's join for `NOT IN` knows it, too. But it makes only true and false of an `IN` that stands deeper, so
-//! `a OR x NOT IN (subquery)` would be true where it is unknown. Such a one is said in other words:
+//! `x IN (subquery)` is NULL where no row is equal but x or one of the rows is NULL. A condition
+//! that is all of a WHERE, or stands in it beside others with AND and OR, may take that for false;
+//! the engine's join for `NOT IN` knows it, too. But it makes only true and false of an `IN` that
+//! stands deeper, so `a OR x NOT IN (subquery)` would be true where it is unknown. Such a one is
+//! said in other words:
 //!
 //! ```text
 //! x NOT IN (s)  ->  CASE WHEN x IN (s) THEN false
@@ -94,8 +96,9 @@ fn said(expr: Expr, is_false: bool, schema: &DFSchema) -> Result<Transformed<Exp
     }
 }
 
-/// The same with a column of a table: the engine's join finds one without a table twice, by its own name and by the one that it gives it. A subquery about
-/// the row at hand stays as it is: the engine adds columns to it, which a name would hide.
+/// The same with a column of a table: the engine's join finds one without a table twice, by its own
+/// name and by the one that it gives it. A subquery about the row at hand stays as it is: the
+/// engine adds columns to it, which a name would hide.
 fn of_table(of: InSubquery) -> Result<InSubquery> {
     let (qualifier, _) = of.subquery.subquery.schema().qualified_field(0);
     if qualifier.is_some() || !of.subquery.outer_ref_columns.is_empty() {

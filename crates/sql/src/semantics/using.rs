@@ -1,7 +1,8 @@
-//! Columns that a join names by `USING`, or by `NATURAL`, where the query names them without a table.
+//! Columns joined by `USING` or `NATURAL`, where they are named without a table.
 //!
-//! To SQL they are one column. The planner knows that in the list of columns, but not in a condition, and takes the left table's for it, which is wrong where the
-//! left side may have no row. So they get the names of their tables:
+//! To SQL they are one column. The planner knows that in the list of columns, but not in a
+//! condition, and takes the left table's for it, which is wrong where the left side may have no
+//! row. So they get the names of their tables:
 //!
 //! ```text
 //! SELECT id FROM a LEFT JOIN b USING (id) WHERE id = 2    ->   ... WHERE a.id = 2
@@ -9,8 +10,9 @@
 //! SELECT id FROM a FULL JOIN b USING (id) WHERE id = 2    ->   SELECT coalesce(a.id, b.id) AS id ... WHERE coalesce(a.id, b.id) = 2
 //! ```
 //!
-//! `NATURAL` is `USING` the columns that two stored tables share. What would need more than the text is refused in right and full joins: `*`, a subquery that names such a
-//! column, a chain of joins, `NATURAL` of anything but stored tables.
+//! `NATURAL` is `USING` the columns that two stored tables share. What would need more than the
+//! text is refused in right and full joins: `*`, a subquery that names such a column, a chain of
+//! joins, `NATURAL` of anything but stored tables.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -153,7 +155,8 @@ fn collect(
         {
             *constraint = JoinConstraint::Using(shared);
         }
-        // In a chain it is the first table's that has it, which only a catalog knows, unless there is one table.
+        // In a chain it is the first table's that has it, which only a catalog knows, unless there
+        // is one table.
         let tables = (name_of(&from.relation), name_of(&join.relation));
         let (columns, left, right) = match (&*constraint, tables) {
             (JoinConstraint::Using(columns), (Some(left), Some(right)))

@@ -1,7 +1,8 @@
-//! What one client has: the database, its settings, its transaction, and the way from a text to an outcome.
+//! The session of one client: database, settings, transaction, and its statements.
 //!
-//! Making a session makes the engine's settings ([`engine_state`]): that registers some four hundred functions, which takes about a millisecond; it is for a connection, not for a query. A session
-//! runs one statement at a time.
+//! Making a session makes the engine's settings ([`engine_state`]): that registers some four
+//! hundred functions, which takes about a millisecond; it is for a connection, not for a query. A
+//! session runs one statement at a time.
 
 mod changing;
 mod held;
@@ -62,11 +63,11 @@ use crate::{Error, Result, SqlState, changes, definitions, mapped};
 /// Settings of a session.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
-    /// A transaction that holds the writers' turn is ended when nothing is asked in it for so long.
+    /// Idle timeout of a transaction that holds the writer lock.
     pub idle_max: Duration,
-    /// Who commits, for the list of commits.
+    /// The author of commits, for the list of commits.
     pub who: String,
-    /// The user that `current_user` says.
+    /// The value of `current_user`.
     pub user: String,
     /// Whether statements may use files of this machine and of object stores.
     pub files: FileAccess,
@@ -86,7 +87,7 @@ impl Default for SessionOptions {
     }
 }
 
-/// One client's; see the module.
+/// The session of one client; see the module.
 #[derive(Clone)]
 pub struct Session {
     pub(crate) state: SessionState,
@@ -129,7 +130,8 @@ impl fmt::Debug for Session {
     }
 }
 
-/// A query that is understood and can be run: once, for its operators keep what they build, and filters that they find on the way.
+/// A query that is understood and can be run: once, for its operators keep what they build, and
+/// filters that they find on the way.
 #[derive(Debug)]
 pub struct PlannedQuery {
     plan: Arc<dyn ExecutionPlan>,
@@ -137,7 +139,7 @@ pub struct PlannedQuery {
 }
 
 impl Session {
-    /// A session that sees a database, on the engine's memory and threads; without a writer it changes nothing.
+    /// A session over a database; read-only without a writer.
     pub fn new(
         runtime: &Runtime,
         database: Arc<Database>,
@@ -175,7 +177,7 @@ impl Session {
         }
     }
 
-    /// The same whose writer comes from there.
+    /// Sets the source of the writer.
     #[must_use]
     pub fn with_writer_of(mut self, source: WriterSource) -> Self {
         self.settings.lock().set_standing(source.standing());
@@ -183,21 +185,21 @@ impl Session {
         self
     }
 
-    /// The same that reads `sparql('...')` and `quads` from this source; without one there are neither.
+    /// Sets the source of `sparql('...')` and `quads`, which else do not exist.
     #[must_use]
     pub fn with_graphs(mut self, source: Arc<dyn GraphSource>) -> Self {
         self.graphs = Some(source);
         self
     }
 
-    /// The same that defines and copies graphs out of tables by these; without them it does not.
+    /// Sets the implementation of mapped graphs, which are else refused.
     #[must_use]
     pub fn with_mappings(mut self, mappings: Arc<dyn GraphMappings>) -> Self {
         self.mappings = Some(mappings);
         self
     }
 
-    /// The same whose statements wait so long for what they read of graphs.
+    /// Sets the timeout of what statements read of graphs.
     #[must_use]
     pub fn with_graph_limits(mut self, limits: GraphLimits) -> Self {
         self.graph_limits = limits;
@@ -211,13 +213,13 @@ impl Session {
         self
     }
 
-    /// A session of somebody else over the same database, with settings, statements and a transaction of its own. It costs less than a new one.
+    /// A session of another client over the same database, cheaper than a new one.
     #[must_use]
     pub fn another(&self) -> Self {
         self.another_with(self.options.clone())
     }
 
-    /// The same of this user, whose commits are by `who`.
+    /// Sets the user, and the name that commits carry.
     #[must_use]
     pub fn another_of(&self, user: &str, who: String) -> Self {
         self.another_with(SessionOptions {
@@ -260,7 +262,7 @@ impl Session {
         another
     }
 
-    /// Takes a text apart into statements.
+    /// Parses a text into statements.
     ///
     /// # Errors
     /// When it is not SQL.
@@ -268,7 +270,7 @@ impl Session {
         Ok(statements_of(text, parse(text)?))
     }
 
-    /// The same where others wait: a long text is read on a thread of its own.
+    /// Parses a text into statements, a long one on a thread of its own.
     ///
     /// # Errors
     /// When it is not SQL.
@@ -281,7 +283,7 @@ impl Session {
         self.block.lock().status()
     }
 
-    /// Notes that a statement goes on whose rows are taken in portions.
+    /// Registers a statement whose rows are fetched in portions.
     ///
     /// # Errors
     /// When the transaction that it began in has failed since.
@@ -289,7 +291,7 @@ impl Session {
         self.block.lock().note_statement()
     }
 
-    /// Understands a text of one query, over what the session sees now.
+    /// Prepares a query over the current state.
     ///
     /// # Errors
     /// When the text is not SQL, names what is not there, or is no query.
@@ -307,8 +309,8 @@ impl Session {
     /// Runs a statement.
     ///
     /// # Errors
-    /// When it names what is not there, breaks a constraint, is not supported, or fails as it runs. What it changed is undone then, and a
-    /// transaction that is open has failed.
+    /// When it names what is not there, breaks a constraint, is not supported, or fails as it runs.
+    /// What it changed is undone then, and a transaction that is open has failed.
     pub async fn execute(&self, statement: &Statement) -> Result<Outcome> {
         let at_work = AtWork::new(&self.block);
         let done = self.run_statement(statement).await;
@@ -336,7 +338,8 @@ impl Session {
         self.settings.lock().begin(false);
     }
 
-    /// Ends the transaction as COMMIT or ROLLBACK do; the number of its commit, where it has made one here.
+    /// Ends the transaction as COMMIT or ROLLBACK do; the number of its commit, where it has made
+    /// one here.
     ///
     /// # Errors
     /// When it cannot be committed; it is over then, too.
@@ -372,7 +375,8 @@ impl Session {
     /// Runs a prepared statement with these values.
     ///
     /// # Errors
-    /// As [`Self::execute`]; and when there are not as many values as parameters, or one is not of its parameter's type.
+    /// As [`Self::execute`]; and when there are not as many values as parameters, or one is not of
+    /// its parameter's type.
     pub async fn run(&self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
         let at_work = AtWork::new(&self.block);
         let done = self.run_prepared(prepared, values).await;
@@ -526,7 +530,8 @@ impl Session {
         })))
     }
 
-    /// Lets the open transaction read the state that a value names: by the number of a commit, or by a time.
+    /// Lets the open transaction read the state that a value names: by the number of a commit, or
+    /// by a time.
     async fn read_old(&self, named: &ast::Value) -> Result<()> {
         {
             let mut block = self.block.lock();
@@ -570,7 +575,8 @@ impl Session {
         self.block.lock().read(|| self.newest())
     }
 
-    /// What a statement is prepared over: as [`Self::seen`], but the open transaction is not bound to it.
+    /// What a statement is prepared over: as [`Self::seen`], but the open transaction is not bound
+    /// to it.
     pub(crate) fn looked_at(&self) -> Result<Arc<Snapshot>> {
         self.block.lock().look(|| self.newest())
     }
@@ -647,7 +653,8 @@ impl Session {
         planner.started(divided.unwrap_or(physical), is_analyzed)
     }
 
-    /// The rows of a query for who asks: as many as they may have, and each is paid for. A failure is that of the open transaction.
+    /// The rows of a query for who asks: as many as they may have, and each is paid for. A failure
+    /// is that of the open transaction.
     pub(crate) fn answer(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
         let rows = OnItsWay::new(self.bounded(rows), self.pool());
         self.failing(Box::pin(rows))
@@ -694,7 +701,8 @@ impl PlannedQuery {
         &self.plan
     }
 
-    /// Begins to run it. What fails later is in the stream, of which [`Error::of_run`] makes one of ours.
+    /// Begins to run it. What fails later is in the stream, of which [`Error::of_run`] makes one of
+    /// ours.
     ///
     /// # Errors
     /// When an operator cannot begin.

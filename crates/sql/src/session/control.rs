@@ -1,4 +1,4 @@
-//! Statements about the session itself: its settings, and the statements that it keeps under names.
+//! Statements about the session: settings and prepared statements.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,7 +123,7 @@ impl Session {
         Ok(Some(Outcome::Done(Tag::Words(words))))
     }
 
-    /// Keeps a statement under a name.
+    /// Stores a prepared statement under a name.
     ///
     /// # Errors
     /// When there are too many, or they are too long.
@@ -136,12 +136,13 @@ impl Session {
         self.kept.lock().get(name).cloned()
     }
 
-    /// Keeps it no longer; whether there was one.
+    /// Removes a prepared statement; returns whether there was one.
     pub fn forget(&self, name: &str) -> bool {
         self.kept.lock().remove(name)
     }
 
-    /// Whether a statement changes rows or definitions, also when it runs one that does and is kept.
+    /// Whether a statement changes rows or definitions, also when it runs one that does and is
+    /// kept.
     pub fn does_change(&self, statement: &Statement) -> bool {
         statement.kind() == StatementKind::Change
             || self
@@ -195,12 +196,12 @@ impl Session {
         self.settings.lock().get(name)
     }
 
-    /// Those of them that have changed since this was asked.
+    /// The settings that have changed since the last call.
     pub fn changed_settings(&self) -> Vec<(String, String)> {
         self.settings.lock().take_changed()
     }
 
-    /// How long a statement may take; none is as long as whoever runs it says.
+    /// The statement timeout; none is that of the server.
     pub fn statement_timeout(&self) -> Option<Duration> {
         self.settings.lock().statement_timeout()
     }
@@ -325,7 +326,8 @@ impl Session {
     }
 }
 
-/// The values of expressions over nothing. What is more than values is computed where it can be stopped.
+/// The values of expressions over nothing. What is more than values is computed where it can be
+/// stopped.
 async fn constants(state: &SessionState, exprs: &[Expr]) -> Result<Vec<ScalarValue>> {
     fn computed(state: &SessionState, exprs: &[Expr]) -> Result<Vec<ScalarValue>> {
         let values = exprs.iter();

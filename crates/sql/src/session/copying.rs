@@ -1,7 +1,8 @@
-//! `COPY` as a session runs it: which of its forms it is, and where its bytes come from or go to.
+//! `COPY` in a session: its form, and the source or target of its bytes.
 //!
-//! What a client sends is kept until it has sent all of it, and only then the turn of the writers is taken. A block in which a `COPY` does not come to its end
-//! has failed, also where nobody waits for that end any more.
+//! What a client sends is kept until it has sent all of it, and only then the turn of the writers
+//! is taken. A block in which a `COPY` does not come to its end has failed, also where nobody waits
+//! for that end any more.
 
 use std::sync::Arc;
 
@@ -99,7 +100,8 @@ impl Session {
         let disk = Arc::clone(&self.state.runtime_env().disk_manager);
         let mut spool = Spool::new(memory, disk);
         {
-            // Whoever sends is there; whoever does not is told by the spool, where others wait for the block.
+            // Whoever sends is there; whoever does not is told by the spool, where others wait for
+            // the block.
             let _at_work = AtWork::new(&self.block);
             let holds_turn = self.block.lock().holds_turn();
             let idle_max = holds_turn.then_some(self.options.idle_max);

@@ -1,7 +1,11 @@
-//! `DECLARE ... CURSOR`, `FETCH`, `CLOSE`: rows of a query that are taken some at a time, within a transaction.
+//! Cursors: `DECLARE ... CURSOR`, `FETCH`, `CLOSE`. CURSOR`, `FETCH`, `CLOSE`: rows of a query that
+//! are taken some at a time, within a transaction.
 //!
-//! The query reads the state that the block saw when the cursor was declared, and computes as far as rows are asked for. What a `FETCH` gives is held in memory
-//! until it is sent; what the query holds between two of them is taken from the same memory, until its last row was given or it is closed. A cursor goes with its block, and with the first `FETCH` after what may be read has changed.
+//! The query reads the state that the block saw when the cursor was declared, and computes as far
+//! as rows are asked for. What a `FETCH` gives is held in memory until it is sent; what the query
+//! holds between two of them is taken from the same memory, until its last row was given or it is
+//! closed. A cursor goes with its block, and with the first `FETCH` after what may be read has
+//! changed.
 
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::SchemaRef;

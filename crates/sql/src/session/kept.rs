@@ -1,7 +1,8 @@
-//! Statements that a session keeps under names: of PREPARE, and of the messages of PostgreSQL's protocol. There is one list of them, so that DEALLOCATE and
-//! DISCARD forget both.
+//! The named prepared statements of a session, from PREPARE and from PostgreSQL's protocol alike.
+//! They share one list, so that DEALLOCATE and DISCARD forget both.
 //!
-//! What their trees and plans take is held by each statement ([`Prepared`]); their names and types here.
+//! What their trees and plans take is held by each statement ([`Prepared`]); their names and types
+//! here.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a statement is, as far as its form tells.
+//! The kind of a statement, by its form.
 
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
@@ -29,7 +29,8 @@ impl Statement {
         ))
     }
 
-    /// Whether it is about the session alone: settings, and statements that are kept. What it does is gone with the session.
+    /// Whether it is about the session alone: settings, and statements that are kept. What it does
+    /// is gone with the session.
     pub fn is_of_session(&self) -> bool {
         let Parsed::Statement(parsed) = &self.parsed else {
             return matches!(self.parsed, Parsed::Reset(_));

@@ -1,4 +1,4 @@
-//! Sessions: what one client has, and the way from a text to an outcome.
+//! Sessions: the state of one client, and the way from a text to an outcome.
 //!
 //! `client` parses a text and runs its statements in a transaction. `control` answers statements
 //! about the session itself. Rows leave by `run_query`, `cursors` or `copying`.

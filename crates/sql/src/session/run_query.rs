@@ -1,4 +1,4 @@
-//! How a prepared query is run.
+//! The execution of a prepared query.
 //!
 //! ```text
 //! ready (`ready`)      values in the place of parameters -> nodes

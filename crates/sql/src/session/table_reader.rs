@@ -1,7 +1,8 @@
-//! Rows of queries over a given state of the tables, for who is no session: graphs that are mapped from tables.
+//! A reader of tables without a session, for mapped graphs.
 //!
-//! It has no settings, no transaction, no graphs; what it reads is said each time. Plans have one partition, so their rows come in the order of their
-//! source, and nothing is spread over threads that somebody else counts.
+//! It has no settings, no transaction, no graphs; what it reads is said each time. Plans have one
+//! partition, so their rows come in the order of their source, and nothing is spread over threads
+//! that somebody else counts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,14 +36,14 @@ impl fmt::Debug for TableReader {
 }
 
 impl TableReader {
-    /// On the engine's memory. It reads no files, and of other servers those that it may.
+    /// A reader on the engine's memory. It reads no files, and of other servers those that it may.
     pub fn new(runtime: &Runtime, foreign: &ForeignAccess) -> Self {
         Self {
             state: engine_state(runtime, &FileAccess::refused(), foreign),
         }
     }
 
-    /// The same where somebody pays for what is read, in the memory that they have.
+    /// Sets the account that is charged for reads, and its memory.
     #[must_use]
     pub fn paid_by(&self, spending: Arc<Spending>) -> Self {
         let mut state = self.state.clone();
@@ -78,7 +79,7 @@ impl TableReader {
         columns_of(&plan)
     }
 
-    /// Those of a view.
+    /// The columns of a view.
     ///
     /// # Errors
     /// When there is none of that name, or what it reads is there no more.
@@ -108,11 +109,12 @@ impl TableReader {
         format!("\"{WORK_SCHEMA}\".\"{name}\"")
     }
 
-    /// The rows of a query. `numbered` are tables without a primary key that it names by [`Self::numbered_name`]; they have a further column of
-    /// the given name.
+    /// The rows of a query. `numbered` are tables without a primary key that it names by
+    /// [`Self::numbered_name`]; they have a further column of the given name.
     ///
     /// # Errors
-    /// As [`Self::columns`]. What fails later is in the stream, of which [`Error::of_run`] makes one of ours.
+    /// As [`Self::columns`]. What fails later is in the stream, of which [`Error::of_run`] makes
+    /// one of ours.
     pub async fn rows(
         &self,
         tables: &Arc<Tables>,

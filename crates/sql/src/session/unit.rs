@@ -1,8 +1,10 @@
-//! Several statements as one: they see one state, and what they change comes together or not at all.
+//! Several statements as one transaction over one state.
 //!
-//! This is for who asks once and keeps no session, such as a request over HTTP. Whoever runs a unit brings the transaction, and gets it back to commit
-//! it: so that the turn among the writers, the conditions and the wait for the disk are theirs. Rows of a query that ends a unit of changes are all
-//! there before that, for a query that fails must undo the changes; without changes they come as they are asked for.
+//! This is for who asks once and keeps no session, such as a request over HTTP. Whoever runs a unit
+//! brings the transaction, and gets it back to commit it: so that the turn among the writers, the
+//! conditions and the wait for the disk are theirs. Rows of a query that ends a unit of changes are
+//! all there before that, for a query that fails must undo the changes; without changes they come
+//! as they are asked for.
 
 use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
@@ -18,7 +20,7 @@ use crate::session::client::Session;
 use crate::session::kind::StatementKind;
 use crate::{Error, Result, SqlState};
 
-/// What a unit came to.
+/// The outcome of a unit.
 #[derive(Debug)]
 pub struct Unit {
     /// Of the last statement.
@@ -35,7 +37,8 @@ impl Session {
     /// Runs statements as one, in this transaction; without one they may read alone.
     ///
     /// # Errors
-    /// As [`Session::execute`]; when there is no statement, or one that begins or ends a transaction. The transaction is dropped then.
+    /// As [`Session::execute`]; when there is no statement, or one that begins or ends a
+    /// transaction. The transaction is dropped then.
     pub async fn run_unit(
         &self,
         statements: &[Statement],

@@ -1,4 +1,4 @@
-//! Transactions of a session.
+//! Transaction blocks of a session.
 //!
 //! ```text
 //! autocommit   begin -> statement -> commit                          reads see the newest snapshot
@@ -8,14 +8,18 @@
 //! COMMIT       commit; ROLLBACK, a stopped statement, or too long a pause: the transaction is dropped
 //! ```
 //!
-//! Writers of a database take turns, and [`Writer::begin`](orrery_storage::Writer::begin) waits for the one whose turn it is. So `BEGIN` takes no turn, the first change does: a block that has read what
-//! somebody changed meanwhile fails then. That is snapshot isolation with the first committer winning, and serializable at that, for what a block read is what its
-//! commit follows upon. A block that holds its turn and asks for nothing is ended after a while ([`SessionOptions::idle_max`](crate::SessionOptions)), and
-//! any block after the time that its client sets (`idle_in_transaction_session_timeout`).
+//! Writers of a database take turns, and [`Writer::begin`](orrery_storage::Writer::begin) waits for
+//! the one whose turn it is. So `BEGIN` takes no turn, the first change does: a block that has read
+//! what somebody changed meanwhile fails then. That is snapshot isolation with the first committer
+//! winning, and serializable at that, for what a block read is what its commit follows upon. A
+//! block that holds its turn and asks for nothing is ended after a while
+//! ([`SessionOptions::idle_max`](crate::SessionOptions)), and any block after the time that its
+//! client sets (`idle_in_transaction_session_timeout`).
 //!
 //! A statement that runs, and rows that somebody waits for, are no pause, however long they take.
 //!
-//! A statement that fails within a block leaves the block to `ROLLBACK` or `ROLLBACK TO` (25P02), and gives its turn back at once if there is no savepoint.
+//! A statement that fails within a block leaves the block to `ROLLBACK` or `ROLLBACK TO` (25P02),
+//! and gives its turn back at once if there is no savepoint.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -83,7 +87,8 @@ pub(crate) struct BlockNumber(u64);
 
 #[derive(Debug, Default)]
 struct Open {
-    /// It reads an old state, or is a unit without a transaction. Whether who asks wants no changes is a setting.
+    /// It reads an old state, or is a unit without a transaction. Whether who asks wants no changes
+    /// is a setting.
     is_read_only: bool,
     /// What reads see before the first change.
     snapshot: Option<Arc<Snapshot>>,
@@ -143,7 +148,8 @@ impl Block {
         self.open.as_ref().is_some_and(|open| open.is_read_only)
     }
 
-    /// Notes that a statement begins, which is none that ends the block or goes back in it; fails where such a one alone is taken.
+    /// Notes that a statement begins, which is none that ends the block or goes back in it; fails
+    /// where such a one alone is taken.
     pub(crate) fn note_statement(&mut self) -> Result<()> {
         self.note_life();
         self.require_turn()?;
@@ -238,7 +244,8 @@ impl Block {
         self.asked = Some(Instant::now());
     }
 
-    /// `SET TRANSACTION SNAPSHOT`: the block reads an old state and changes nothing. Fails where it has read or changed something.
+    /// `SET TRANSACTION SNAPSHOT`: the block reads an old state and changes nothing. Fails where it
+    /// has read or changed something.
     pub(crate) fn read_old(&mut self, old: Arc<Snapshot>) -> Result<()> {
         let open = self.open_before_queries()?;
         open.snapshot = Some(old);
@@ -296,8 +303,9 @@ impl Block {
         }
     }
 
-    /// Takes the transaction for a change; without one, the number of the commit that it has to begin after, if that matters. Until it is
-    /// given back, the block counts as failed: a statement that is stopped has dropped the transaction.
+    /// Takes the transaction for a change; without one, the number of the commit that it has to
+    /// begin after, if that matters. Until it is given back, the block counts as failed: a
+    /// statement that is stopped has dropped the transaction.
     pub(crate) fn take(&mut self) -> Taken {
         let Some(open) = &mut self.open else {
             return Taken::Autocommit;
@@ -342,7 +350,8 @@ impl Block {
         }
     }
 
-    /// A statement failed that has changed nothing, or its answer did; of a block, if one was open when it began.
+    /// A statement failed that has changed nothing, or its answer did; of a block, if one was open
+    /// when it began.
     pub(crate) fn fail_statement(&mut self, number: Option<BlockNumber>) {
         if let (Some(number), true) = (number, self.number() == number) {
             let transaction = self.open.as_mut().and_then(|open| open.transaction.take());
@@ -377,7 +386,8 @@ impl Block {
         self.remote().filter(|_| !self.is_failed)
     }
 
-    /// What a transaction of the block in another process begins with: after which commit, if that matters, and with which savepoints.
+    /// What a transaction of the block in another process begins with: after which commit, if that
+    /// matters, and with which savepoints.
     pub(crate) fn before_remote(&self) -> Option<(BlockNumber, Option<u64>, Vec<String>)> {
         let open = self.open.as_ref()?;
         let read = open.snapshot.as_ref().map(|snapshot| snapshot.commit());
@@ -385,7 +395,8 @@ impl Block {
         Some((self.number, open.after.or(read), savepoints.collect()))
     }
 
-    /// A statement of the block begins in another process, which has its transaction from now on. Until it has ended the block counts as failed.
+    /// A statement of the block begins in another process, which has its transaction from now on.
+    /// Until it has ended the block counts as failed.
     pub(crate) fn begin_remote(&mut self, number: BlockNumber, remote: &Arc<Remote>) -> Result<()> {
         match &mut self.open {
             Some(open) if self.number == number => {
@@ -408,7 +419,8 @@ impl Block {
         }
     }
 
-    /// Begins a block whose transaction has to begin after this commit, if that matters, and which has these savepoints.
+    /// Begins a block whose transaction has to begin after this commit, if that matters, and which
+    /// has these savepoints.
     pub(crate) fn begin_after(&mut self, after: Option<u64>, savepoints: Vec<String>) {
         self.begin();
         if let Some(open) = &mut self.open {
@@ -418,7 +430,8 @@ impl Block {
         }
     }
 
-    /// `COMMIT`: what is to be committed. The block is over; a failed one has nothing, and one that was ended without being asked is told so.
+    /// `COMMIT`: what is to be committed. The block is over; a failed one has nothing, and one that
+    /// was ended without being asked is told so.
     pub(crate) fn end_for_commit(&mut self) -> Result<(Option<Transaction>, TransactionStatus)> {
         let is_expired = self.is_expired;
         let ended = self.end();
@@ -481,7 +494,8 @@ impl Block {
                 "the transaction of the savepoint is over, ROLLBACK is all that can be done",
             )
         };
-        // What was changed before the savepoint is gone, here or at another node, and so is the state that was read.
+        // What was changed before the savepoint is gone, here or at another node, and so is the
+        // state that was read.
         if is_expired {
             return Err(is_over());
         }
@@ -594,7 +608,8 @@ pub(crate) fn watch(block: &Arc<Mutex<Block>>, idle_max: IdleMax) {
 }
 
 impl Block {
-    /// Whether nobody else can change anything. While a change runs, its statement has the turn and not the block.
+    /// Whether nobody else can change anything. While a change runs, its statement has the turn and
+    /// not the block.
     pub(crate) fn holds_turn(&self) -> bool {
         let open = self.open.as_ref();
         open.is_some_and(|open| open.transaction.is_some())
@@ -611,7 +626,8 @@ impl Block {
         }
     }
 
-    /// How long the pause may last that is now; none where there is nothing to wait for, or the block was ended.
+    /// How long the pause may last that is now; none where there is nothing to wait for, or the
+    /// block was ended.
     fn left_to_idle(&mut self, idle_max: IdleMax) -> Option<Duration> {
         let Some(idle_max) = self.idle_limit(idle_max) else {
             self.watched = None;
@@ -661,7 +677,8 @@ impl Drop for AtWork {
     }
 }
 
-/// Rows of a statement: waiting for them is no pause of the block, and their failure is that of the block in which they were asked for.
+/// Rows of a statement: waiting for them is no pause of the block, and their failure is that of the
+/// block in which they were asked for.
 pub(crate) struct Answer {
     rows: SendableRecordBatchStream,
     block: Arc<Mutex<Block>>,

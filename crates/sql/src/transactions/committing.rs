@@ -1,4 +1,5 @@
-//! Whether a session commits right now. Once a commit has begun it goes on, whoever waits for it: so nobody may be told that it was canceled.
+//! The flag that a session's commit has begun, after which it cannot be canceled. Once a commit has
+//! begun it goes on, whoever waits for it: so nobody may be told that it was canceled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ impl Committing {
         self.0.load(Ordering::Acquire) > 0
     }
 
-    /// One begins; it is over when what is returned is dropped.
+    /// Begins a commit, which is over when the returned guard is dropped.
     #[must_use]
     pub fn begin(&self) -> Begun {
         self.0.fetch_add(1, Ordering::AcqRel);

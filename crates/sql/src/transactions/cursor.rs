@@ -1,4 +1,4 @@
-//! A query whose rows are taken some at a time.
+//! A query whose rows are fetched in parts.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Transactions of a session, and what they hold.
+//! Transactions of a session: blocks, cursors, and their memory.
 //!
 //! A `block` begins at a state of the database, holds changes and cursors, and commits or rolls
 //! back. `old_states` opens the states that statements name.

@@ -1,4 +1,4 @@
-//! States of the database as they were, for statements that name one.
+//! Older states of the database, for statements that name one.
 
 use std::sync::Arc;
 

@@ -1,11 +1,13 @@
-//! Statements that wait until their client asks for more rows, portals and cursors: what they hold meanwhile is taken from the memory of who asks, and of all.
+//! The memory of portals and cursors that wait for their client to fetch.
 //!
 //! ```text
 //! some rows were taken -> the batch at hand says what its plan holds: WaitingRows -> Session::hold_waiting -> HeldRows, until more are asked for, the last was given, or it is closed
 //! ```
 //!
-//! A plan that has begun holds rows that nobody sees: each of its partitions has a batch at hand and others on their way, and a batch may be a piece of more (rows of a table that are in no file yet are decoded many at a
-//! time, and given in slices). Operators that keep rows, such as sorts, account for them; the others are taken to hold what the batch at hand tells.
+//! A plan that has begun holds rows that nobody sees: each of its partitions has a batch at hand
+//! and others on their way, and a batch may be a piece of more (rows of a table that are in no file
+//! yet are decoded many at a time, and given in slices). Operators that keep rows, such as sorts,
+//! account for them; the others are taken to hold what the batch at hand tells.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +22,7 @@ const OPEN_BYTES: usize = 256 << 10;
 /// Batches of a partition: one that it makes, and one on its way.
 const PARTITION_BATCHES: usize = 2;
 
-/// What is known of the rows at hand of a statement that waits.
+/// The size of the current rows of a waiting statement.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WaitingRows {
     /// Bytes of what they are pieces of.
@@ -30,7 +32,7 @@ pub struct WaitingRows {
 }
 
 impl WaitingRows {
-    /// Of a batch.
+    /// The size of a batch.
     pub fn of(columns: &[ArrayRef]) -> Self {
         let own: u64 = columns.iter().map(bytes_of_array).sum();
         Self {

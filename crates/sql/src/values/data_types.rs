@@ -1,8 +1,10 @@
-//! Types: from SQL's names to those of columns, and values to the types of the columns that they are assigned to.
+//! SQL types: their names, column types, and assignment casts.
 //!
-//! An assignment goes further than a comparison does, and fails where the value does not fit: a number is rounded to the digits behind the point
-//! that the column has (half away from zero; floats to the even one), but never wrapped or cut off before it; a text is parsed. So that a
-//! literal of any type can be given in quotes, and as arrays have no type for those, every text is parsed: PostgreSQL does so with literals alone.
+//! An assignment goes further than a comparison does, and fails where the value does not fit: a
+//! number is rounded to the digits behind the point that the column has (half away from zero;
+//! floats to the even one), but never wrapped or cut off before it; a text is parsed. So that a
+//! literal of any type can be given in quotes, and as arrays have no type for those, every text is
+//! parsed: PostgreSQL does so with literals alone.
 
 use std::sync::Arc;
 
@@ -157,7 +159,8 @@ pub(crate) fn type_of_values(name: &str, values: &DataType) -> Result<ColumnType
     })
 }
 
-/// The name of a column's type in an answer, as PostgreSQL calls it: `numeric(10,2)`, `timestamp with time zone`.
+/// The name of a column's type in an answer, as PostgreSQL calls it: `numeric(10,2)`,
+/// `timestamp with time zone`.
 pub fn name_of_type(values: &DataType) -> String {
     match type_of_values("", values) {
         Ok(named) => named.to_string(),
@@ -330,7 +333,8 @@ fn misfit(value: &str, is_text: bool, to: ColumnType) -> Error {
     }
 }
 
-/// Texts of at most so many characters; blanks behind these do not count. Of `char(n)` no blanks at the end are kept.
+/// Texts of at most so many characters; blanks behind these do not count. Of `char(n)` no blanks at
+/// the end are kept.
 fn fitted(values: &ArrayRef, length_max: u32, is_padded: bool, to: ColumnType) -> Result<ArrayRef> {
     let texts = values.as_string_view();
     let length_max = length_max as usize;

@@ -1,9 +1,11 @@
-//! One zero and one NaN.
+//! The normalization of floats: one zero and one NaN.
 //!
-//! To PostgreSQL `-0` and `0` are equal, and so are all NaNs; keys and zones of tables have one of each. Arrow compares floats by their bits. So floats lose
-//! those signs where they are stored ([`normal`]), and where something that is computed is compared.
+//! To PostgreSQL `-0` and `0` are equal, and so are all NaNs; keys and zones of tables have one of
+//! each. Arrow compares floats by their bits. So floats lose those signs where they are stored
+//! ([`normal`]), and where something that is computed is compared.
 //!
-//! Where a double meets a decimal, PostgreSQL makes a double of that; DataFusion makes decimals of 30 digits of both, which most doubles do not fit ([`beside_doubles`]).
+//! Where a double meets a decimal, PostgreSQL makes a double of that; DataFusion makes decimals of
+//! 30 digits of both, which most doubles do not fit ([`beside_doubles`]).
 
 use std::sync::Arc;
 
@@ -19,7 +21,8 @@ use datafusion::logical_expr::{
 
 use crate::{Error, SqlState};
 
-/// An expression whose parts are done, the decimals that it compares with doubles, or adds to them, as doubles.
+/// An expression whose parts are done, the decimals that it compares with doubles, or adds to them,
+/// as doubles.
 pub(crate) fn beside_doubles(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     // What has no type yet is none of them.
     let is =

@@ -1,4 +1,4 @@
-//! IRIs that statements name.
+//! IRIs in statements.
 
 use crate::{Error, Result, SqlState};
 

@@ -1,4 +1,4 @@
-//! SQL's types and values: their names, texts and sizes.
+//! SQL values and types: names, texts and sizes.
 //!
 //! `data_types` maps names of types to those of columns. `texts` writes values as PostgreSQL
 //! does. `sizes` counts the bytes of rows.

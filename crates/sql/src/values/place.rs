@@ -1,4 +1,4 @@
-//! The places of parameters: `$1` is the first.
+//! The positions of parameters: `$1` is the first.
 
 /// Of a parameter's name, from zero.
 pub(crate) fn place_of(name: &str) -> Option<usize> {

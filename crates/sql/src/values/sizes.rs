@@ -1,9 +1,10 @@
-//! How many bytes the values of rows have: what an answer is held to, and what logs say of it.
+//! The byte sizes of row values, for answer limits and logs.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
 
-/// The bytes of the values of a batch: of texts and bytes their own, of lists those of what is in them, of others those of their type, and at least one for each value: NULL is sent, too. What
+/// The bytes of the values of a batch: of texts and bytes their own, of lists those of what is in
+/// them, of others those of their type, and at least one for each value: NULL is sent, too. What
 /// arrays share with others does not count. Looks at each text.
 pub fn bytes_of_values(batch: &RecordBatch) -> u64 {
     let bytes: u64 = batch.columns().iter().map(bytes_of_array).sum();

@@ -1,4 +1,4 @@
-//! Values as texts, as PostgreSQL writes them: `t`, `2026-01-02 03:04:05+00`, `\x0aff`.
+//! The text form of values, as in PostgreSQL: `t`, `2026-01-02 03:04:05+00`, `\x0aff`.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub struct ValueTexts<'a> {
 }
 
 impl<'a> ValueTexts<'a> {
-    /// Of a column.
+    /// The texts of a column.
     ///
     /// # Errors
     /// When its type has no texts.

@@ -1,8 +1,9 @@
-//! Times in microseconds, as columns have them.
+//! Timestamps in microseconds.
 //!
-//! DataFusion's are of nanoseconds, which end in the year 2262: `TIMESTAMP '9999-12-31'` would not be one, and a date of that year could not be compared with
-//! `now()`. So the type `TIMESTAMP` in a text is the one with six digits ([`with_precisions`]), `now()` is cast to it, and a date that meets a
-//! timestamp is cast to that one's type.
+//! DataFusion's are of nanoseconds, which end in the year 2262: `TIMESTAMP '9999-12-31'` would not
+//! be one, and a date of that year could not be compared with `now()`. So the type `TIMESTAMP` in a
+//! text is the one with six digits ([`with_precisions`]), `now()` is cast to it, and a date that
+//! meets a timestamp is cast to that one's type.
 
 use std::ops::ControlFlow;
 
@@ -36,7 +37,8 @@ impl VisitorMut for Precisions {
         };
         match data_type {
             ast::DataType::Timestamp(digits @ None, _) => *digits = Some(DIGITS),
-            // As in PostgreSQL a length of an array says nothing. To the engine it is one that is taken at once.
+            // As in PostgreSQL a length of an array says nothing. To the engine it is one that is
+            // taken at once.
             ast::DataType::Array(_) => without_lengths(data_type),
             _ => {}
         }
@@ -125,7 +127,8 @@ fn transformed(expr: Expr, is_changed: bool) -> Transformed<Expr> {
     }
 }
 
-/// Casts the dates among expressions that are compared to the type of the timestamp among them, if there are both.
+/// Casts the dates among expressions that are compared to the type of the timestamp among them, if
+/// there are both.
 fn dates_as_times(of: &mut [Expr], schema: &DFSchema) -> Result<bool> {
     let mut time = None;
     let mut has_date = false;

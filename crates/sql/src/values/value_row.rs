@@ -1,6 +1,7 @@
-//! Values of parameters, and what was told of their types, as bytes: for other processes.
+//! The encoding of parameter values and types, for other processes.
 //!
-//! Nothing where there are none; else an Arrow IPC stream of one row. It has a column `type` for each place of which something may be told, which is of that type and NULL (its metadata say so
+//! Nothing where there are none; else an Arrow IPC stream of one row. It has a column `type` for
+//! each place of which something may be told, which is of that type and NULL (its metadata say so
 //! where nothing was told), and a column `value` for each value.
 
 use std::sync::Arc;

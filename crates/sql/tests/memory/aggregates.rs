@@ -1,4 +1,4 @@
-//! Aggregates with `DISTINCT` and `ORDER BY`, which keep rows of each group.
+//! Memory tests of aggregates with `DISTINCT` and `ORDER BY`.
 
 use std::time::{Duration, Instant};
 

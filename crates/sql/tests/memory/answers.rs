@@ -1,4 +1,4 @@
-//! Long values on their way to a client.
+//! Memory tests of long values on their way to a client.
 
 use futures::StreamExt;
 use orrery_sql::Outcome;

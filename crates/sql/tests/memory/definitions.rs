@@ -1,4 +1,4 @@
-//! Definitions that go through rows: `CREATE INDEX`, constraints, other types.
+//! Memory tests of definitions that read all rows: `CREATE INDEX`, constraints, type changes.
 
 use crate::common::House;
 use crate::{Peak, alone};

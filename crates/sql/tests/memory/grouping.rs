@@ -1,4 +1,4 @@
-//! `CUBE` and its like, which make groups of every row for each of their sets.
+//! Memory tests of `CUBE` and the like, which multiply rows.
 
 use crate::common::House;
 use crate::{Peak, alone};
@@ -15,7 +15,8 @@ fn counted_rows(elements: u64) -> String {
     )
 }
 
-/// The same by arithmetic: the remainders of a subset are told by that of its least common multiple.
+/// The same by arithmetic: the remainders of a subset are told by that of its least common
+/// multiple.
 fn expected_rows(elements: u64) -> u64 {
     fn divisor(a: u64, b: u64) -> u64 {
         if b == 0 { a } else { divisor(b, a % b) }

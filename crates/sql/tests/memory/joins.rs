@@ -1,11 +1,12 @@
-//! Joins without equal columns whose sides do not fit.
+//! Memory tests of joins without equal columns.
 
 use crate::alone;
 use crate::common::House;
 
 const MEMORY_BYTES: usize = 128 << 20;
 
-/// Rows of 60 kB against themselves, from few to more than fit: where the collected side does not, it is read a second time, from its first row on.
+/// Rows of 60 kB against themselves, from few to more than fit: where the collected side does not,
+/// it is read a second time, from its first row on.
 #[test]
 fn a_nested_loop_join_that_does_not_fit_is_right_or_out_of_memory() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! Files of JSON whose lines are long, many values, or deep.
+//! Memory tests of JSON files with long lines, many values, or deep nesting.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
-//! What statements hold is counted: whatever they make of few bytes, the process stays within the memory of its engine, and the answer is right or an error says that there is too little.
+//! Memory tests: statements stay within the engine's memory, with a right answer or an error.
 //!
-//! A program of its own, whose tests run one after the other: what the process holds is looked at from outside of the engine, every few milliseconds.
+//! A program of its own, whose tests run one after the other: what the process holds is looked at
+//! from outside of the engine, every few milliseconds.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot ask has failed.
 #![cfg(target_os = "linux")]
@@ -27,7 +28,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// What was never returned to the system, of buffers of threads and the like.
 const SLACK_BYTES: usize = 96 << 20;
 
-/// The memory of this process that is not pages of files, at its most since it was made. No other is there.
+/// The memory of this process that is not pages of files, at its most since it was made. No other
+/// is there.
 struct Peak {
     _alone: MutexGuard<'static, ()>,
     before_bytes: usize,

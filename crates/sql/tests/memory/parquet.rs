@@ -1,4 +1,4 @@
-//! Files of Parquet that are small and become much.
+//! Memory tests of small Parquet files that expand.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -144,7 +144,8 @@ fn a_page_that_claims_gigabytes_is_refused() {
     let house = House::with_memory(MEMORY_BYTES as u64);
     let path = written(&house, "page.parquet", 8, 1 << 20, false);
     let mut file = std::fs::read(&path).unwrap();
-    // Pages of some megabytes: their size is a varint of four bytes, and the largest of four bytes is 128 MiB.
+    // Pages of some megabytes: their size is a varint of four bytes, and the largest of four bytes
+    // is 128 MiB.
     let varint = |value: u32| -> Vec<u8> {
         let mut value = u64::from(value) << 1;
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Statements that are prepared and kept, many of them and small.
+//! Memory tests of many small prepared statements.
 
 use orrery_sql::{Kept, Session};
 use std::sync::Arc;

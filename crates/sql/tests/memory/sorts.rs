@@ -1,11 +1,12 @@
-//! `ORDER BY` of texts.
+//! Memory tests of `ORDER BY` over texts.
 
 use crate::common::House;
 use crate::{Peak, alone};
 
 const MEMORY_BYTES: usize = 256 << 20;
 
-/// A text in the place of each number, as an expression of the sort: 200,000 of 4,000 characters, which no column has.
+/// A text in the place of each number, as an expression of the sort: 200,000 of 4,000 characters,
+/// which no column has.
 #[test]
 fn keys_of_a_sort_are_counted() {
     let peak = Peak::since(alone());

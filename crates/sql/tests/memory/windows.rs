@@ -1,4 +1,4 @@
-//! Windows that hold their rows, and aggregates over windows that grow.
+//! Memory tests of windows that hold rows, and of aggregates over windows.
 
 use crate::common::House;
 use crate::{Peak, alone};

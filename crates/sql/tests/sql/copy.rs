@@ -1,4 +1,4 @@
-//! `COPY`, from and to clients and files: what comes in, what goes out, and what is told of what is wrong.
+//! Tests of `COPY` from and to clients and files, and of its errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};

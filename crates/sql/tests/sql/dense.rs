@@ -1,4 +1,4 @@
-//! Aggregation in tables with a place for each group, and keys of joins that scans are told: the same answers as without.
+//! Tests of dense aggregation and pushed-down join keys: the same answers as without.
 
 use crate::common::House;
 use datafusion::physical_plan::displayable;
@@ -59,7 +59,8 @@ const CONDITIONS: &[&str] = &[
     "pieces > 1000",
 ];
 
-/// Each question as a scan answers it, and over the same rows behind a limit, which no table of groups is for.
+/// Each question as a scan answers it, and over the same rows behind a limit, which no table of
+/// groups is for.
 fn compare(house: &House, session: &Session) {
     for question in GROUPED {
         for condition in CONDITIONS {
@@ -74,7 +75,7 @@ fn compare(house: &House, session: &Session) {
 }
 
 #[test]
-fn groups_in_tables_are_the_groups_of_the_rows() {
+fn dense_groups_are_the_groups_of_the_rows() {
     let house = sales();
     let session = house.session();
     for question in GROUPED {
@@ -88,7 +89,7 @@ fn groups_in_tables_are_the_groups_of_the_rows() {
 }
 
 #[test]
-fn one_thread_has_them_too() {
+fn dense_groups_of_one_partition_are_the_groups_of_the_rows() {
     let house = sales().on_one_thread();
     let session = house.session();
     for question in GROUPED {
@@ -102,7 +103,7 @@ fn one_thread_has_them_too() {
 }
 
 #[test]
-fn rows_that_are_not_in_the_file_yet_are_in_the_groups() {
+fn dense_groups_have_rows_that_are_not_in_the_file_yet() {
     let house = sales();
     let session = house.session();
     house.done(
@@ -120,7 +121,7 @@ fn rows_that_are_not_in_the_file_yet_are_in_the_groups() {
 }
 
 #[test]
-fn what_could_run_over_or_has_null_goes_the_long_way() {
+fn sums_that_may_overflow_and_columns_with_null_are_not_aggregated_densely() {
     let house = sales();
     let session = house.session();
     for question in [
@@ -155,7 +156,7 @@ fn what_could_run_over_or_has_null_goes_the_long_way() {
 }
 
 #[test]
-fn scans_are_told_the_keys_of_joins() {
+fn scans_are_filtered_by_the_keys_of_joins() {
     let house = sales();
     let session = house.session();
     house.done(
@@ -233,7 +234,7 @@ fn scans_are_told_the_keys_of_joins() {
 }
 
 #[test]
-fn keys_are_told_one_by_one_where_groups_stand_between() {
+fn scans_below_groups_are_filtered_by_single_keys_of_joins() {
     let house = sales();
     let session = house.session();
     house.done(

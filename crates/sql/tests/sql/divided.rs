@@ -1,4 +1,4 @@
-//! Queries that are divided among three workers: the answers and the costs of one process, also with parameters, for who may not read everything, and with scalar subqueries.
+//! Tests of distributed queries on three workers: the answers and costs of one process.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ const TABLES: &str = "
     create view told as select item.id from item join secret on item.id = secret.id;
 ";
 
-/// Sessions over one database: one whose queries run by themselves, and three whose queries are divided among them.
+/// Sessions over one database: one whose queries run by themselves, and three whose queries are
+/// divided among them.
 struct Processes {
     house: House,
     alone: Session,
@@ -73,7 +74,8 @@ impl Processes {
         figures.divided
     }
 
-    /// The rows of a text, which are those of one process, and how many queries were divided for them.
+    /// The rows of a text, which are those of one process, and how many queries were divided for
+    /// them.
     fn asked(&self, text: &str) -> (Vec<String>, u64) {
         let before = self.divided();
         let mut expected = self.house.rows(&self.alone, text);

@@ -1,4 +1,4 @@
-//! Files as tables: what they are read as, and what is told of those that are broken.
+//! Tests of files as tables, and of broken files.
 
 use std::fs;
 use std::io::Write;
@@ -196,7 +196,7 @@ fn a_broken_row_names_file_line_and_column() {
 }
 
 #[test]
-fn what_would_be_read_wrong_is_refused() {
+fn files_that_would_be_misread_are_refused() {
     let files = Files::new();
     files.write("order/one.csv", "a,b\n1,2\n");
     files.write("order/two.csv", "b,a\n3,4\n");

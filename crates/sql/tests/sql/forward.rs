@@ -1,4 +1,4 @@
-//! Sessions of a process that does not write: what they change is changed by the one that does.
+//! Tests of sessions whose changes are forwarded to the writer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -143,7 +143,7 @@ fn over(house: &House, way: &Arc<Way>) -> Session {
 }
 
 #[test]
-fn changes_are_made_by_who_writes_and_reads_stay_here() {
+fn changes_are_forwarded_to_the_writer_and_reads_run_here() {
     let house = House::new();
     let (session, way) = follower(&house);
     let created = house.done(&session, "create table t (a int primary key, b text)");
@@ -183,7 +183,7 @@ fn changes_are_made_by_who_writes_and_reads_stay_here() {
 }
 
 #[test]
-fn a_transaction_is_one_there_and_sees_what_it_has_changed() {
+fn a_forwarded_transaction_sees_its_own_changes() {
     let house = House::new();
     let (session, _way) = follower(&house);
     house.done(&session, "create table t (a int primary key, b int)");
@@ -259,7 +259,7 @@ fn a_transaction_is_one_there_and_sees_what_it_has_changed() {
 }
 
 #[test]
-fn what_was_read_before_the_first_change_must_not_have_changed() {
+fn a_forwarded_transaction_fails_if_its_reads_have_changed() {
     let house = House::new();
     let (session, _way) = follower(&house);
     house.done(&session, "create table t (a int)");
@@ -284,7 +284,7 @@ fn what_was_read_before_the_first_change_must_not_have_changed() {
 }
 
 #[test]
-fn values_settings_and_kept_statements_go_along() {
+fn values_settings_and_prepared_statements_are_forwarded() {
     let house = House::new();
     let (session, _way) = follower(&house);
     house.done(
@@ -319,7 +319,7 @@ fn values_settings_and_kept_statements_go_along() {
 }
 
 #[test]
-fn what_clients_send_goes_along_as_a_whole_or_not_at_all() {
+fn copy_data_is_forwarded_whole_or_not_at_all() {
     let house = House::new();
     let (session, _way) = follower(&house);
     house.done(&session, "create table t (a int primary key, b text)");
@@ -398,7 +398,7 @@ fn what_clients_send_goes_along_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_way_that_is_cut_is_told_and_leaves_nothing() {
+fn a_cut_connection_to_the_writer_is_reported_and_leaves_nothing() {
     let house = House::new();
     let (session, way) = follower(&house);
     house.done(&session, "create table t (a int)");
@@ -452,7 +452,7 @@ fn a_way_that_is_cut_is_told_and_leaves_nothing() {
 }
 
 #[test]
-fn an_answer_that_is_cut_off_is_no_shorter_answer() {
+fn a_truncated_forwarded_answer_is_an_error() {
     let house = House::new();
     let (session, way) = follower(&house);
     house.done(
@@ -483,8 +483,9 @@ fn an_answer_that_is_cut_off_is_no_shorter_answer() {
     });
 }
 
-/// As many transactions as there are texts are opened at a process, which then has another one's place taken under the same name; there another client's is open, and each text is asked in one of
-/// the first. Returns what the other client sees at the end.
+/// As many transactions as there are texts are opened at a process, which then has another one's
+/// place taken under the same name; there another client's is open, and each text is asked in one
+/// of the first. Returns what the other client sees at the end.
 fn asked_after_another_process_took_over(texts: &[&str], is_end_known: bool) -> Vec<String> {
     let house = House::new();
     let (setup, way) = follower(&house);
@@ -554,7 +555,7 @@ fn knows_ann(rights: Arc<SqlScope>) -> KnowGuest {
 }
 
 #[test]
-fn who_asks_there_is_who_came_in_here() {
+fn a_forwarded_statement_runs_as_the_user_who_sent_it() {
     let house = House::new();
     house.done(
         &house.session(),
@@ -603,7 +604,7 @@ fn who_asks_there_is_who_came_in_here() {
 
 /// The newest commit was told, so that a node waited for those of others that came in between, too.
 #[test]
-fn a_commit_there_is_told_by_its_own_number() {
+fn a_forwarded_commit_reports_the_writers_commit_number() {
     let house = House::new();
     let (session, way) = follower(&house);
     house.done(&session, "create table t (a int primary key)");

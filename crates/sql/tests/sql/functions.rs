@@ -1,4 +1,4 @@
-//! Functions that go on for long: statements with them end when nobody waits for them any more, wherever they stand, and whatever the function.
+//! Tests that statements with slow functions end when they are canceled.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -148,7 +148,7 @@ fn constants_end_when_the_time_of_their_statement_is_up() {
 }
 
 #[test]
-fn what_is_much_work_together_and_not_for_a_row_is_answered() {
+fn work_limits_of_functions_hold_per_row_and_not_per_batch() {
     let house = House::new();
     let session = house.session();
     house.done(
@@ -186,7 +186,8 @@ fn what_is_much_work_together_and_not_for_a_row_is_answered() {
     assert_eq!(house.rows(&session, text), ["120000"]);
 }
 
-/// Arguments of functions: `t` and `u` are long texts, `l` and `m` long arrays, `b` long bytes, `d` a time, `f` a number, `v` a number of the row, `n` one that is large.
+/// Arguments of functions: `t` and `u` are long texts, `l` and `m` long arrays, `b` long bytes, `d`
+/// a time, `f` a number, `v` a number of the row, `n` one that is large.
 const CALLS: &[(&str, &[&str])] = &[
     (
         "f",
@@ -434,7 +435,8 @@ fn each_function_ends_in_time_with_long_arguments_or_is_refused() {
     assert!(never.is_empty(), "{never:?}");
 }
 
-/// The engine reads the digits of a text by calls within calls: a long one overflowed the stack, which ended the server.
+/// The engine reads the digits of a text by calls within calls: a long one overflowed the stack,
+/// which ended the server.
 #[test]
 fn long_texts_are_no_numbers_wherever_they_become_some() {
     let house = House::with_memory(1 << 30);

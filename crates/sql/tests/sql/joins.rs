@@ -1,4 +1,4 @@
-//! Joins: in which order, over tables that are divided by their keys, and that answers are the same for all of it.
+//! Tests of join order and partitioned joins, with the same answers for all.
 
 use crate::common::House;
 use datafusion::physical_plan::displayable;
@@ -266,7 +266,8 @@ fn views_of_joins_without_an_order_are_planned_in_no_time() {
         &session,
         "create table t (a int); create table u (a int); create table w (a int); insert into t values (1); insert into u values (2), (3); insert into w values (3), (4)",
     );
-    // Each takes the one before and joins it by what no table of hashes is for: if parts were planned again for each join, this would not end.
+    // Each takes the one before and joins it by what no table of hashes is for: if parts were
+    // planned again for each join, this would not end.
     let mut before = "t".to_owned();
     for number in 0..24 {
         house.done(
@@ -318,7 +319,8 @@ fn filters_are_asked_of_their_own_column_where_two_have_its_name() {
     }
 }
 
-/// Joins of millions of rows with hundreds of thousands each, whose pairs are many or few that hold, and which are asked for directly or by other threads.
+/// Joins of millions of rows with hundreds of thousands each, whose pairs are many or few that
+/// hold, and which are asked for directly or by other threads.
 #[test]
 fn joins_end_when_nobody_waits_for_their_rows_any_more() {
     const LONG_MAX: Duration = Duration::from_secs(30);

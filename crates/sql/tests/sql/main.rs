@@ -1,4 +1,5 @@
-//! Sessions and their statements over databases of their own. One program: each would take as long to link as all of them.
+//! Tests of sessions and statements over small databases, in one program for the sake of linking.
+//! Each part by itself would take as long to link as all of them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot ask has failed.
 

@@ -1,4 +1,4 @@
-//! Answers of the engine beside those of a few lines that go through the rows one by one: `IN` of lists with NULLs, `lead` and `lag`.
+//! Tests of `IN` with NULLs, `lead` and `lag` against naive loops.
 
 use crate::common::House;
 
@@ -58,7 +58,7 @@ fn rows(house: &House, sql: &str) -> Vec<String> {
 }
 
 #[test]
-fn lists_of_in_are_what_each_value_alone_says() {
+fn in_lists_with_null_equal_a_naive_evaluation() {
     let house = House::new();
     house.done(
         &house.session(),
@@ -142,7 +142,7 @@ fn lists_of_in_are_what_each_value_alone_says() {
 
 /// As above, where a query below gives the conditions names, and one above puts them together.
 #[test]
-fn conditions_with_names_are_what_each_value_alone_says() {
+fn combined_conditions_of_a_subquery_equal_a_naive_evaluation() {
     let house = House::new();
     house.done(
         &house.session(),
@@ -211,7 +211,7 @@ fn shifted(
 }
 
 #[test]
-fn lead_and_lag_find_what_is_so_many_rows_away() {
+fn lead_and_lag_equal_a_naive_evaluation() {
     let house = House::new();
     let values = [
         vec![None, Some(10), Some(20), Some(30), None, Some(50)],

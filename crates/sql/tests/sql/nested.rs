@@ -1,4 +1,4 @@
-//! What is nested as deep as the parser lets in is read and planned, or refused, within moments.
+//! Tests of deeply nested statements: read and planned, or refused, within moments.
 
 use std::time::{Duration, Instant};
 
@@ -157,7 +157,7 @@ fn expressions_that_grow_with_each_subquery_are_planned_or_refused_within_moment
 }
 
 #[test]
-fn names_of_arguments_are_words() {
+fn named_arguments_are_parsed_and_other_expressions_before_an_arrow_refused() {
     let house = House::new();
     let failed = soon(&house, "select abs(x => 1)");
     assert_ne!(failed.as_deref(), Some("42601"), "a name of an argument");

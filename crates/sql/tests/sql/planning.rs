@@ -1,4 +1,4 @@
-//! Statements that take long to plan end when nobody waits for them any more; they are read, planned and run elsewhere than where others wait.
+//! Tests that statements with slow planning end when they are canceled.
 
 use std::time::{Duration, Instant};
 
@@ -175,7 +175,7 @@ fn the_function_that_is_suggested_is_always_the_same() {
 }
 
 #[test]
-fn values_that_cannot_be_taken_are_cut_in_messages() {
+fn long_invalid_values_are_cut_in_messages() {
     let house = house();
     let session = house.session();
     house.done(&session, "create table k (a text primary key)");
@@ -192,7 +192,7 @@ fn values_that_cannot_be_taken_are_cut_in_messages() {
 }
 
 #[test]
-fn subqueries_that_are_one_expression_over_the_row_at_hand_are_that() {
+fn correlated_subqueries_of_one_expression_are_inlined() {
     let house = house();
     let session = house.session();
     for (text, rows) in [
@@ -219,7 +219,7 @@ fn subqueries_that_are_one_expression_over_the_row_at_hand_are_that() {
 }
 
 #[test]
-fn types_and_subqueries_that_are_not_taken_are_told_in_our_words() {
+fn unsupported_types_and_subqueries_are_reported_without_datafusions_words() {
     let house = house();
     for (text, code) in [
         ("select (a = 1 between false and true) from t", "42883"),
@@ -242,7 +242,7 @@ fn types_and_subqueries_that_are_not_taken_are_told_in_our_words() {
 }
 
 #[test]
-fn what_the_engine_has_not_is_told_in_our_words() {
+fn unsupported_features_are_reported_without_datafusions_words() {
     let house = house();
     house.done(
         &house.session(),

@@ -1,4 +1,4 @@
-//! Statements with parameters.
+//! Tests of statements with parameters.
 
 use crate::common::House;
 use futures::TryStreamExt;
@@ -84,7 +84,7 @@ fn missing_values_and_wrong_ones_are_refused() {
 }
 
 #[test]
-fn nothing_runs_itself() {
+fn a_prepared_statement_cannot_execute_another_or_itself() {
     let house = House::new();
     let session = house.session();
     house.done(&session, "prepare a as select 1");
@@ -189,7 +189,7 @@ fn parameters_keep_their_digits_their_bytes_and_their_elements() {
 }
 
 #[test]
-fn what_is_run_often_gives_what_it_gave_at_first() {
+fn a_cached_prepared_query_answers_as_the_first_time() {
     let house = House::new();
     let session = house.session();
     house.done(

@@ -1,4 +1,4 @@
-//! Stored tables through DataFusion: the same answers as from the same rows in memory, whatever is filtered, joined and cut off; and that little is read.
+//! Tests of stored tables through DataFusion against the same rows in memory.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -561,7 +561,8 @@ async fn little_is_read_of_what_the_key_the_zones_and_an_index_rule_out() {
     assert!(told(&context, by_key, "rows_looked_at").await <= 3);
     let by_prefix = "SELECT i FROM t WHERE a IN (5, 900, 5000) AND b >= 'a'";
     assert!(told(&context, by_prefix, "rows_looked_at").await <= 20);
-    // By zones: `c` nearly follows the key. The index on `c` has no `i`, and its rows are too many to be looked up.
+    // By zones: `c` nearly follows the key. The index on `c` has no `i`, and its rows are too many
+    // to be looked up.
     let by_zone = "SELECT i FROM t WHERE c BETWEEN 90 AND 110";
     assert!(told(&context, by_zone, "vectors_skipped").await >= 30);
     let by_code = "SELECT i FROM t WHERE h = 'none of them'";

@@ -1,4 +1,4 @@
-//! SQL for who may read and change some tables only.
+//! Tests of SQL for askers with rights on some tables only.
 
 mod oracle;
 mod statements;

@@ -1,4 +1,4 @@
-//! Texts through a session: answers, and what bad ones get.
+//! Tests of sessions: answers, and errors of bad texts.
 
 use crate::common::House;
 use datafusion::arrow::array::RecordBatch;
@@ -86,7 +86,8 @@ fn a_query_tells_its_columns_before_it_is_run() {
 #[test]
 fn numbers_names_and_nulls_are_as_in_postgresql() {
     let house = house(256 << 20);
-    // 0.1 + 0.2 is a decimal, and so exact; NULL sorts last; || is concatenation, ~ a regular expression.
+    // 0.1 + 0.2 is a decimal, and so exact; NULL sorts last; || is concatenation, ~ a regular
+    // expression.
     assert!(house.table("select 0.1 + 0.2 as x").contains("| 0.3 |"));
     let names = house.table("select name || '!' as n from person where id > 1 order by name");
     assert!(names.find("Blaise!") < names.rfind("|   "), "{names}");
@@ -167,7 +168,7 @@ fn bad_texts_get_postgresqls_code_and_the_place() {
 }
 
 #[test]
-fn what_fails_while_it_runs_has_a_code_too() {
+fn errors_at_run_time_have_postgresqls_code() {
     let house = house(256 << 20);
     for (text, code) in [
         ("select 1 / (id - 1) from person", "22012"),
@@ -181,7 +182,7 @@ fn what_fails_while_it_runs_has_a_code_too() {
 }
 
 #[test]
-fn what_is_no_query_cannot_be_planned_as_one() {
+fn statements_that_are_no_queries_cannot_be_planned() {
     let house = house(256 << 20);
     for text in [
         "create table t (a int)",
@@ -250,7 +251,8 @@ fn sql_keeps_within_the_memory_of_the_engine() {
     );
 }
 
-/// Trees that the parser makes without counting, plans that grow by each name: all of them are refused, by a thread with the stack that servers' threads have.
+/// Trees that the parser makes without counting, plans that grow by each name: all of them are
+/// refused, by a thread with the stack that servers' threads have.
 #[test]
 fn texts_of_any_shape_leave_the_process_alive() {
     let house = house(256 << 20);

@@ -1,4 +1,4 @@
-//! Statements and what they come to: sqllogictest files, one for each kind of statement, in `statements/`.
+//! Tests of statements by sqllogictest files, one per kind of statement, in `statements/`.
 //!
 //! ```text
 //! statement ok              a statement that is done
@@ -7,8 +7,9 @@
 //! query ITR rowsort         a query, or a statement that returns rows: integers, texts, other numbers; behind ---- the rows
 //! ```
 //!
-//! Values are written as PostgreSQL writes them, NULL as NULL, a text without characters as (empty). A name of a connection is a session: `connection two`.
-//! Each file has a database of its own. `UPDATE_STATEMENTS=1` writes what is answered into the files.
+//! Values are written as PostgreSQL writes them, NULL as NULL, a text without characters as
+//! (empty). A name of a connection is a session: `connection two`. Each file has a database of its
+//! own. `UPDATE_STATEMENTS=1` writes what is answered into the files.
 
 use std::fmt;
 use std::fs;

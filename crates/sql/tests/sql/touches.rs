@@ -1,4 +1,4 @@
-//! The cost of a statement: the same however often it is asked, on however many threads, whatever is in memory by then.
+//! Tests of a statement's cost: the same for every run, number of threads and cache state.
 
 use std::sync::Arc;
 
@@ -298,7 +298,7 @@ fn rows_that_a_change_or_a_fetch_gives_cost_one_for_each_value() {
 }
 
 #[test]
-fn what_nobody_pays_for_is_not_counted() {
+fn statements_without_an_account_are_not_counted() {
     let house = house();
     let mut session = house.session();
     let spending = Spending::new(None);

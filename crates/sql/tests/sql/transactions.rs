@@ -1,4 +1,4 @@
-//! Transactions of several sessions, and of a database that is closed in the middle of one.
+//! Tests of concurrent transactions, and of a database closed in the middle of one.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -167,7 +167,7 @@ fn an_index_of_many_rows_is_in_a_file_and_not_in_memory() {
 }
 
 #[test]
-fn beginning_takes_no_turn_and_a_block_that_failed_gives_it_back() {
+fn begin_takes_no_writer_lock_and_a_failed_block_releases_it() {
     let house = House::new();
     let (one, two) = (house.session(), house.session());
     house.done(&one, "create table t (a int primary key)");
@@ -182,7 +182,7 @@ fn beginning_takes_no_turn_and_a_block_that_failed_gives_it_back() {
 }
 
 #[test]
-fn a_block_that_idles_with_the_turn_is_ended() {
+fn an_idle_block_with_the_writer_lock_is_ended() {
     let house = House::new();
     let options = SessionOptions {
         idle_max: Duration::from_millis(1),
@@ -192,7 +192,8 @@ fn a_block_that_idles_with_the_turn_is_ended() {
     house.done(&two, "create table t (a int primary key)");
     house.done(&two, "insert into t values (0)");
     house.done(&one, "begin");
-    // Whether the limit is reached before or after the statement's own end, the turn is given back, or this would wait for ever.
+    // Whether the limit is reached before or after the statement's own end, the turn is given back,
+    // or this would wait for ever.
     let _ = house.run(&one, "insert into t values (1)");
     house.done(&two, "insert into t values (1)");
     let (code, message) = house.refused(&one, "select * from t");
@@ -336,7 +337,7 @@ fn a_block_is_ended_after_the_time_that_its_client_sets() {
 }
 
 #[test]
-fn rows_of_a_block_that_is_over_fail_no_later_one() {
+fn an_error_in_rows_of_an_ended_block_does_not_fail_a_later_block() {
     let house = House::new();
     let session = house.session();
     house.done(&session, "create table t (a int primary key)");
@@ -365,7 +366,7 @@ fn rows_of_a_block_that_is_over_fail_no_later_one() {
 }
 
 #[test]
-fn writers_that_wait_keep_no_thread_from_the_one_who_has_the_turn() {
+fn waiting_writers_take_no_thread_from_the_one_with_the_writer_lock() {
     let mut house = House::new();
     house.threads = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -1,4 +1,5 @@
-//! Things that are kept by lists of graphs. Lists are compared by what is in them: rules that are read again make new lists of the same names.
+//! A cache keyed by lists of graphs. Lists are compared by what is in them: rules that are read
+//! again make new lists of the same names.
 //!
 //! Bounded by [`KEPT_MAX`] and [`BYTES_MAX`]; those go that were not asked for longest.
 
@@ -11,7 +12,8 @@ use crate::access::read_scope::GraphNames;
 pub(crate) const KEPT_MAX: usize = 64;
 /// Bytes of all that are kept.
 pub(crate) const BYTES_MAX: u64 = 512 << 20;
-/// So many are kept whatever they take: of a large base each takes much, and to make it anew reads the column of the graph.
+/// So many are kept whatever they take: of a large base each takes much, and to make it anew reads
+/// the column of the graph.
 pub(crate) const KEPT_LEAST: usize = 4;
 
 /// See the module; the last used are the first.
@@ -50,7 +52,8 @@ impl<T: Clone> ByList<T> {
         self.kept.iter().map(|(_, what)| what)
     }
 
-    /// Lets go of what there is no room for, given the bytes that each takes beside those before it.
+    /// Lets go of what there is no room for, given the bytes that each takes beside those before
+    /// it.
     pub(crate) fn shrink(&mut self, mut bytes_of: impl FnMut(&T) -> u64) {
         let mut sum = 0_u64;
         let fitting = self.iter().take_while(|what| {

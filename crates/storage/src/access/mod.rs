@@ -1,4 +1,4 @@
-//! Who asks, and which graphs an asker may see.
+//! Read scopes: which graphs an asker may read.
 //!
 //! The scope comes from the edge with a request, and goes down to the views that read.
 

@@ -1,7 +1,8 @@
-//! Who asks, and which graphs they may see: what everything that reads data carries from the edge down.
+//! The read scope: the asker and the readable graphs, passed from the protocols down to every read.
 //!
-//! Graphs are told by their names, for ids change when a base is written anew: a scope is good for all states of a database, the
-//! past ones too. A [`ReadView`](crate::ReadView) resolves it against one snapshot.
+//! Graphs are told by their names, for ids change when a base is written anew: a scope is good for
+//! all states of a database, the past ones too. A [`ReadView`](crate::ReadView) resolves it against
+//! one snapshot.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -38,7 +39,7 @@ impl GraphNames {
         !self.has_default && self.named.is_empty() && self.below.is_empty()
     }
 
-    /// Takes those of another list in.
+    /// Adds the prefixes of another list.
     pub fn extend(&mut self, other: Self) {
         self.has_default |= other.has_default;
         self.named.extend(other.named);
@@ -50,7 +51,8 @@ impl GraphNames {
     }
 }
 
-/// How IRIs begin. None of the texts is the beginning of another, so that an IRI begins with the one before it, if with any.
+/// A set of IRI prefixes. None of the texts is the beginning of another, so that an IRI begins with
+/// the one before it, if with any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IriPrefixes {
     texts: BTreeSet<String>,
@@ -65,7 +67,7 @@ impl FromIterator<String> for IriPrefixes {
 }
 
 impl IriPrefixes {
-    /// Takes one in: no IRI begins otherwise than it did, but with this.
+    /// Adds a prefix.
     pub fn insert(&mut self, text: String) {
         if self.has_beginning_of(&text) {
             return;
@@ -109,7 +111,7 @@ impl IriPrefixes {
     }
 }
 
-/// Who asks, and which graphs they may see. Cheap to copy.
+/// The asker, and the graphs the asker may read. Cheap to copy.
 ///
 /// There is no default: whoever shows all graphs says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,7 +161,7 @@ impl ReadScope {
         }
     }
 
-    /// Who asks.
+    /// The asker.
     pub fn asker(&self) -> Asker {
         self.asker
     }
@@ -169,13 +171,15 @@ impl ReadScope {
         self.list().map(|names| &**names)
     }
 
-    /// What `make` makes of the graphs that may be seen, once for all copies of the scope; `None` if all may be.
+    /// A value computed once per list of readable graphs, shared by copies of the scope; `None` if
+    /// all graphs are readable.
     pub fn digest(&self, make: impl FnOnce(&GraphNames) -> String) -> Option<&str> {
         let listed = self.graphs.as_ref()?;
         Some(listed.digest.get_or_init(|| make(&listed.names)))
     }
 
-    /// What no other list of graphs has in this process, for what is kept of one; `None` if all may be seen. Copies of a scope have the same.
+    /// The list's number in this process, a key for caches; `None` if all graphs are readable.
+    /// Copies of a scope have the same.
     pub fn number(&self) -> Option<u64> {
         self.graphs.as_ref().map(|listed| listed.number)
     }
@@ -185,8 +189,8 @@ impl ReadScope {
         self.graphs.as_ref().map(|listed| &listed.names)
     }
 
-    /// Fails where graphs are hidden: some work takes data as a whole, without asking of which graph they are. `work` is a verb and its
-    /// object, such as "change data".
+    /// Fails where graphs are hidden: some work takes data as a whole, without asking of which
+    /// graph they are. `work` is a verb and its object, such as "change data".
     pub fn require_all_graphs(&self, work: &'static str) -> Result<()> {
         match self.graphs {
             None => Ok(()),

@@ -1,17 +1,18 @@
-//! The files of one state of a database: held open for a backup, written for a restore.
+//! Files of one state of a database: held open for a backup, written by a restore.
 //!
 //! ```text
 //! StateFiles::hold      manifest -> every file it names, mapped -> the log up to its last whole record
 //! RestoredState         files, synced -> directories, synced -> MANIFEST, renamed into place
 //! ```
 //!
-//! A backup needs no lock and hinders nobody. Files are never changed once written, and one that a writer removes while
-//! it is copied stays readable, for it is mapped; where a file went between reading the manifest and opening
-//! it, the new manifest is read. The log alone grows: its records up to the moment of the hold are copied, with an end mark. What is kept
-//! for older states is not part of it.
+//! A backup needs no lock and hinders nobody. Files are never changed once written, and one that a
+//! writer removes while it is copied stays readable, for it is mapped; where a file went between
+//! reading the manifest and opening it, the new manifest is read. The log alone grows: its records
+//! up to the moment of the hold are copied, with an end mark. What is kept for older states is not
+//! part of it.
 //!
-//! A restore writes the manifest last, so a directory is either a whole database or, after a failure,
-//! none; it can be restored into again then.
+//! A restore writes the manifest last, so a directory is either a whole database or, after a
+//! failure, none; it can be restored into again then.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -51,14 +52,14 @@ pub struct StateFile {
     pub name: String,
     /// Its content.
     pub content: FileBytes,
-    /// Together with name and length it tells this content from every other, without reading it: the checksum
-    /// of a block file's footer, or of the whole content of a file of another kind.
+    /// Together with name and length it tells this content from every other, without reading it:
+    /// the checksum of a block file's footer, or of the whole content of a file of another kind.
     pub crc32c: u32,
 }
 
 impl StateFiles {
-    /// Opens all files of the present state of the database in a directory, for somebody who may see all graphs: nothing is left out
-    /// of a file.
+    /// Opens all files of the present state of the database in a directory, for somebody who may
+    /// see all graphs: nothing is left out of a file.
     pub fn hold(file_system: &dyn FileSystem, directory: &Path, scope: &ReadScope) -> Result<Self> {
         scope.require_all_graphs("back up the database")?;
         let mut manifest = Manifest::read(file_system, directory)?;
@@ -145,8 +146,9 @@ impl StateFiles {
         Ok(())
     }
 
-    /// The records of a log file so far, with the mark behind them that says that the copy has all of them. Without it, damage to the
-    /// last commit of what is restored would look like a torn tail.
+    /// The records of a log file so far, with the mark behind them that says that the copy has all
+    /// of them. Without it, damage to the last commit of what is restored would look like a torn
+    /// tail.
     fn log(
         &mut self,
         file_system: &dyn FileSystem,
@@ -205,7 +207,8 @@ fn only_present(base: &BaseEntry) -> BaseEntry {
     }
 }
 
-/// A database being restored into a directory of its own; it is one only after [`finish`](Self::finish).
+/// A database being restored into a directory of its own; it is one only after
+/// [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct RestoredState {
     file_system: Arc<dyn FileSystem>,
@@ -244,7 +247,8 @@ impl RestoredState {
         })
     }
 
-    /// Begins a file of the state, of the name that [`StateFile::name`] gave; sync it when it is written.
+    /// Begins a file of the state, of the name that [`StateFile::name`] gave; sync it when it is
+    /// written.
     pub fn create(&mut self, name: &str) -> Result<Box<dyn FileWriter>> {
         let relative = Path::new(name);
         let mut parts = relative.components();
@@ -266,7 +270,7 @@ impl RestoredState {
         self.file_system.create(&path)
     }
 
-    /// Makes the files a database; when it returns, all of it is on the disk.
+    /// Completes the database; when it returns, everything is on disk.
     pub fn finish(self) -> Result<()> {
         if !self.has_manifest {
             let what = "the backup holds no MANIFEST";

@@ -1,4 +1,4 @@
-//! Making an empty database.
+//! Creation of an empty database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::snapshots::base::BASE_PERMUTATIONS;
 use crate::{Database, Error, Result};
 
 impl Database {
-    /// Opens the database in a directory, or makes an empty one there if the directory is missing or empty.
+    /// Opens the database in a directory, or makes an empty one there if the directory is missing
+    /// or empty.
     pub fn create_or_open(directory: impl AsRef<Path>) -> Result<Self> {
         Self::create_or_open_with(Arc::new(LocalFileSystem), directory)
     }
@@ -49,7 +50,8 @@ impl Database {
     }
 }
 
-/// Creates the database's directory and puts its name on the disk, with those of the parents that were missing too.
+/// Creates the database's directory and puts its name on the disk, with those of the parents that
+/// were missing too.
 pub(crate) fn create_directory(file_system: &dyn FileSystem, directory: &Path) -> Result<()> {
     let mut parents = Vec::new();
     for path in directory.ancestors() {

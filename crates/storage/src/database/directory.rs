@@ -1,4 +1,4 @@
-//! A database directory: opening it, and the snapshot that queries see.
+//! A database directory: opening, and the snapshot that queries read.
 //!
 //! ```text
 //! DIR/MANIFEST          which files are the database, see `manifest`
@@ -9,9 +9,9 @@
 //! DIR/load-stage/       temporary files of a bulk load
 //! ```
 //!
-//! Readers need no lock. Who publishes a manifest removes the files that no kept commit needs any more; who has them
-//! mapped goes on reading them. A process that only reads follows the one that writes by [`Database::refresh`]. It
-//! may see a commit a moment before that is on the disk.
+//! Readers need no lock. Who publishes a manifest removes the files that no kept commit needs any
+//! more; who has them mapped goes on reading them. A process that only reads follows the one that
+//! writes by [`Database::refresh`]. It may see a commit a moment before that is on the disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,8 +64,8 @@ pub(crate) enum Followed {
 }
 
 impl Database {
-    /// Opens the database in a directory for reading. Of the base nothing is decoded, which takes about a millisecond; what
-    /// was committed since the last checkpoint is read from the log.
+    /// Opens the database in a directory for reading. Of the base nothing is decoded, which takes
+    /// about a millisecond; what was committed since the last checkpoint is read from the log.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(Arc::new(LocalFileSystem), directory)
     }
@@ -96,13 +96,13 @@ impl Database {
         Arc::clone(&self.current.read())
     }
 
-    /// All of the newest state, for the process's own work.
+    /// A view of the newest state for the process's own work, without a filter.
     pub fn view_of_process(&self) -> Arc<ReadView> {
         ReadView::of_process(self.snapshot())
     }
 
-    /// Looks whether another process has committed or published meanwhile; whether there is a newer snapshot now. While
-    /// there is a writer in this process, there is nothing to look for.
+    /// Looks for commits and bases of other processes; returns whether there is a newer snapshot.
+    /// While there is a writer in this process, there is nothing to look for.
     pub fn refresh(&self) -> Result<bool> {
         let mut followed = self.followed.lock();
         match &*followed {
@@ -124,13 +124,15 @@ impl Database {
         matches!(&*self.followed.lock(), Followed::Written)
     }
 
-    /// The last commit that stays whatever happens: it is on the disk, or a majority of nodes has it. The newest state may have relaxed commits beyond it, which a power cut or another
-    /// writer may take back; then others get their numbers.
+    /// The last commit that stays whatever happens: it is on the disk, or a majority of nodes has
+    /// it. The newest state may have relaxed commits beyond it, which a power cut or another writer
+    /// may take back; then others get their numbers.
     pub fn lasting_commit(&self) -> u64 {
         self.lasting.load(Ordering::Acquire)
     }
 
-    /// Counts the histories that this process has shown: after a turn of its writer has ended, what was shown last may never have been committed, and other commits have its numbers.
+    /// Counts the histories that this process has shown: after a turn of its writer has ended, what
+    /// was shown last may never have been committed, and other commits have its numbers.
     pub fn history_number(&self) -> u64 {
         self.histories.load(Ordering::Acquire)
     }
@@ -149,13 +151,15 @@ impl Database {
         let opened = open_snapshot(&self.file_system, &self.directory, base)?;
         let history = self.history_number();
         if history > 0 {
-            // A base that was opened anew has the name of the first history, of which plans and tables may still be kept.
+            // A base that was opened anew has the name of the first history, of which plans and
+            // tables may still be kept.
             opened.snapshot.base().set_history(history);
         }
         self.take_up(followed, &current, opened)
     }
 
-    /// Nothing that was read or written before counts: not the numbers of commits, for what was committed last may be lost, and not the ids of terms that came with them.
+    /// Nothing that was read or written before counts: not the numbers of commits, for what was
+    /// committed last may be lost, and not the ids of terms that came with them.
     fn reopen_anew(&self, followed: &mut Followed) -> Result<bool> {
         let current = self.snapshot();
         let opened = open_snapshot(&self.file_system, &self.directory, None)?;
@@ -215,7 +219,8 @@ impl Database {
         if replay.commit() == current.commit() {
             return Ok(false);
         }
-        // What counts as durable stays as it was read first, so a writer that resumes writes the rest once more.
+        // What counts as durable stays as it was read first, so a writer that resumes writes the
+        // rest once more.
         let now = reader.end()?;
         (end.position, end.tail) = (now.position, now.tail);
         let snapshot = Arc::new(replay.finish()?);
@@ -225,8 +230,8 @@ impl Database {
         Ok(true)
     }
 
-    /// Brings the database up to date for a writer, which from now on is the only one to change it. Returns where the
-    /// log ends.
+    /// Brings the database up to date for a writer, which from now on is the only one to change it.
+    /// Returns where the log ends.
     pub(crate) fn begin_writing(&self) -> Result<Option<LogEnd>> {
         let mut followed = self.followed.lock();
         match &*followed {
@@ -263,17 +268,18 @@ impl Database {
         &self.file_system
     }
 
-    /// Enters something that is told by ids, which hears of each new base for as long as it lives; false if there are too many already.
+    /// Enters something that is told by ids, which hears of each new base for as long as it lives;
+    /// false if there are too many already.
     pub fn derive(&self, index: Weak<dyn DerivedIndex>) -> bool {
         self.derived.add(index)
     }
 
-    /// What the storage has done since the database was opened.
+    /// Counters since the database was opened.
     pub fn activity(&self) -> &Activity {
         &self.activity
     }
 
-    /// For how long the oldest of the states that somebody still holds has not been the newest; none where only the newest is held.
+    /// The age of the oldest state that somebody still holds; none where only the newest is held.
     pub fn oldest_held(&self) -> Option<std::time::Duration> {
         self.held.oldest()
     }
@@ -314,7 +320,8 @@ fn open_snapshot(
     open_closed(&**file_system, directory, manifest, base)
 }
 
-/// Opens what a manifest names, and checks that the log is as long as it was when a writer closed it.
+/// Opens what a manifest names, and checks that the log is as long as it was when a writer closed
+/// it.
 fn open_closed(
     file_system: &dyn FileSystem,
     directory: &Path,

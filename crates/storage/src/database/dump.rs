@@ -1,7 +1,8 @@
-//! All quads as terms, in the order of SPOG.
+//! An iterator over all quads as terms, in SPOG order.
 //!
-//! Rows are read in batches of some thousand; the ids of a batch are sorted and each distinct one is decoded once, in
-//! rank order. Memory stays at one batch; literals that are stored as streams are not copied, but borrowed from where they are mapped.
+//! Rows are read in batches of some thousand; the ids of a batch are sorted and each distinct one
+//! is decoded once, in rank order. Memory stays at one batch; literals that are stored as streams
+//! are not copied, but borrowed from where they are mapped.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -215,7 +216,7 @@ impl ReadView {
 }
 
 impl Quads {
-    /// With language tags in lower case, as canonical N-Quads have them (RDF 1.2), instead of as they were written.
+    /// Writes language tags in lower case, as canonical N-Quads do (RDF 1.2).
     #[must_use]
     pub fn canonical(mut self) -> Self {
         self.batch.is_canonical = true;

@@ -1,4 +1,4 @@
-//! A database as a directory: made, opened, filled, copied and read ahead.
+//! Operations on a whole database: creation, opening, bulk filling, backup and warming.
 //!
 //! `directory` opens the newest snapshot and follows later ones. `segment` writes a new base and
 //! publishes it.

@@ -1,12 +1,15 @@
-//! Opening the files of a state anew that are open already.
+//! Reopening of files that are already open, for file systems that ask for it.
 //!
-//! What is fetched of a file takes up space for as long as the file is open ([`ByteSource`](crate::files::io::ByteSource)). A server has the files of its
-//! base open for days, so where the space is short the file system asks for them to be opened anew
-//! ([`FileSystem::wants_reopening`](crate::files::io::FileSystem::wants_reopening)): the newest state goes over to files that hold nothing, or little. Queries that run keep theirs,
-//! and with the last of them the old files go.
+//! What is fetched of a file takes up space for as long as the file is open
+//! ([`ByteSource`](crate::files::io::ByteSource)). A server has the files of its base open for
+//! days, so where the space is short the file system asks for them to be opened anew
+//! ([`FileSystem::wants_reopening`](crate::files::io::FileSystem::wants_reopening)): the newest
+//! state goes over to files that hold nothing, or little. Queries that run keep theirs, and with
+//! the last of them the old files go.
 //!
-//! Only the base is opened anew, with its index of texts: flushed changes and files of tables stay open until the next checkpoint or
-//! compaction. Ids stay what they are, for the delta dictionary is the same.
+//! Only the base is opened anew, with its index of texts: flushed changes and files of tables stay
+//! open until the next checkpoint or compaction. Ids stay what they are, for the delta dictionary
+//! is the same.
 
 use std::sync::Arc;
 

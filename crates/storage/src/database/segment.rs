@@ -1,8 +1,9 @@
-//! Writing a new segment and making it the database.
+//! Writing of a new base segment, and the switch of the manifest to it.
 //!
-//! A segment is written into a directory that no manifest names, so nobody sees it; [`SegmentBuilder::publish`]
-//! syncs it, opens it as readers will, checks that it is complete, and replaces the manifest. A writer killed
-//! before that leaves a directory that the next writer removes.
+//! A segment is written into a directory that no manifest names, so nobody sees it;
+//! [`SegmentBuilder::publish`] syncs it, opens it as readers will, checks that it is complete, and
+//! replaces the manifest. A writer killed before that leaves a directory that the next writer
+//! removes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ pub(crate) const SEGMENT_PREFIX: &str = "segment-";
 pub(crate) const DELTA_PREFIX: &str = "delta-";
 const LOG_SUFFIX: &str = ".log";
 
-/// What a writer knows about the segment that it publishes.
+/// The counts of a segment that is published.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PublishedCounts {
     /// Number of quads: rows of each permutation.
@@ -63,7 +64,7 @@ impl SegmentFiles {
         })
     }
 
-    /// Where the segment's files are written.
+    /// The directory of the segment's files.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -79,8 +80,8 @@ impl SegmentFiles {
         QuadIndexWriter::create(&*self.file_system, &path, permutation)
     }
 
-    /// Once dictionary and permutations are finished: adds the statistics and puts everything on the disk. Returns what the
-    /// directory `name` holds, without lengths and checksums.
+    /// Once dictionary and permutations are finished: adds the statistics and puts everything on
+    /// the disk. Returns what the directory `name` holds, without lengths and checksums.
     pub(crate) fn finish(
         &self,
         name: String,
@@ -131,8 +132,9 @@ pub struct SegmentBuilder<'a> {
 impl<'a> SegmentBuilder<'a> {
     /// Begins a segment that will replace the database's present one.
     ///
-    /// Removes what killed writers left. Takes up what another process published since the database was
-    /// opened, so `database.snapshot()` after this call is what the new segment has to contain, too.
+    /// Removes what killed writers left. Takes up what another process published since the database
+    /// was opened, so `database.snapshot()` after this call is what the new segment has to contain,
+    /// too.
     pub fn begin(database: &'a Database, lock: &'a WriterLock) -> Result<Self> {
         if lock.directory() != database.directory() {
             return Err(Error::invalid_input(
@@ -196,28 +198,28 @@ impl<'a> SegmentBuilder<'a> {
         })
     }
 
-    /// Where dictionary and permutations are written.
+    /// The destination of dictionary and permutations.
     pub fn files(&self) -> &SegmentFiles {
         &self.files
     }
 
-    /// Takes how language tags of the segment are written; those that the database knows stay as they are.
+    /// Adds the spelling of the segment's language tags; known ones stay as they are.
     pub fn add_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.add(tags);
     }
 
-    /// How much memory the index of texts may take while it is written, if there is one.
+    /// Sets the memory limit for building the full-text index, if there is one.
     pub fn set_text_memory(&mut self, bytes: usize) {
         self.text_memory_bytes = bytes;
     }
 
-    /// Takes the prefixes that the sources declare; whether one of them is new.
+    /// Adds the prefixes that sources declare; returns whether one of them is new.
     pub fn note_loaded_prefixes(&mut self, loaded: &Prefixes) -> bool {
         self.prefixes.note_all_loaded(loaded)
     }
 
-    /// Makes the segment the database, once dictionary and permutations are finished. The old segment is removed;
-    /// snapshots that are in use stay readable.
+    /// Publishes the segment as the database, once dictionary and permutations are finished. The
+    /// old segment is removed; snapshots that are in use stay readable.
     pub fn publish(
         self,
         counts: PublishedCounts,
@@ -280,7 +282,8 @@ impl<'a> SegmentBuilder<'a> {
             further: self.further,
         };
         let published = manifest.publish(file_system, directory);
-        // The manifest is the load's commit, which the next one who opens the database may find. A database that is made has none.
+        // The manifest is the load's commit, which the next one who opens the database may find. A
+        // database that is made has none.
         let published = published.map_err(|error| match self.database {
             Some(_) => error.of_pending(PendingChange::Commit(self.commit)),
             None => error,
@@ -300,11 +303,11 @@ impl<'a> SegmentBuilder<'a> {
     }
 }
 
-/// Takes over from a writer that may have been killed: puts the manifest on the disk that was found, then removes what
-/// it does not name.
+/// Takes over from a writer that may have been killed: puts the manifest on the disk that was
+/// found, then removes what it does not name.
 ///
-/// Its rename may never have been synced. A power cut would bring back the manifest before it, which names
-/// files that are removed here, and not the log that commits go to from now on.
+/// Its rename may never have been synced. A power cut would bring back the manifest before it,
+/// which names files that are removed here, and not the log that commits go to from now on.
 pub(crate) fn remove_leftovers(
     file_system: &dyn FileSystem,
     directory: &Path,
@@ -316,8 +319,9 @@ pub(crate) fn remove_leftovers(
     remove_unnamed(file_system, directory, manifest)
 }
 
-/// Removes segments, deltas and log files that a manifest does not name: what killed writers left, and what is needed no
-/// more. Only for who holds the lock, and knows that nothing new is being written.
+/// Removes segments, deltas and log files that a manifest does not name: what killed writers left,
+/// and what is needed no more. Only for who holds the lock, and knows that nothing new is being
+/// written.
 pub(crate) fn remove_unnamed(
     file_system: &dyn FileSystem,
     directory: &Path,

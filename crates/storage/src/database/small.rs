@@ -1,7 +1,8 @@
-//! Building a small database from quads in memory, without the bulk loader.
+//! A builder of small databases from quads in memory, without the bulk loader.
 //!
-//! For tests of everything above the storage, and for examples. It goes the loader's way (dictionary, sorted
-//! permutations, statistics, publish), only that everything is held and sorted in memory.
+//! For tests of everything above the storage, and for examples. It goes the loader's way
+//! (dictionary, sorted permutations, statistics, publish), only that everything is held and sorted
+//! in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,8 +23,8 @@ pub type SmallQuad = (
     Option<Term<'static>>,
 );
 
-/// Creates a database in a directory, or replaces the content of the one there, so that it holds exactly the given
-/// quads (duplicates count once).
+/// Creates a database in a directory, or replaces the content of the one there, so that it holds
+/// exactly the given quads (duplicates count once).
 pub fn build_small(directory: impl AsRef<Path>, quads: &[SmallQuad]) -> Result<Database> {
     build_small_with(Arc::new(LocalFileSystem), directory, quads)
 }

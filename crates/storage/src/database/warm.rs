@@ -1,10 +1,11 @@
-//! Bringing a database from the disk into memory before anybody waits for it.
+//! Warming: reading a database from disk into memory ahead of queries.
 //!
-//! All blocks are touched in the order in which queries miss them most: what leads to the rest first (fences, the
-//! dictionary's directory, symbol tables), then the permutations by predicate and subject, the dictionary's pages, and what is asked for
-//! seldom. Reading is sequential and ahead of the checksums that are checked on the way, so it goes at the speed of the
-//! disk. The memory is the operating system's file cache: nothing is held here, and who has less of it than the database is large
-//! sets a limit.
+//! All blocks are touched in the order in which queries miss them most: what leads to the rest
+//! first (fences, the dictionary's directory, symbol tables), then the permutations by predicate
+//! and subject, the dictionary's pages, and what is asked for seldom. Reading is sequential and
+//! ahead of the checksums that are checked on the way, so it goes at the speed of the disk. The
+//! memory is the operating system's file cache: nothing is held here, and who has less of it than
+//! the database is large sets a limit.
 //!
 //! Changes since the base was written are not read: they are in memory, or small.
 
@@ -15,7 +16,7 @@ use crate::files::block_file::{BlockFile, BlockNumber};
 use crate::quads::index::Permutation;
 use crate::snapshots::snapshot::Snapshot;
 
-/// How much to read.
+/// The extent of warming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarmExtent {
     /// What leads to rows and terms: some hundredths of the whole.
@@ -27,7 +28,7 @@ pub enum WarmExtent {
     },
 }
 
-/// What was read.
+/// The result of warming.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Warmed {
     /// Bytes of the blocks that were touched, whether they came from the disk or were in memory.
@@ -90,7 +91,8 @@ impl Snapshot {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The file of a permutation, and those of its blocks that `choose` takes, given the number of those with rows and of all.
+    /// The file of a permutation, and those of its blocks that `choose` takes, given the number of
+    /// those with rows and of all.
     fn blocks_of(
         &self,
         permutation: Permutation,

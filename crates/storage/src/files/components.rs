@@ -1,4 +1,4 @@
-//! Components: what the directories that a manifest names consist of.
+//! Components: the lists of files in directories that a manifest names.
 //!
 //! ```text
 //! "segment": { "name": "segment-000007", "components": [
@@ -6,13 +6,16 @@
 //!   { "kind": "permutation", "order": "psog", "version": 1, "need": "required", "files": [ ... ] } ] }
 //! ```
 //!
-//! Each says what kind it is, in which version, and whether the data mean something else without it. An unknown optional one is passed over: it
-//! stays in the manifest as it is, its files stay, and backups copy them. Unknown fields of what is known are kept as long as the
-//! entry that they stand in. An unknown required component refuses the database, and is named. A load or
-//! a compaction writes another directory, with the components that it knows. Ids are ranks in the directory's dictionary and change then: a derived index
-//! is written anew, or brought over by `renumbering`, or has ordinals of its own.
+//! Each says what kind it is, in which version, and whether the data mean something else without
+//! it. An unknown optional one is passed over: it stays in the manifest as it is, its files stay,
+//! and backups copy them. Unknown fields of what is known are kept as long as the entry that they
+//! stand in. An unknown required component refuses the database, and is named. A load or a
+//! compaction writes another directory, with the components that it knows. Ids are ranks in the
+//! directory's dictionary and change then: a derived index is written anew, or brought over by
+//! `renumbering`, or has ordinals of its own.
 //!
-//! Until format version 3 a directory was a list of files, whose names say of which component they are; no other has ever been written.
+//! Until format version 3 a directory was a list of files, whose names say of which component they
+//! are; no other has ever been written.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -168,7 +171,8 @@ impl From<ReadDirectory> for DirectoryComponents {
 }
 
 impl DirectoryComponents {
-    /// A directory of files whose names say of which component they are. Of a file with another name nobody knows what it is needed for.
+    /// A directory of files whose names say of which component they are. Of a file with another
+    /// name nobody knows what it is needed for.
     pub(crate) fn of_files(name: String, files: Vec<FileEntry>) -> Self {
         let mut components: Vec<ComponentEntry> = Vec::new();
         for file in files {

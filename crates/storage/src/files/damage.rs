@@ -1,4 +1,4 @@
-//! What a check of a database finds.
+//! The findings of a verification.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
     /// What is damaged.

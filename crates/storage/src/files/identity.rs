@@ -1,8 +1,9 @@
-//! Who a database is: a random name, given once, that goes where its files go.
+//! The identity of a database: a random name that its files carry for ever.
 //!
-//! By it a backup target knows whose backups it holds. A copy of the directory and a restored backup keep it, for they go on where the
-//! original was; two databases that were made apart never share it. It stands in the manifest. A database from before there
-//! were identities gets one from the next writer.
+//! By it a backup target knows whose backups it holds. A copy of the directory and a restored
+//! backup keep it, for they go on where the original was; two databases that were made apart never
+//! share it. It stands in the manifest. A database from before there were identities gets one from
+//! the next writer.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -20,7 +21,8 @@ impl DatabaseIdentity {
     pub(crate) fn random() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_ns = now.map_or(0, |since| since.as_nanos());
-        // Each has keys of its own, which the standard library takes from the system's source of randomness.
+        // Each has keys of its own, which the standard library takes from the system's source of
+        // randomness.
         let word = || {
             let mut hasher = RandomState::new().build_hasher();
             hasher.write_u128(now_ns);

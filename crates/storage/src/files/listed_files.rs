@@ -1,4 +1,4 @@
-//! Whether files are those that a manifest lists: there, as long as it says, and with the checksum that it has.
+//! The check of files against the manifest: presence, length and checksum.
 
 use std::path::Path;
 
@@ -35,7 +35,8 @@ pub(crate) fn check_length(file_system: &dyn FileSystem, path: &Path, expected: 
     Ok(())
 }
 
-/// Checks each file of a directory that is there and has its length further, and reports all damage.
+/// Checks each file of a directory that is there and has its length further, and reports all
+/// damage.
 pub(crate) fn verify_directory(
     file_system: &dyn FileSystem,
     directory: &Path,

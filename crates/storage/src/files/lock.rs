@@ -1,7 +1,7 @@
-//! The lock of the one writer of a database, and what its file says about the last one.
+//! The writer's lock file, and what it says about the last writer.
 //!
-//! `DIR/LOCK` is two lines, the first filled up with spaces, so that each is written over the one before in the same place. While a
-//! writer is at work, and after it was killed:
+//! `DIR/LOCK` is two lines, the first filled up with spaces, so that each is written over the one
+//! before in the same place. While a writer is at work, and after it was killed:
 //!
 //! ```text
 //! process 4711
@@ -14,9 +14,10 @@
 //! closed log 000007.log with salt 89abcdef at byte 1234 after commit 17
 //! ```
 //!
-//! The line about the process is on the disk before anything else is written, so as long as a line about a closed log stands there,
-//! nobody has written since: that log must end exactly there, and one that does not is damaged. Without the line, which a
-//! power cut may take, a last commit that was cut off or damaged cannot be told from one that was never finished.
+//! The line about the process is on the disk before anything else is written, so as long as a line
+//! about a closed log stands there, nobody has written since: that log must end exactly there, and
+//! one that does not is damaged. Without the line, which a power cut may take, a last commit that
+//! was cut off or damaged cannot be told from one that was never finished.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,14 +63,14 @@ pub(crate) enum LockText {
 }
 
 impl WriterLock {
-    /// Takes the lock of the database in a directory, without waiting.
+    /// Locks the database in a directory, without waiting.
     ///
     /// Fails with [`crate::Error::Locked`], naming the process, when another writer has it.
     pub fn acquire(directory: impl AsRef<Path>) -> Result<Self> {
         Self::acquire_with(&(Arc::new(LocalFileSystem) as _), directory)
     }
 
-    /// Takes the lock through a given file system.
+    /// Locks the database through a given file system.
     pub fn acquire_with(
         file_system: &Arc<dyn FileSystem>,
         directory: impl AsRef<Path>,
@@ -91,7 +92,8 @@ impl WriterLock {
         self.lock.confirm()
     }
 
-    /// Notes that the log was closed and is on the disk. Call it last, for nothing may be written after it.
+    /// Notes that the log was closed and is on the disk. Call it last, for nothing may be written
+    /// after it.
     pub(crate) fn note_closed(&self, closed: &ClosedLog) -> Result<()> {
         let ClosedLog {
             name,

@@ -1,4 +1,4 @@
-//! The manifest: which files make up the database at this moment.
+//! The manifest: the list of files that make up the database.
 //!
 //! `DIR/MANIFEST` is JSON for people to read, followed by a line with the checksum of all
 //! bytes before it:
@@ -13,10 +13,10 @@
 //! crc32c 0a1b2c3d
 //! ```
 //!
-//! It is replaced by writing `MANIFEST.new`, syncing it, renaming it over the old one and syncing the
-//! directory: after a power cut there is the old manifest or the new, and the old one's files
-//! are removed only after that. Later versions of the format keep `format_version` and the last line, so
-//! that this program can say that it is too old.
+//! It is replaced by writing `MANIFEST.new`, syncing it, renaming it over the old one and syncing
+//! the directory: after a power cut there is the old manifest or the new, and the old one's files
+//! are removed only after that. Later versions of the format keep `format_version` and the last
+//! line, so that this program can say that it is too old.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,9 +34,11 @@ use crate::{Error, Result};
 
 /// The database format that this program writes.
 pub(crate) const FORMAT_VERSION: u32 = 4;
-/// The format before components, features and language tags, and sections in the log. Read, never written.
+/// The format before components, features and language tags, and sections in the log. Read, never
+/// written.
 const FORMAT_VERSION_3: u32 = 3;
-/// The format before graphs could be cleared as a whole: no such records in the log, nothing cleared in a delta. Read, never written.
+/// The format before graphs could be cleared as a whole: no such records in the log, nothing
+/// cleared in a delta. Read, never written.
 const FORMAT_VERSION_2: u32 = 2;
 /// The format before there were updates: one segment and nothing else. Read, never written.
 const FORMAT_VERSION_1: u32 = 1;
@@ -49,9 +51,11 @@ const LANGUAGE_TAGS: &str = "language-tags";
 const PREFIXES: &str = "prefixes";
 /// There are tables, or schemas.
 const TABLES: &str = "tables";
-/// There is an index of texts: a program that does not know of it would leave its files behind, and out of backups.
+/// There is an index of texts: a program that does not know of it would leave its files behind, and
+/// out of backups.
 const TEXT: &str = "text";
-/// Classes or graphs say which texts: a program that does not know of these would index others at the next load.
+/// Classes or graphs say which texts: a program that does not know of these would index others at
+/// the next load.
 const TEXT_SELECTION: &str = "text-by-class-and-graph";
 
 const MANIFEST_FILE: &str = "MANIFEST";
@@ -60,9 +64,10 @@ const CHECKSUM_LINE_BYTES: usize = "crc32c 01234567\n".len();
 
 /// The content of a manifest.
 ///
-/// A state of the database is a *base* (a segment with all quads of a commit), changed by at most one *delta* relative to it,
-/// and by the commits that the *log* files hold after that. The last base with its last delta and all its log files
-/// after it is the present state; what stands before is kept so that older commits can be read.
+/// A state of the database is a *base* (a segment with all quads of a commit), changed by at most
+/// one *delta* relative to it, and by the commits that the *log* files hold after that. The last
+/// base with its last delta and all its log files after it is the present state; what stands before
+/// is kept so that older commits can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the database format.
@@ -77,11 +82,12 @@ pub struct Manifest {
     pub features: BTreeMap<String, Need>,
     /// The oldest first; never empty.
     pub bases: Vec<BaseEntry>,
-    /// The language tags of the terms, as they are written; the dictionaries have them in lower case. Those that came with commits in
-    /// the last log stand in it.
+    /// The language tags of the terms, as they are written; the dictionaries have them in lower
+    /// case. Those that came with commits in the last log stand in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub language_tags: Vec<String>,
-    /// The prefixes of the database beside the well-known ones. Those that changed with commits in the last log stand in it.
+    /// The prefixes of the database beside the well-known ones. Those that changed with commits in
+    /// the last log stand in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prefixes: Vec<PrefixEntry>,
     /// Which literals a new base gets an index of their texts for, if there is one.
@@ -92,7 +98,7 @@ pub struct Manifest {
     pub further: BTreeMap<String, serde_json::Value>,
 }
 
-/// What a manifest names in the database's directory.
+/// The names that a manifest lists in the database's directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ManifestNames {
     /// Directories with files that are never changed.
@@ -196,7 +202,7 @@ impl BaseEntry {
     }
 }
 
-/// What a bulk load changed.
+/// The changes of a bulk load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loaded {
     /// Number of quads that it added.
@@ -205,7 +211,7 @@ pub struct Loaded {
     pub removed: u64,
 }
 
-/// All changes between a base and a later commit, as files.
+/// The entry of a flushed delta: all changes between a base and a later commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlushedEntry {
     /// The commit that base and delta make up.
@@ -220,8 +226,8 @@ pub struct FlushedEntry {
     pub next_blank_node: u64,
     /// Whether there are, or were, quads outside the default graph.
     pub has_named_graphs: bool,
-    /// Graphs that were cleared as a whole: the base's quads of these do not belong to the state, and the delta is relative to the
-    /// others.
+    /// Graphs that were cleared as a whole: the base's quads of these do not belong to the state,
+    /// and the delta is relative to the others.
     #[serde(default)]
     pub cleared: GraphSet,
     /// The delta's files.
@@ -256,7 +262,8 @@ struct VersionOnly {
     format_version: u32,
 }
 
-/// The features of every version that this program reads: a required one may change the shape of all else.
+/// The features of every version that this program reads: a required one may change the shape of
+/// all else.
 #[derive(Deserialize)]
 struct FeaturesOnly {
     #[serde(default)]
@@ -337,7 +344,8 @@ impl Manifest {
         self.prefixes.iter().map(PrefixEntry::as_change).collect()
     }
 
-    /// Names of all segments and deltas that are in use, and of the directories of tables and indices of texts.
+    /// Names of all segments and deltas that are in use, and of the directories of tables and
+    /// indices of texts.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &str> {
         self.bases.iter().flat_map(|base| {
             let deltas = base.deltas.iter().map(|delta| delta.delta.name.as_str());
@@ -355,7 +363,8 @@ impl Manifest {
         logs.map(|log| log.name.as_str())
     }
 
-    /// The names in a manifest's bytes, for a file system that keeps what it names. Fails where it cannot be read.
+    /// The names in a manifest's bytes, for a file system that keeps what it names. Fails where it
+    /// cannot be read.
     pub fn names_in(bytes: &[u8]) -> Result<ManifestNames> {
         let manifest = Self::parse(bytes, Path::new(MANIFEST_FILE))?;
         Ok(ManifestNames {
@@ -402,9 +411,9 @@ impl Manifest {
 
     /// Makes this the manifest of the database; when it returns, it is on the disk.
     ///
-    /// After [`Error::WritingStopped`] nobody knows which manifest a power cut would leave: no file that either of them names
-    /// may be removed, and no commit acknowledged, until the database is opened anew. After any other error the one before
-    /// is in place.
+    /// After [`Error::WritingStopped`] nobody knows which manifest a power cut would leave: no file
+    /// that either of them names may be removed, and no commit acknowledged, until the database is
+    /// opened anew. After any other error the one before is in place.
     pub(crate) fn publish(&self, file_system: &dyn FileSystem, directory: &Path) -> Result<()> {
         let new_path = directory.join(MANIFEST_NEW_FILE);
         let bytes = self.to_bytes(&new_path)?;

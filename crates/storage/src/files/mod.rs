@@ -1,4 +1,4 @@
-//! The files of a database: what the other rooms read and write goes through here.
+//! The files of a database: file system, block files, manifest, lock and log.
 //!
 //! `io` is the seam to disks and stores. Above it are block files with their checksums, and the
 //! `log` of commits. The `manifest` names the files that count; `components` says what each of

@@ -1,12 +1,12 @@
-//! Files that are written before a manifest names them, and must go if none ever does.
+//! Removal of files that were written but never listed in a manifest.
 
 use std::path::{Path, PathBuf};
 
 use crate::files::io::FileSystem;
 use crate::{Error, Result};
 
-/// A directory or log file that no manifest names yet: dropped without being kept, it is removed. So that a full disk
-/// does not become fuller with each attempt.
+/// A directory or log file that no manifest names yet: dropped without being kept, it is removed.
+/// So that a full disk does not become fuller with each attempt.
 #[derive(Debug)]
 pub(crate) struct Unlisted<'f> {
     file_system: &'f dyn FileSystem,
@@ -37,7 +37,8 @@ impl<'f> Unlisted<'f> {
         &self.path
     }
 
-    /// Keeps it if a manifest that names it was published, or if nobody knows which manifest is on the disk.
+    /// Keeps it if a manifest that names it was published, or if nobody knows which manifest is on
+    /// the disk.
     pub(crate) fn keep_if_listed<T>(mut self, published: &Result<T>) {
         self.is_kept = may_be_published(published);
     }

@@ -1,4 +1,4 @@
-//! Lengths as LEB128: seven bits a byte, the lowest first.
+//! LEB128 variable-length integers: seven bits per byte, the lowest first.
 
 /// Appends `value`.
 #[inline]

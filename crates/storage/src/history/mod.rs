@@ -1,4 +1,4 @@
-//! Old states: which commits there are, what each changed, and when.
+//! History: past commits, their changes, and the states after them.
 //!
 //! The manifest keeps the files of older commits. `old_states` puts a snapshot together from
 //! them.

@@ -1,10 +1,12 @@
-//! Old states: which commits there are, what each changed, and the database as it was after any of them.
+//! The list of past commits, and snapshots of the states after them.
 //!
-//! A commit is kept while the writer's [`Retention`] wants it; its state is put together from a base or flushed delta
-//! before it and the logs between, so it costs as much as opening the database after a crash. The last few that were asked for
-//! stay in memory. What a bulk load changed is not recorded: its state and those before it can be read, from a base each. Who
-//! follows the changes is told that there was one ([`CommitChanges::is_bulk_load`]), and reads the quads anew. Old states reach
-//! back over the last two bulk loads at most, for each keeps a whole base.
+//! A commit is kept while the writer's [`Retention`] wants it; its state is put together from a
+//! base or flushed delta before it and the logs between, so it costs as much as opening the
+//! database after a crash. The last few that were asked for stay in memory. What a bulk load
+//! changed is not recorded: its state and those before it can be read, from a base each. Who
+//! follows the changes is told that there was one ([`CommitChanges::is_bulk_load`]), and reads the
+//! quads anew. Old states reach back over the last two bulk loads at most, for each keeps a whole
+//! base.
 
 use std::sync::Arc;
 
@@ -23,14 +25,16 @@ use crate::{Database, Error, ReadScope, Result, Snapshot};
 
 /// Old snapshots that stay in memory after they were asked for.
 const RECENT_MAX: usize = 4;
-/// Flushed deltas that a base keeps. Each holds all of the one before, so more would cost much room.
+/// Flushed deltas that a base keeps. Each holds all of the one before, so more would cost much
+/// room.
 const DELTAS_MAX: usize = 5;
-/// Bulk loads over which history reaches back. Each keeps a whole base that compactions do not share.
+/// Bulk loads over which history reaches back. Each keeps a whole base that compactions do not
+/// share.
 const LOADS_MAX: usize = 2;
 /// Quads decoded at a time.
 const BATCH_QUADS: usize = 8 * 1024;
 
-/// Which state is wanted.
+/// The wanted state: by commit, or by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
     /// After the commit with this number.
@@ -71,12 +75,14 @@ pub struct CommitChanges<'a> {
 }
 
 impl CommitChanges<'_> {
-    /// Whether the commit was a bulk load: what it changed was not recorded, so no quads and no events are given out here, and any graph may have become another.
+    /// Whether the commit was a bulk load: what it changed was not recorded, so no quads and no
+    /// events are given out here, and any graph may have become another.
     pub fn is_bulk_load(&self) -> bool {
         self.is_bulk_load
     }
 
-    /// Calls `found` with what the commit did to tables, in its order. Tables are in no graph: who does not see all of these sees none of them.
+    /// Calls `found` with what the commit did to tables, in its order. Tables are in no graph: who
+    /// does not see all of these sees none of them.
     pub fn tables(&self, found: impl FnMut(TableEvent<'_>) -> Result<()>) -> Result<()> {
         match self.tables {
             Some(tables) if self.scope.graphs().is_none() => events(self.record, tables, found),
@@ -84,7 +90,8 @@ impl CommitChanges<'_> {
         }
     }
 
-    /// Calls `found` with each quad, of the graphs that may be seen, that was there before the commit and not after it.
+    /// Calls `found` with each quad, of the graphs that may be seen, that was there before the
+    /// commit and not after it.
     pub fn removed(&self, mut found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
         if let (Some(before), Some(cleared)) = (&self.before, &self.record.cleared) {
             self.cleared(before, &cleared.graphs, &mut found)?;
@@ -92,7 +99,8 @@ impl CommitChanges<'_> {
         self.decode(&self.record.deletions, found)
     }
 
-    /// Calls `found` with each quad, of the graphs that may be seen, that was there after the commit and not before it.
+    /// Calls `found` with each quad, of the graphs that may be seen, that was there after the
+    /// commit and not before it.
     pub fn added(&self, mut found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
         let Some(before) = &self.before else {
             return self.decode(&self.record.insertions, found);
@@ -145,7 +153,8 @@ impl CommitChanges<'_> {
         quads: &[[TermId; COLUMNS]],
         mut found: impl FnMut(QuadRef<'_>) -> Result<()>,
     ) -> Result<()> {
-        // Who does not see all gets language tags in lower case, as of any state ([`Snapshot::showing`]).
+        // Who does not see all gets language tags in lower case, as of any state
+        // ([`Snapshot::showing`]).
         let mut batch = match self.scope.graphs() {
             None => QuadBatch::default(),
             Some(_) => QuadBatch::canonical(),
@@ -162,7 +171,8 @@ impl CommitChanges<'_> {
 impl Database {
     /// The database as it was after an earlier commit, or the present state if that is the one.
     ///
-    /// It has the prefixes of the present state: what a text means does not depend on the state that it is asked of.
+    /// It has the prefixes of the present state: what a text means does not depend on the state
+    /// that it is asked of.
     ///
     /// Fails with [`Error::NoSuchCommit`] when the commit is not kept any more, or not there yet.
     pub fn snapshot_at(&self, at: At) -> Result<Arc<Snapshot>> {
@@ -198,7 +208,8 @@ impl Database {
 
     fn remember(&self, found: &Arc<Snapshot>) {
         let mut recent = self.recent.lock();
-        // Given up meanwhile? The lock is held, so either this sees the new manifest or `forget_unkept` comes after it.
+        // Given up meanwhile? The lock is held, so either this sees the new manifest or
+        // `forget_unkept` comes after it.
         if is_kept(self.snapshot().manifest(), found) {
             recent.retain(|old| old.commit() != found.commit());
             recent.insert(0, Arc::clone(found));
@@ -212,8 +223,8 @@ impl Database {
         recent.retain(|old| is_kept(manifest, old));
     }
 
-    /// Does something that reads the files of the present state's manifest; again with a newer state where a writer
-    /// has removed one of them meanwhile.
+    /// Does something that reads the files of the present state's manifest; again with a newer
+    /// state where a writer has removed one of them meanwhile.
     fn with_present<T>(&self, mut action: impl FnMut(&Arc<Snapshot>) -> Result<T>) -> Result<T> {
         let mut present = self.snapshot();
         for _ in 0..OPEN_ATTEMPTS_MAX {
@@ -232,7 +243,8 @@ impl Database {
         action(&present)
     }
 
-    /// All commits that are kept, the oldest first. The state before the first one can be read, too.
+    /// All commits that are kept, the oldest first. The state before the first one can be read,
+    /// too.
     pub fn commits(&self) -> Result<Vec<CommitEntry>> {
         self.with_present(|present| self.commits_of(present))
     }
@@ -257,11 +269,13 @@ impl Database {
         Ok(commits)
     }
 
-    /// Calls `each` with every commit after number `since`, in order, and what the scope shows of it; ends early with the first error. Ends with the last commit that stays
-    /// ([`Database::lasting_commit`]): relaxed ones beyond it are shown to readers, but may be lost, and others get their numbers.
+    /// Calls `each` with every commit after number `since`, in order, and what the scope shows of
+    /// it; ends early with the first error. Ends with the last commit that stays
+    /// ([`Database::lasting_commit`]): relaxed ones beyond it are shown to readers, but may be
+    /// lost, and others get their numbers.
     ///
-    /// Fails with [`Error::NoSuchCommit`] when one of them is not kept any more, or was a bulk load, whose changes are not
-    /// recorded: who follows the changes has to begin anew with a dump.
+    /// Fails with [`Error::NoSuchCommit`] when one of them is not kept any more, or was a bulk
+    /// load, whose changes are not recorded: who follows the changes has to begin anew with a dump.
     pub fn changes(
         &self,
         scope: &ReadScope,
@@ -271,7 +285,8 @@ impl Database {
         self.changes_from(scope, since + 1, false, each)
     }
 
-    /// The same with what became of tables ([`CommitChanges::tables`]), and with bulk loads ([`CommitChanges::is_bulk_load`]).
+    /// The changes of a commit, including tables ([`CommitChanges::tables`]) and bulk loads
+    /// ([`CommitChanges::is_bulk_load`]).
     pub fn changes_with_tables(
         &self,
         scope: &ReadScope,
@@ -288,8 +303,8 @@ impl Database {
         wants_tables: bool,
         mut each: impl FnMut(&CommitChanges<'_>) -> Result<()>,
     ) -> Result<()> {
-        // Where it is done again, it goes on behind what was given out. A commit of which a part was is neither given out again nor passed over: its error is the
-        // end, whatever it is.
+        // Where it is done again, it goes on behind what was given out. A commit of which a part
+        // was is neither given out again nor passed over: its error is the end, whatever it is.
         self.with_present(|present| {
             let mut has_failed = false;
             let mut each = |changes: &CommitChanges<'_>| {
@@ -305,8 +320,8 @@ impl Database {
         })?
     }
 
-    /// The commits from a number on until a state, each decoded by a state that has all its terms. `expected` becomes the
-    /// number of the next one.
+    /// The commits from a number on until a state, each decoded by a state that has all its terms.
+    /// `expected` becomes the number of the next one.
     pub(crate) fn changes_of(
         &self,
         scope: &ReadScope,
@@ -515,7 +530,8 @@ fn bulk_load(base: &BaseEntry) -> Option<CommitEntry> {
     })
 }
 
-/// Gives out the bulk loads from the commit `expected` on, one behind the other, until `end`, which is not one of them. `expected` becomes the commit after the last.
+/// Gives out the bulk loads from the commit `expected` on, one behind the other, until `end`, which
+/// is not one of them. `expected` becomes the commit after the last.
 fn bulk_loads(
     scope: &ReadScope,
     present: &Arc<Snapshot>,
@@ -557,8 +573,8 @@ fn entry_of(record: &LogRecord) -> CommitEntry {
     }
 }
 
-/// Takes out of a manifest what no commit needs that is to be kept. Goes by the times that the manifest tells, so a commit may
-/// be kept a little longer than it has to.
+/// Takes out of a manifest what no commit needs that is to be kept. Goes by the times that the
+/// manifest tells, so a commit may be kept a little longer than it has to.
 pub(crate) fn forget(
     manifest: &mut Manifest,
     last_commit: u64,
@@ -623,7 +639,8 @@ fn first_within_loads(bases: &[BaseEntry]) -> usize {
     loads.nth(LOADS_MAX).unwrap_or(0)
 }
 
-/// Where one more load would give up states that the retention keeps: the first commit whose state would be left.
+/// Where one more load would give up states that the retention keeps: the first commit whose state
+/// would be left.
 pub(crate) fn given_up_by_load(
     manifest: &Manifest,
     last_commit: u64,
@@ -649,14 +666,16 @@ pub(crate) fn given_up_by_load(
     (first > 0).then(|| serves_from(&bases[first]))
 }
 
-/// Whether an old state can still be read, and is as it would be read now: over a base with this index of texts.
+/// Whether an old state can still be read, and is as it would be read now: over a base with this
+/// index of texts.
 fn is_kept(manifest: &Manifest, old: &Snapshot) -> bool {
     Start::before(manifest, old.commit()).is_some()
         && manifest.bases.iter().any(|entry| old.base().is_of(entry))
 }
 
-/// Gives up deltas between the first and the last, where the logs lead from one to the next, until few are left. Goes on
-/// with the one that leaves the smallest gap, so they stay spread over the commits.
+/// Gives up deltas between the first and the last, where the logs lead from one to the next, until
+/// few are left. Goes on with the one that leaves the smallest gap, so they stay spread over the
+/// commits.
 fn thin(base: &mut BaseEntry) {
     while base.deltas.len() > DELTAS_MAX {
         let gap = |&place: &usize| {

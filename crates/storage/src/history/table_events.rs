@@ -1,10 +1,12 @@
-//! What a commit did to tables, for those who follow the commits.
+//! Table changes of a commit, for followers of the change feed.
 //!
-//! The log has rows and keys as bytes of the table's layout of then. So whoever reads it has to know the definitions of then: those of the newest state where none
-//! has changed since, else those of the state before the first commit that is read, and what commits made of them.
+//! The log has rows and keys as bytes of the table's layout of then. So whoever reads it has to
+//! know the definitions of then: those of the newest state where none has changed since, else those
+//! of the state before the first commit that is read, and what commits made of them.
 //!
-//! Rows that were written to files in one go (a load, an index that was added) are not in the log: it tells that there are others, and how many. What a compaction
-//! does is nothing: it has all that was done meanwhile once more.
+//! Rows that were written to files in one go (a load, an index that was added) are not in the log:
+//! it tells that there are others, and how many. What a compaction does is nothing: it has all that
+//! was done meanwhile once more.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

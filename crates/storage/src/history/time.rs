@@ -1,7 +1,8 @@
-//! Times as people write them, RFC 3339 and a little less, to microseconds since 1970, and back.
+//! Parsing and formatting of RFC 3339 times as microseconds since 1970.
 //!
-//! Not by chrono, which Arrow brings to the crates above: the calendar is the one that dates in ids go by (`orrery_term::inline`), and what is left is
-//! reading forms of which chrono's RFC 3339 knows only the whole one.
+//! Not by chrono, which Arrow brings to the crates above: the calendar is the one that dates in ids
+//! go by (`orrery_term::inline`), and what is left is reading forms of which chrono's RFC 3339
+//! knows only the whole one.
 
 use std::str::FromStr;
 
@@ -23,8 +24,9 @@ pub struct AtError(String);
 impl FromStr for At {
     type Err = AtError;
 
-    /// The number of a commit; a time as in RFC 3339, `2026-11-21T10:00:00.5+01:00`, in UTC if it names no zone, and
-    /// without seconds if need be; or a date, which means the end of that day in UTC.
+    /// The number of a commit; a time as in RFC 3339, `2026-11-21T10:00:00.5+01:00`, in UTC if it
+    /// names no zone, and without seconds if need be; or a date, which means the end of that day in
+    /// UTC.
     fn from_str(text: &str) -> Result<Self, AtError> {
         if let Ok(number) = text.parse() {
             return Ok(Self::Commit(number));
@@ -63,7 +65,8 @@ fn parse_date(text: &str) -> Option<i64> {
     is_date.then(|| days_from_civil(year, month, day) - DAYS_TO_1970)
 }
 
-/// Microseconds since 1970 of a time as in RFC 3339, where seconds and zone (UTC) may be missing; further digits are cut off.
+/// Microseconds since 1970 of a time as in RFC 3339, where seconds and zone (UTC) may be missing;
+/// further digits are cut off.
 pub fn parse_time(text: &str) -> Option<i64> {
     let days = parse_date(text.get(..DATE_BYTES)?)?;
     // RFC 3339, 5.6: a space may stand for the T.

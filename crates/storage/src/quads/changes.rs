@@ -1,4 +1,4 @@
-//! Changes of quads in the order in which they were made, and what they come to.
+//! A list of quad insertions and deletions in order, and its net effect.
 
 use orrery_term::TermId;
 
@@ -14,8 +14,9 @@ pub(crate) fn change(quad: QuadRow, is_insertion: bool) -> DeltaEntry {
     }
 }
 
-/// What changes come to that stand in the order in which they were made; ascending. Each change of a row reverses the one
-/// before it, so an odd number of them is the last one, and an even number nothing.
+/// What changes come to that stand in the order in which they were made; ascending. Each change of
+/// a row reverses the one before it, so an odd number of them is the last one, and an even number
+/// nothing.
 pub(crate) fn net_changes(mut changes: Vec<DeltaEntry>) -> Vec<DeltaEntry> {
     changes.sort_by_key(|change| change.row); // stable: the last stays last
     let mut kept = 0;

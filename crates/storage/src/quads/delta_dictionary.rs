@@ -1,11 +1,13 @@
-//! The terms that came by updates and that the base dictionary does not have.
+//! The delta dictionary: terms from updates that the base dictionary lacks.
 //!
-//! Append-only: a key gets the next index, and all snapshots over one base share the dictionary. Each
-//! snapshot knows how many entries it may see, so an entry of a later commit is never found through an older snapshot.
-//! Keys lie one after the other in chunks that never move; a hash table of eight bytes an entry leads from key to index.
+//! Append-only: a key gets the next index, and all snapshots over one base share the dictionary.
+//! Each snapshot knows how many entries it may see, so an entry of a later commit is never found
+//! through an older snapshot. Keys lie one after the other in chunks that never move; a hash table
+//! of eight bytes an entry leads from key to index.
 //!
-//! Cost: a look-up either way is one hash or one array access, some 100 ns; in memory the key, 12 bytes for its place
-//! and 8 to 16 in the table. What is not done here: telling whether the base has the term.
+//! Cost: a look-up either way is one hash or one array access, some 100 ns; in memory the key, 12
+//! bytes for its place and 8 to 16 in the table. What is not done here: telling whether the base
+//! has the term.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -70,7 +72,7 @@ impl DeltaDictionary {
         self.entries.read().find(key, hash).filter(|&at| at < limit)
     }
 
-    /// Puts the key of an index into `out`, which is emptied first; whether there is such an entry.
+    /// Writes the key of an index into `out`; returns whether there is such an entry.
     pub fn key(&self, index: u64, out: &mut Vec<u8>) -> bool {
         out.clear();
         let entries = self.entries.read();
@@ -90,7 +92,8 @@ impl DeltaDictionary {
         }
     }
 
-    /// The index of a key, which is entered if it is not there yet. `None` when all 2^32 indexes are given out.
+    /// The index of a key, which is entered if it is not there yet. `None` when all 2^32 indexes
+    /// are given out.
     pub fn insert(&self, key: &[u8]) -> Option<u64> {
         let hash = hash_of(key);
         if let Some(index) = self.entries.read().find(key, hash) {

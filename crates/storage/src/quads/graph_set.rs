@@ -1,4 +1,4 @@
-//! A set of graphs, as changes of whole graphs name it: small, however many quads are in them.
+//! A set of graphs, the operand of changes to whole graphs.
 
 use orrery_term::TermId;
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,8 @@ impl GraphSet {
             || self.listed.binary_search(&graph).is_ok()
     }
 
-    /// The graphs that are listed one by one, ascending: all, or the default graph beside all named ones.
+    /// The graphs that are listed one by one, ascending: all, or the default graph beside all named
+    /// ones.
     pub fn listed(&self) -> impl Iterator<Item = TermId> {
         self.listed.iter().map(|&bits| TermId::from_bits(bits))
     }

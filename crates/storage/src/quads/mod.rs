@@ -1,4 +1,4 @@
-//! Quads: terms and their ids, sorted permutations, and the changes over them.
+//! Quads: dictionary, permutations, deltas, statistics and adjacencies.
 //!
 //! A `dictionary` turns terms into ids. An `index` holds the rows of one permutation; a `delta`
 //! lies over it with what changed. `statistics` and `adjacency` are made from these rows.

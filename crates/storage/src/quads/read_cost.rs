@@ -1,4 +1,4 @@
-//! What reading cost, counted where rows are looked up and read.
+//! The cost counter of reads, in touches of rows.
 
 use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering};

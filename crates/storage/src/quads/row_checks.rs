@@ -1,4 +1,4 @@
-//! What rows are checked by: ids that exist, and a hash that all permutations must agree on.
+//! Checks of rows: ids exist, and all permutations have the same hash.
 
 use orrery_term::{TermId, TermKind};
 

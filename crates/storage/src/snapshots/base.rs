@@ -1,9 +1,11 @@
-//! A base segment open for reading: dictionary, permutations and statistics of one commit, as files.
+//! An open base segment: dictionary, permutations and statistics of one commit.
 //!
-//! Opening maps the files and reads their footers; the statistics, a few kilobytes to a few megabytes, are
-//! the only thing that is decoded. They follow from the quads: where their file is damaged they are counted anew, at every opening until a compaction or a load writes
-//! another base, at the cost of one pass over the permutations; what holds the data itself is refused. All snapshots over a base share it, and its delta dictionary; its files
-//! stay readable while one of them lives, whatever writers do.
+//! Opening maps the files and reads their footers; the statistics, a few kilobytes to a few
+//! megabytes, are the only thing that is decoded. They follow from the quads: where their file is
+//! damaged they are counted anew, at every opening until a compaction or a load writes another
+//! base, at the cost of one pass over the permutations; what holds the data itself is refused. All
+//! snapshots over a base share it, and its delta dictionary; its files stay readable while one of
+//! them lives, whatever writers do.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -30,8 +32,8 @@ pub(crate) const BASE_PERMUTATIONS: [Permutation; 4] = [
     Permutation::Ospg,
 ];
 
-/// An open base. Its index of texts may change by itself; then there is another base with the same files and the same delta dictionary, so that ids stay
-/// what they are.
+/// An open base. Its index of texts may change by itself; then there is another base with the same
+/// files and the same delta dictionary, so that ids stay what they are.
 #[derive(Debug)]
 pub(crate) struct Base {
     files: Arc<BaseFiles>,
@@ -53,7 +55,8 @@ pub(crate) struct BaseFiles {
     directory: PathBuf,
     /// Name of the segment's directory.
     name: String,
-    /// What tells it from the same files opened for another history, whose new terms have other ids; the segment's name if none is set.
+    /// What tells it from the same files opened for another history, whose new terms have other
+    /// ids; the segment's name if none is set.
     known_as: OnceLock<String>,
     dictionary: Dictionary,
     /// The components of the kind `permutation` that the manifest lists.
@@ -61,7 +64,8 @@ pub(crate) struct BaseFiles {
     /// GSPO of a base that has no named graphs: made at the first need.
     default_gspo: OnceLock<Arc<QuadIndex>>,
     statistics: Statistics,
-    /// Open for as long as the others: an object store keeps what somebody has open. None where they were counted anew, for the file is damaged.
+    /// Open for as long as the others: an object store keeps what somebody has open. None where
+    /// they were counted anew, for the file is damaged.
     statistics_file: Option<BlockFile>,
     /// Shared with the same base opened at another time.
     pub(crate) delta_dictionary: Arc<DeltaDictionary>,
@@ -140,7 +144,8 @@ impl Base {
         Self { files, text }
     }
 
-    /// The same with the delta dictionary of another, which has the same files, and with what that knows beside them.
+    /// The same with the delta dictionary of another, which has the same files, and with what that
+    /// knows beside them.
     pub(crate) fn with_delta_dictionary(mut self, other: &Self) -> Self {
         if let Some(files) = Arc::get_mut(&mut self.files) {
             files.delta_dictionary = Arc::clone(&other.delta_dictionary);
@@ -277,7 +282,8 @@ impl BaseFiles {
         self.known_as.get().unwrap_or(&self.name)
     }
 
-    /// It was opened for this history: ids of terms that came after it need not be those of the ones before.
+    /// It was opened for this history: ids of terms that came after it need not be those of the
+    /// ones before.
     pub(crate) fn set_history(&self, number: u64) {
         self.known_as
             .get_or_init(|| format!("{} of history {number}", self.name));
@@ -296,8 +302,8 @@ impl BaseFiles {
         self.indexes.get(permutation)
     }
 
-    /// GSPO, also where there is no file for it: while all quads are in the default graph, SPOG is in
-    /// that order, too.
+    /// GSPO, also where there is no file for it: while all quads are in the default graph, SPOG is
+    /// in that order, too.
     pub(crate) fn gspo(&self) -> Result<&Arc<QuadIndex>> {
         if let Some(index) = self.index(Permutation::Gspo) {
             return Ok(index);

@@ -1,4 +1,4 @@
-//! Which quads differ between two states over one base, for what is derived from quads and kept up to date.
+//! The quads that differ between two states over one base, for the upkeep of derived indexes.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use crate::quads::index::{Permutation, QuadIndex};
 use crate::{Result, Snapshot};
 
 impl Snapshot {
-    /// The quads that are there and were not in an earlier state, and those that were and are no more: ascending rows of SPOG. `None` where the two
-    /// have not the same ids, or hide other graphs of their base. While no checkpoint came between, what both share is not looked at; else all that
-    /// changed since the base was written is.
+    /// The quads that are there and were not in an earlier state, and those that were and are no
+    /// more: ascending rows of SPOG. `None` where the two have not the same ids, or hide other
+    /// graphs of their base. While no checkpoint came between, what both share is not looked at;
+    /// else all that changed since the base was written is.
     pub fn quads_changed_since(&self, earlier: &Self) -> Result<Option<Vec<DeltaEntry>>> {
         if Arc::ptr_eq(self.stored(), earlier.stored()) {
             let none = DeltaIndex::new(Permutation::Spog);

@@ -1,4 +1,4 @@
-//! The figures of a snapshot.
+//! The row and term counts of a snapshot.
 
 use crate::files::manifest::BaseEntry;
 

@@ -1,20 +1,25 @@
-//! What is derived from the data outside of this crate, told by ids, and kept over a new base: adjacencies in memory, an index of texts.
+//! Derived indexes: data computed outside the storage from term ids, and carried over to a new
+//! base.
 //!
 //! ```text
 //! a compaction, a load, or another process's   ->   BaseChange: the state before, the state after,   ->   each DerivedIndex
 //!   (Database::refresh)                             from old ids to new ones
 //! ```
 //!
-//! Ids are ranks in a base's dictionary, so a new base gives most terms other ids. [`Database::derive`](crate::Database::derive) enters who has to
-//! know; they are told before anyone sees the first state over the new base, and by whichever way it came. States over the old base
-//! live on for as long as somebody reads them, so what answers for both is kept by the name of the base ([`Snapshot::base_name`]).
+//! Ids are ranks in a base's dictionary, so a new base gives most terms other ids.
+//! [`Database::derive`](crate::Database::derive) enters who has to know; they are told before
+//! anyone sees the first state over the new base, and by whichever way it came. States over the old
+//! base live on for as long as somebody reads them, so what answers for both is kept by the name of
+//! the base ([`Snapshot::base_name`]).
 //!
-//! Both dictionaries are sorted by the same keys. So ids of the dictionary that ascend come out ascending, and a list of them that stands
-//! for something (a posting list) is translated as it is; only ids of terms that came after the old base (`Delta`) have to be sorted in.
+//! Both dictionaries are sorted by the same keys. So ids of the dictionary that ascend come out
+//! ascending, and a list of them that stands for something (a posting list) is translated as it is;
+//! only ids of terms that came after the old base (`Delta`) have to be sorted in.
 //!
-//! Cost: two searches of a dictionary for each id by itself ([`BaseChange::id`]), one pass over both dictionaries for all of them
-//! ([`BaseChange::for_each_id`]). What is stored in files of a base is better written anew with it, as the statistics are. Not done here: files
-//! of derived indices; they are components of the manifest (decision 0021).
+//! Cost: two searches of a dictionary for each id by itself ([`BaseChange::id`]), one pass over
+//! both dictionaries for all of them ([`BaseChange::for_each_id`]). What is stored in files of a
+//! base is better written anew with it, as the statistics are. Not done here: files of derived
+//! indices; they are components of the manifest (decision 0021).
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -32,12 +37,13 @@ pub const DERIVED_MAX: usize = 1_024;
 
 /// Something derived from the data of a database and told by its ids.
 pub trait DerivedIndex: Send + Sync + fmt::Debug {
-    /// The states from now on are over another base. Called before anyone sees one of them, and while writers wait: what takes long is done on
-    /// a thread of its own, by the states that `change` holds. Whoever cannot translate what they have gives it up.
+    /// The states from now on are over another base. Called before anyone sees one of them, and
+    /// while writers wait: what takes long is done on a thread of its own, by the states that
+    /// `change` holds. Whoever cannot translate what they have gives it up.
     fn base_changed(&self, change: &mut BaseChange);
 }
 
-/// From a base to the next one.
+/// The change from a base to the next one.
 #[derive(Debug)]
 pub struct BaseChange {
     old: Arc<Snapshot>,
@@ -64,15 +70,15 @@ impl BaseChange {
         &self.new
     }
 
-    /// The id that a term of the old state has in the new one; none where no quad has the term any more, so that it was left out. Ids that hold
-    /// their term themselves stay as they are.
+    /// The id that a term of the old state has in the new one; none where no quad has the term any
+    /// more, so that it was left out. Ids that hold their term themselves stay as they are.
     pub fn id(&mut self, old: TermId) -> Result<Option<TermId>> {
         self.renumbering
             .find(old, &self.old, self.new.delta_terms())
     }
 
-    /// All terms of the old base's dictionary that have an id in the new state: both ids, in ascending order of the old ones. Terms that came
-    /// after the old base are not among them.
+    /// Visits all terms of the old base's dictionary that have an id in the new state: both ids,
+    /// ascending by the old one. Terms that came after the old base are not among them.
     pub fn for_each_id(&self, mut each: impl FnMut(TermId, TermId) -> Result<()>) -> Result<()> {
         let (old, new) = (self.old.dictionary(), self.new.dictionary());
         let (mut old_keys, mut new_keys) = (old.iter(0), new.iter(0));

@@ -5,8 +5,9 @@
 //!                  psog.delta ... the changes of each permutation; GSPO always, it costs little here
 //! ```
 //!
-//! `terms.delta` is a block file; its blocks of about 64 KiB hold keys, each after its length as LEB128, and its metadata the
-//! number of keys as u64. The keys are read at once when the delta is opened, the changes when they are needed.
+//! `terms.delta` is a block file; its blocks of about 64 KiB hold keys, each after its length as
+//! LEB128, and its metadata the number of keys as u64. The keys are read at once when the delta is
+//! opened, the changes when they are needed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,8 +45,8 @@ pub(crate) struct Flushed<'f> {
     pub(crate) unlisted: AllUnlisted<'f>,
 }
 
-/// Writes all changes between a snapshot's base and the snapshot into new directories; when it returns, they are on
-/// the disk.
+/// Writes all changes between a snapshot's base and the snapshot into new directories; when it
+/// returns, they are on the disk.
 pub(crate) fn write<'f>(
     file_system: &'f dyn FileSystem,
     directory: &Path,

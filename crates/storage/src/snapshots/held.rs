@@ -1,7 +1,8 @@
-//! Which states are still held after a newer one took their place: by queries that run, answers that are on their way, backups.
+//! A register of old states that queries, answers or backups still hold.
 //!
-//! A state that is held keeps its memory, and the files that it has mapped. Each commit leaves a weak pointer here; those that lead nowhere go as
-//! the list is walked through, each time that it has doubled.
+//! A state that is held keeps its memory, and the files that it has mapped. Each commit leaves a
+//! weak pointer here; those that lead nowhere go as the list is walked through, each time that it
+//! has doubled.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! Snapshots: one unchanging state of a database, put together from files and log.
+//! Snapshots: unchanging states of a database, put together from files and log.
 //!
 //! `replay` lays the commits of the log over a `flushed` delta, and that over a `base`. The
 //! result is a `snapshot`. Queries read it by a `read_view`, which leaves out what its asker may

@@ -1,16 +1,19 @@
-//! What one asker sees of one snapshot: the only source of cursors and counts.
+//! The read view: a snapshot filtered for one asker, and the only source of cursors and counts.
 //!
 //! ```text
 //! snapshot + scope (who asks, which graphs) -> ReadView -> IndexView -> Cursor, Scan, counts
 //!                                                 ^------- cost ---------'
 //! ```
 //!
-//! A [`Snapshot`] gives terms, and nothing that is in the permutations; these are reached through a view alone, so that what a
-//! scope hides is hidden wherever rows are read or counted, whatever reads them. Where graphs are hidden, the view is of a
-//! snapshot without their quads, as after a `DROP` of them: rows are masked in each permutation, row numbers and counts are
-//! those of what is left. Making the first such view over some files reads the column of the graph once; a view of all graphs costs two small allocations.
+//! A [`Snapshot`] gives terms, and nothing that is in the permutations; these are reached through a
+//! view alone, so that what a scope hides is hidden wherever rows are read or counted, whatever
+//! reads them. Where graphs are hidden, the view is of a snapshot without their quads, as after a
+//! `DROP` of them: rows are masked in each permutation, row numbers and counts are those of what is
+//! left. Making the first such view over some files reads the column of the graph once; a view of
+//! all graphs costs two small allocations.
 //!
-//! What is known of the quads ([`ReadView::figures`]) is of those that are shown, too, so that estimates tell no more than answers.
+//! What is known of the quads ([`ReadView::figures`]) is of those that are shown, too, so that
+//! estimates tell no more than answers.
 //!
 //! Not hidden are terms: that a dictionary knows a term says not in which graph it is.
 
@@ -29,7 +32,7 @@ use crate::quads::statistics::Figures;
 use crate::snapshots::shown_states::shown_to;
 use crate::snapshots::snapshot::Snapshot;
 
-/// What one asker sees of one snapshot; see the module's documentation.
+/// A snapshot filtered for one asker, with a cost counter; see the module's documentation.
 ///
 /// Nothing else leads to a permutation:
 ///
@@ -53,10 +56,11 @@ pub struct ReadView {
 }
 
 impl ReadView {
-    /// What a scope shows of a snapshot.
+    /// The view of a snapshot within a scope.
     ///
-    /// Two small allocations where all graphs may be seen; otherwise, when a list of graphs asks for a state first, what was committed since it asked for
-    /// another one; and for the first one over some files a look-up for each graph, and one pass over the column of the graph.
+    /// Two small allocations where all graphs may be seen; otherwise, when a list of graphs asks
+    /// for a state first, what was committed since it asked for another one; and for the first one
+    /// over some files a look-up for each graph, and one pass over the column of the graph.
     pub fn new(snapshot: Arc<Snapshot>, scope: ReadScope) -> Result<Arc<Self>> {
         let seen = match scope.list() {
             None => None,
@@ -73,7 +77,8 @@ impl ReadView {
         }))
     }
 
-    /// All of a snapshot, for the process's own work: loads, compactions, reports on the command line.
+    /// An unfiltered view, for the process's own work: loads, compactions, reports on the command
+    /// line.
     pub fn of_process(snapshot: Arc<Snapshot>) -> Arc<Self> {
         Arc::new(Self {
             snapshot,
@@ -87,17 +92,18 @@ impl ReadView {
         &self.snapshot
     }
 
-    /// Who asks, and what they may see.
+    /// The asker and the readable graphs.
     pub fn scope(&self) -> &ReadScope {
         &self.scope
     }
 
-    /// What was read so far.
+    /// The cost counter of the view's reads.
     pub fn cost(&self) -> ReadCounts {
         self.cost.counts()
     }
 
-    /// A permutation. PSOG, POSG, SPOG and OSPG are always there, GSPO where there are named graphs.
+    /// A permutation. PSOG, POSG, SPOG and OSPG are always there, GSPO where there are named
+    /// graphs.
     pub fn index(&self, permutation: Permutation) -> Option<IndexView> {
         let index = self.snapshot.index(permutation)?;
         Some(IndexView {
@@ -113,8 +119,9 @@ impl ReadView {
             .filter_map(|permutation| self.index(permutation))
     }
 
-    /// The id of a term that patterns ask for; `None` where no quad has it. Who sees all graphs gets that of every term that the dictionaries know; for others
-    /// it has to stand in a quad that is shown, so that nothing follows from what is known of hidden ones.
+    /// The id of a term that patterns ask for; `None` where no quad has it. Who sees all graphs
+    /// gets that of every term that the dictionaries know; for others it has to stand in a quad
+    /// that is shown, so that nothing follows from what is known of hidden ones.
     pub fn id_in_quads(&self, term: &Term<'_>) -> Result<Option<TermId>> {
         let Some(id) = self.snapshot.term_id(term)? else {
             return Ok(None);
@@ -152,7 +159,8 @@ impl ReadView {
         self.snapshot.has_named_graphs()
     }
 
-    /// What is known of what is shown without looking at each quad: where some graphs are not, nothing that was counted among all.
+    /// The statistics of the view: exact where all graphs are readable, else without counts of
+    /// hidden ones.
     pub fn figures(&self) -> Figures<'_> {
         self.snapshot.figures()
     }
@@ -210,8 +218,8 @@ impl IndexView {
         self.cursor().seek(prefix)
     }
 
-    /// By how many the changes since the base was written changed the number of rows that begin with `prefix`. Nothing of
-    /// the file is touched.
+    /// The change in the number of rows that begin with `prefix`, since the base. Nothing of the
+    /// file is touched.
     ///
     /// # Panics
     ///
@@ -220,7 +228,8 @@ impl IndexView {
         self.index.net(prefix)
     }
 
-    /// Rows of the base that are hidden, for their graphs were cleared as a whole since it was written, or are not in the scope.
+    /// Rows of the base that are hidden, for their graphs were cleared as a whole since it was
+    /// written, or are not in the scope.
     pub fn hidden_rows(&self) -> u64 {
         self.index.hidden_rows()
     }
@@ -241,7 +250,7 @@ impl IndexView {
         })
     }
 
-    /// What changed since the base was written, beside rows that are hidden, all deltas taken as one.
+    /// The merged deltas since the base.
     pub fn changes(&self) -> Result<Changes> {
         self.index.changes()
     }
@@ -251,18 +260,19 @@ impl IndexView {
         self.index.deltas().iter().map(DeltaIndex::len).sum()
     }
 
-    /// The place for the adjacency of a predicate, which is of the rows before all changes; only PSOG and POSG have any, and none
-    /// while rows of the predicate are hidden.
+    /// The place for the adjacency of a predicate, which is of the rows before all changes; only
+    /// PSOG and POSG have any, and none while rows of the predicate are hidden.
     pub fn adjacency_slot(&self, predicate: TermId) -> Result<Option<Arc<AdjacencySlot>>> {
         self.index.adjacency_slot(predicate)
     }
 
-    /// What an adjacency of the predicate would take; see [`Measured`].
+    /// The size that an adjacency of the predicate would have; see [`Measured`].
     pub fn measure_adjacency(&self, predicate: TermId) -> Result<Option<Measured>> {
         Measured::new(&self.index, predicate)
     }
 
-    /// The keys, in the second column, that changes to rows of the predicate touch. About so many keys will be asked for.
+    /// The keys, in the second column, that changes to rows of the predicate touch. About so many
+    /// keys will be asked for.
     pub fn touched(&self, predicate: TermId, keys: usize) -> Result<Touched> {
         self.index.touched(predicate, keys)
     }

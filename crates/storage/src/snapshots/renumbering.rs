@@ -1,12 +1,14 @@
-//! How what is told by ids survives a new base.
+//! The translation of term ids from an old base to a new one.
 //!
-//! An id is a rank in its base's dictionary, so a load or a compaction gives most terms other ids. Who derives something from the data has
-//! three ways to survive that: to be written anew with the base (the statistics are); to have ordinals of its own, with one list
-//! from these to ids that is translated; or to translate its ids one by one. Both translations are a [`Renumbering`]: the commits that are made beside
-//! a compaction are brought over by it, and so is what is derived outside of this crate ([`crate::snapshots::derived`]).
+//! An id is a rank in its base's dictionary, so a load or a compaction gives most terms other ids.
+//! Who derives something from the data has three ways to survive that: to be written anew with the
+//! base (the statistics are); to have ordinals of its own, with one list from these to ids that is
+//! translated; or to translate its ids one by one. Both translations are a [`Renumbering`]: the
+//! commits that are made beside a compaction are brought over by it, and so is what is derived
+//! outside of this crate ([`crate::snapshots::derived`]).
 //!
-//! Cost: two searches of a dictionary for each term that is not remembered, which is why what has many ids is better written anew, in the order in
-//! which the loader merges the dictionaries.
+//! Cost: two searches of a dictionary for each term that is not remembered, which is why what has
+//! many ids is better written anew, in the order in which the loader merges the dictionaries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,8 +41,9 @@ impl Renumbering {
         }
     }
 
-    /// The id that a term has over the new base, where it is entered into the delta's dictionary if need be. `old` is a state over the older
-    /// base that knows the id; all calls are over the same one.
+    /// The id that a term has over the new base, where it is entered into the delta's dictionary if
+    /// need be. `old` is a state over the older base that knows the id; all calls are over the same
+    /// one.
     pub(crate) fn id(&mut self, id: TermId, old: &Snapshot) -> Result<TermId> {
         if !is_renumbered(id) {
             return Ok(id);
@@ -50,7 +53,8 @@ impl Renumbering {
         new.ok_or_else(|| Error::invalid_input(to.directory(), "too many new terms"))
     }
 
-    /// The same, but nothing is entered: none if neither the new base has the term, nor the first `delta_terms` of those that came after it.
+    /// The same, but nothing is entered: none if neither the new base has the term, nor the first
+    /// `delta_terms` of those that came after it.
     pub(crate) fn find(
         &mut self,
         id: TermId,

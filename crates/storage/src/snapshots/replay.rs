@@ -1,7 +1,7 @@
-//! From files to a snapshot: the base, the flushed delta over it, and the commits of the log after that.
+//! Recovery of a snapshot from files: base, flushed delta, then the commits of the log.
 //!
-//! Used to open a database, to follow another process that writes, and to read an old commit. All changes of the log are
-//! gathered first and applied at once: a million quads take about a second.
+//! Used to open a database, to follow another process that writes, and to read an old commit. All
+//! changes of the log are gathered first and applied at once: a million quads take about a second.
 
 use crate::snapshots::counts::counts_of_base;
 use std::path::{Path, PathBuf};
@@ -268,7 +268,8 @@ impl Replay {
             let what = format!("it has commit {found} where commit {} belongs", last + 1);
             return Err(Error::corrupt(path, 0, what));
         }
-        // Before the terms, which all states over the base share: what fails here can be tried again.
+        // Before the terms, which all states over the base share: what fails here can be tried
+        // again.
         let tables = self.tables_after(&record, path, file_system, directory)?;
         self.enter_terms(&record, path)?;
         if let Some(cleared) = &record.cleared {
@@ -312,7 +313,8 @@ impl Replay {
                         format!("commit {commit} changes no tables of this database: {error}");
                     Error::corrupt(path, 0, what)
                 }
-                // A file that cannot be read, or that a writer has removed meanwhile, says nothing of the log.
+                // A file that cannot be read, or that a writer has removed meanwhile, says nothing
+                // of the log.
                 of_file => of_file,
             })?;
             tables = Arc::new(after);

@@ -1,7 +1,8 @@
-//! States without the quads that some askers do not see, kept beside the state that they are of.
+//! A cache of filtered snapshots beside the snapshot that they come from.
 //!
-//! Whoever asks again within the same state finds it here. It goes with its state: the next commit begins without any, and makes them from what is kept
-//! beside the files ([`crate::snapshots::shown_files`]).
+//! A further request in the same state finds it here. A filtered snapshot goes with its state: the
+//! next commit begins without any, and makes them from what is kept beside the files
+//! ([`crate::snapshots::shown_files`]).
 
 use std::sync::Arc;
 
@@ -26,7 +27,8 @@ impl<S> Default for ScopedStates<S> {
 }
 
 impl<S> ScopedStates<S> {
-    /// The state for a list of graphs: the one that is kept for the same graphs, or a new one, with the bytes that it takes.
+    /// The state for a list of graphs: the one that is kept for the same graphs, or a new one, with
+    /// the bytes that it takes.
     pub(crate) fn of(
         &self,
         graphs: &Arc<GraphNames>,

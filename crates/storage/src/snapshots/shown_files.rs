@@ -1,4 +1,5 @@
-//! What lists of graphs show of the files and of the changes over them, kept for all states between two checkpoints; made by [`crate::snapshots::shown_states`].
+//! Filtered files and deltas per list of graphs, cached between two checkpoints for
+//! [`crate::snapshots::shown_states`].
 //!
 //! ```text
 //! files less the graphs that a list hides     masks, and the flushed changes that are left: made once
@@ -97,7 +98,8 @@ impl ShownFiles {
         Ok(made)
     }
 
-    /// Lets lists go until the rest takes no more memory than it may, beside a state after a commit.
+    /// Lets lists go until the rest takes no more memory than it may, beside a state after a
+    /// commit.
     pub(crate) fn shrink(&self, commit: u64) {
         let mut files = Vec::new();
         self.kept.lock().shrink(|list| {

@@ -1,9 +1,12 @@
-//! Makes the state that a list of graphs shows of another one.
+//! Filters a snapshot to the graphs an asker may read.
 //!
-//! A state costs a list what was committed since the last one that was asked for, in time and in memory, and not all changes anew: what is kept beside
-//! the files ([`crate::snapshots::shown_files`]) is taken up. What is shown is told by the names of graphs alone, so it is the same in all states: the changes that
-//! are left of a state are always those of graphs that the list has, whichever state they were made from. This needs ids that stand for the same name in
-//! both, as those of committed terms do over the same files; an open transaction may still give an id to another term, so nothing of what it shows is kept.
+//! A state costs a list what was committed since the last one that was asked for, in time and in
+//! memory, and not all changes anew: what is kept beside the files
+//! ([`crate::snapshots::shown_files`]) is taken up. What is shown is told by the names of graphs
+//! alone, so it is the same in all states: the changes that are left of a state are always those of
+//! graphs that the list has, whichever state they were made from. This needs ids that stand for the
+//! same name in both, as those of committed terms do over the same files; an open transaction may
+//! still give an id to another term, so nothing of what it shows is kept.
 
 use std::sync::Arc;
 
@@ -19,7 +22,8 @@ use crate::quads::index::{COLUMNS, Permutation};
 use crate::snapshots::shown_files::{ShownChanges, ShownList};
 use crate::snapshots::snapshot::Snapshot;
 
-/// What a list of graphs shows of a state that is whole, and about how many bytes that takes beside the state.
+/// What a list of graphs shows of a state that is whole, and about how many bytes that takes beside
+/// the state.
 pub(crate) fn shown_to(graphs: &Arc<GraphNames>, state: &Snapshot) -> Result<(Snapshot, u64)> {
     let files = state.shown_files();
     let list = match files.find(graphs) {
@@ -94,7 +98,8 @@ fn shown_of(
     Ok(shown)
 }
 
-/// Whether a graph is in a list: one that the state knows, or another one with so many terms of the delta dictionary.
+/// Whether a graph is in a list: one that the state knows, or another one with so many terms of the
+/// delta dictionary.
 fn has(graphs: &GraphNames, graph: TermId, state: &Snapshot, delta_terms: u64) -> Result<bool> {
     if graph == TermId::DEFAULT_GRAPH {
         return Ok(graphs.has_default);

@@ -1,13 +1,13 @@
-//! One unchanging state of a database: what queries read.
+//! One unchanging state of a database, which queries read.
 //!
 //! ```text
 //! base (files) <- hidden graphs <- flushed delta (files) <- delta in memory
 //! ```
 //!
-//! Each permutation is a view of these, with exact counts; a term is looked up in the base's dictionary and then in the
-//! delta's. A commit makes a new snapshot that shares all but what changed. A snapshot is shared by `Arc`;
-//! whoever has one goes on reading it, whatever writers do. What the permutations hold is read through a
-//! [`ReadView`](crate::ReadView) alone.
+//! Each permutation is a view of these, with exact counts; a term is looked up in the base's
+//! dictionary and then in the delta's. A commit makes a new snapshot that shares all but what
+//! changed. A snapshot is shared by `Arc`; whoever has one goes on reading it, whatever writers do.
+//! What the permutations hold is read through a [`ReadView`](crate::ReadView) alone.
 
 use crate::snapshots::counts::SnapshotCounts;
 use std::path::Path;
@@ -57,8 +57,8 @@ pub struct Snapshot {
     is_committed: bool,
 }
 
-/// Which state ids and rows are of: equal ones are the same state of the database for whoever sees as much of it. What is kept of states is kept by
-/// this, and there is none of what a transaction sees.
+/// The identity of a state: equal ones have the same ids and rows, for equal scopes. What is kept
+/// of states is kept by this, and there is none of what a transaction sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommittedState {
     /// The name of the base.
@@ -68,7 +68,8 @@ pub struct CommittedState {
 }
 
 impl Snapshot {
-    /// What the files hold, with nothing in memory; without tables, which are put to it by [`Self::with_tables`].
+    /// What the files hold, with nothing in memory; without tables, which are put to it by
+    /// [`Self::with_tables`].
     pub(crate) fn of_stored(manifest: Arc<Manifest>, stored: Arc<Stored>) -> Self {
         let tags = manifest.language_tags.iter().map(String::as_str);
         Self {
@@ -87,8 +88,9 @@ impl Snapshot {
         }
     }
 
-    /// The same database with other changes in memory, over the files of `stored`; the quads are counted anew. No commit is known to have left that: where
-    /// one has, [`Self::of_commit`] says so.
+    /// The same database with other changes in memory, over the files of `stored`; the quads are
+    /// counted anew. No commit is known to have left that: where one has, [`Self::of_commit`] says
+    /// so.
     pub(crate) fn with_deltas(
         &self,
         stored: Arc<Stored>,
@@ -138,8 +140,9 @@ impl Snapshot {
         }
     }
 
-    /// The same state over files of which the index of texts alone is another one, told from another manifest. What is kept of the files for who does not see all of them
-    /// is made anew, for it has the index, too.
+    /// The same state over files of which the index of texts alone is another one, told from
+    /// another manifest. What is kept of the files for who does not see all of them is made anew,
+    /// for it has the index, too.
     pub(crate) fn with_texts(&self, stored: Arc<Stored>, manifest: Arc<Manifest>) -> Self {
         Self {
             stored,
@@ -188,8 +191,8 @@ impl Snapshot {
         !self.is_committed
     }
 
-    /// Which state it is; none within a transaction that has changed something: what it has may never be committed, and the next commit has the same
-    /// number with other quads.
+    /// The identity of the state; none within a transaction with changes, which may never be
+    /// committed.
     pub fn committed(&self) -> Option<CommittedState> {
         self.is_committed.then(|| CommittedState {
             base: self.base_name().into(),
@@ -210,7 +213,8 @@ impl Snapshot {
         }
     }
 
-    /// The manifest to be changed and published next: what the commits in the log told of the whole database is in it.
+    /// The manifest to be changed and published next: what the commits in the log told of the whole
+    /// database is in it.
     pub(crate) fn to_manifest(&self) -> Manifest {
         Manifest {
             language_tags: self.language_tags.iter().map(str::to_owned).collect(),
@@ -219,8 +223,8 @@ impl Snapshot {
         }
     }
 
-    /// The same state without the quads of some graphs. What the base has of them is hidden; the changes since the base, flushed or
-    /// not, that are left are all in memory then.
+    /// The same state without the quads of some graphs. What the base has of them is hidden; the
+    /// changes since the base, flushed or not, that are left are all in memory then.
     pub(crate) fn without(&self, graphs: &GraphSet) -> Result<Self> {
         let stored = self.stored.hiding(graphs, self.counts)?;
         let mut changes = Vec::new();
@@ -240,9 +244,11 @@ impl Snapshot {
         self.with_deltas(Arc::new(stored), deltas, self.counts)
     }
 
-    /// What somebody sees of it who does not see all graphs: what is left of the files and of the changes. It tells no more than a database does that
-    /// holds nothing else: GSPO is there where a quad of a named graph is seen, and figures are of what is seen, also where nothing is hidden just now:
-    /// that it is so would tell something. Language tags are in lower case, for how they are written may have been decided where nothing is seen.
+    /// What somebody sees of it who does not see all graphs: what is left of the files and of the
+    /// changes. It tells no more than a database does that holds nothing else: GSPO is there where
+    /// a quad of a named graph is seen, and figures are of what is seen, also where nothing is
+    /// hidden just now: that it is so would tell something. Language tags are in lower case, for
+    /// how they are written may have been decided where nothing is seen.
     pub(crate) fn showing(
         &self,
         files: &Arc<Stored>,
@@ -304,7 +310,7 @@ impl Snapshot {
         self.counts.commit
     }
 
-    /// When that commit was made, in microseconds since 1970; 0 where it is not known.
+    /// The time of the commit, in microseconds since 1970; 0 where unknown.
     pub fn commit_time_us(&self) -> i64 {
         self.counts.time_us
     }
@@ -314,7 +320,8 @@ impl Snapshot {
         self.counts.quads
     }
 
-    /// A permutation. PSOG, POSG, SPOG and OSPG are always there, GSPO where there are named graphs.
+    /// A permutation. PSOG, POSG, SPOG and OSPG are always there, GSPO where there are named
+    /// graphs.
     pub(crate) fn index(&self, permutation: Permutation) -> Option<&Arc<QuadIndex>> {
         self.indexes.get(permutation)
     }
@@ -330,7 +337,8 @@ impl Snapshot {
         self.indexes.values()
     }
 
-    /// The name of the base in this process, which is changed by loads and compactions, and where the database is read anew after commits may have been lost: what is known of one base's
+    /// The name of the base in this process, which is changed by loads and compactions, and where
+    /// the database is read anew after commits may have been lost: what is known of one base's
     /// statistics and ids holds for all snapshots over it.
     pub fn base_name(&self) -> &str {
         self.stored.base.known_as()
@@ -346,12 +354,13 @@ impl Snapshot {
         self.stored.base.dictionary()
     }
 
-    /// The terms that came after the base, of this snapshot and of later ones; see [`delta_terms`](Self::delta_terms).
+    /// The terms that came after the base, of this snapshot and of later ones; see
+    /// [`delta_terms`](Self::delta_terms).
     pub fn delta_dictionary(&self) -> &DeltaDictionary {
         &self.stored.base.delta_dictionary
     }
 
-    /// How many entries of the delta dictionary belong to this snapshot.
+    /// The number of this snapshot's entries in the delta dictionary.
     pub fn delta_terms(&self) -> u64 {
         self.counts.delta_terms
     }
@@ -369,17 +378,18 @@ impl Snapshot {
         self.index(Permutation::Gspo).is_some()
     }
 
-    /// What the manifest said when the snapshot was made.
+    /// The manifest of the snapshot.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// How language tags are written: terms have them in lower case.
+    /// The spelling of language tags, which terms have in lower case.
     pub fn language_tags(&self) -> &LanguageTags {
         &self.language_tags
     }
 
-    /// The prefixes of the database: those of loaded files, and those that were given to it. Unchanged ones are the same `Arc`.
+    /// The prefixes of the database: those of loaded files, and those that were given to it.
+    /// Unchanged ones are the same `Arc`.
     pub fn prefixes(&self) -> &Arc<Prefixes> {
         &self.prefixes
     }
@@ -416,7 +426,7 @@ impl Snapshot {
         base.segment.bytes() + delta
     }
 
-    /// Where the base's files are.
+    /// The directory of the base's files.
     pub fn directory(&self) -> &Path {
         self.stored.base.directory()
     }
@@ -449,8 +459,8 @@ impl Snapshot {
         self.dictionary().terms_file().is_far()
     }
 
-    /// Looks terms up at the same time, each on a thread of its own. Who asks for one of them afterwards finds that it is there, and why
-    /// one could not be looked up.
+    /// Looks up several terms in parallel. Who asks for one of them afterwards finds that it is
+    /// there, and why one could not be looked up.
     pub fn look_up_together(&self, terms: &[Term<'_>]) {
         for some in terms.chunks(LOOKED_UP_TOGETHER) {
             std::thread::scope(|scope| {
@@ -477,8 +487,9 @@ impl Snapshot {
         }
     }
 
-    /// The term of an id of this database. Ids of the default graph, of query-local terms, ranks and indexes that do not
-    /// exist are errors. Many ids are decoded faster by [`terms`](Self::terms).
+    /// The term of an id of this database. Ids of the default graph, of query-local terms, ranks
+    /// and indexes that do not exist are errors. Many ids are decoded faster by
+    /// [`terms`](Self::terms).
     pub fn term(&self, id: TermId) -> Result<Term<'static>> {
         match id.checked_kind() {
             Some(TermKind::BlankNode) => Ok(Term::BlankNode(id.payload())),
@@ -496,7 +507,8 @@ impl Snapshot {
         }
     }
 
-    /// The term of an id that this state knows, or another one over the same files that has so many terms of the delta dictionary.
+    /// The term of an id that this state knows, or another one over the same files that has so many
+    /// terms of the delta dictionary.
     pub(crate) fn term_of_any(&self, id: TermId, delta_terms: u64) -> Result<Term<'static>> {
         if id.kind() != TermKind::Delta {
             return self.term(id);

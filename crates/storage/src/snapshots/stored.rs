@@ -1,8 +1,8 @@
-//! What the files hold: a base, less the graphs that were cleared as a whole since it was written, and the flushed delta over it if
-//! there is one.
+//! The stored part of a state: a base, a mask of cleared graphs, and a flushed delta.
 //!
-//! All snapshots between two checkpoints share it; each lays the changes that are in memory over it. When graphs are cleared as a
-//! whole, there is a new one, over which changes are gathered anew ([`Snapshot::without`](crate::Snapshot)).
+//! All snapshots between two checkpoints share it; each lays the changes that are in memory over
+//! it. When graphs are cleared as a whole, there is a new one, over which changes are gathered anew
+//! ([`Snapshot::without`](crate::Snapshot)).
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ impl Deltas {
         self.get(Permutation::Spog).map_or(0, DeltaIndex::len)
     }
 
-    /// The changes with some more: `changes` are rows of SPOG, ascending, each of which changes what is visible. `spog` is
-    /// what comes out for SPOG, if that is known already.
+    /// The changes with some more: `changes` are rows of SPOG, ascending, each of which changes
+    /// what is visible. `spog` is what comes out for SPOG, if that is known already.
     pub(crate) fn apply(
         &self,
         changes: &[DeltaEntry],
@@ -125,8 +125,8 @@ impl Stored {
         Self::new(base, GraphSet::default(), Deltas::default(), false, counts)
     }
 
-    /// A base without the quads of some graphs, with its flushed delta if `flushed` is not empty. GSPO is shown where a named graph was
-    /// ever written.
+    /// A base without the quads of some graphs, with its flushed delta if `flushed` is not empty.
+    /// GSPO is shown where a named graph was ever written.
     pub(crate) fn new(
         base: Arc<Base>,
         hidden: GraphSet,
@@ -196,7 +196,8 @@ impl Stored {
         Self::new(base, hidden, Deltas::default(), false, counts)
     }
 
-    /// The same without the quads of some graphs, for who does not see these. What is left of the flushed changes is in memory.
+    /// The same without the quads of some graphs, for who does not see these. What is left of the
+    /// flushed changes is in memory.
     pub(crate) fn showing_all_but(&self, graphs: &GraphSet) -> Result<Self> {
         let mut changes = match graphs.is_all() {
             true => Vec::new(),
@@ -234,7 +235,8 @@ impl Stored {
         Ok(views)
     }
 
-    /// GSPO with changes laid over it that did not need it so far, for they are all in the default graph.
+    /// GSPO with changes laid over it that did not need it so far, for they are all in the default
+    /// graph.
     pub(crate) fn gspo_with(&self, deltas: &Deltas) -> Result<Arc<QuadIndex>> {
         let mut of_gspo = Deltas::default();
         let changes = deltas.changes()?;

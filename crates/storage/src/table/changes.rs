@@ -1,19 +1,22 @@
-//! What changed in a projection since its file was written: rows that are new, and rows of the file that are gone.
+//! The delta of a projection: new rows, and tombstones for rows of its file.
 //!
-//! A [`ProjectionChanges`] never changes. Applying sorted changes makes a new one that shares all chunks which these do not touch, so
-//! snapshots share most of what is in memory, and a commit costs what it changes and a copy of the list of chunks.
+//! A [`ProjectionChanges`] never changes. Applying sorted changes makes a new one that shares all
+//! chunks which these do not touch, so snapshots share most of what is in memory, and a commit
+//! costs what it changes and a copy of the list of chunks.
 //!
 //! ```text
 //! chunks     up to 512 entries each, sorted
 //! entry      position u64 | the new row, or nothing where the row of the file is gone
 //! ```
 //!
-//! The *position* of a new row is the number of rows of the file that come before it, whether they are gone or not. A scan of the
-//! file's rows `a..b` lays the entries with positions `a..b` over them and never compares a key. New rows of one position ascend by
-//! their keys and stand before the entry that says that the file's row there is gone. A new row may have the key of a row that is gone, never that
-//! of one that is there.
+//! The *position* of a new row is the number of rows of the file that come before it, whether they
+//! are gone or not. A scan of the file's rows `a..b` lays the entries with positions `a..b` over
+//! them and never compares a key. New rows of one position ascend by their keys and stand before
+//! the entry that says that the file's row there is gone. A new row may have the key of a row that
+//! is gone, never that of one that is there.
 //!
-//! New rows are bytes ([`RowBytes`]) in batches, one a statement; a batch lives as long as one of its rows.
+//! New rows are bytes ([`RowBytes`]) in batches, one a statement; a batch lives as long as one of
+//! its rows.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -48,7 +51,7 @@ pub struct Entry {
     pub row: Option<NewRow>,
 }
 
-/// What happens to a projection.
+/// A change of a projection.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// A row comes.
@@ -120,7 +123,7 @@ impl NewRow {
         self.batch.keys.get(self.index as usize)
     }
 
-    /// All of it.
+    /// The bytes it takes in total.
     pub fn bytes(&self) -> &[u8] {
         self.batch.rows.get(self.index as usize)
     }
@@ -248,7 +251,8 @@ impl ProjectionChanges {
         last.is_some_and(|last| last.position == row && last.row.is_none())
     }
 
-    /// The entries from where the new row with a key would stand, of which `position` rows of the file come before.
+    /// The entries from where the new row with a key would stand, of which `position` rows of the
+    /// file come before.
     pub fn from_key<'a>(
         &'a self,
         position: u64,
@@ -264,8 +268,9 @@ impl ProjectionChanges {
         rest.skip(within)
     }
 
-    /// The new rows whose keys are not less than one and less than another, ascending, each with its position. At least `position` rows of the file come
-    /// before them. To find the first costs a binary search.
+    /// The new rows whose keys are not less than one and less than another, ascending, each with
+    /// its position. At least `position` rows of the file come before them. To find the first costs
+    /// a binary search.
     pub fn new_between<'a>(
         &'a self,
         position: u64,
@@ -290,7 +295,8 @@ impl ProjectionChanges {
         }
     }
 
-    /// What it is after changes, sorted by [`Change::compare`], no two of which are equal. What goes must be there.
+    /// Applies changes sorted by [`Change::compare`], no two of them equal; returns the result.
+    /// What goes must be there.
     pub fn apply(&self, changes: &[Change]) -> Self {
         debug_assert!(changes.is_sorted_by(|one, other| one.compare(other).is_lt()));
         let mut chunks = Vec::with_capacity(self.root.chunks.len() + 1);
@@ -367,7 +373,8 @@ impl ProjectionChanges {
     }
 }
 
-/// Whether the first entry comes first. One with the key of another that took its place is before it.
+/// Whether the first entry comes first. One with the key of another that took its place is before
+/// it.
 fn is_before(one: &Entry, other: &Entry) -> bool {
     match &one.row {
         Some(row) => other.compare(one.position, row.key()).is_ge(),

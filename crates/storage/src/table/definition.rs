@@ -1,8 +1,10 @@
-//! What a table is: columns, keys, indexes. All of it is in the manifest and, as it changes, in the log, as JSON.
+//! The definition of a table: columns, keys and indexes. All of it is in the manifest and, as it
+//! changes, in the log, as JSON.
 //!
-//! Tables, and columns within a table, have numbers that are never used again; files, log records and other definitions
-//! name them by these. So renaming changes no file, a column that was dropped is passed over where files still have it, and
-//! one that was added later reads as its *initial value* where they do not.
+//! Tables, and columns within a table, have numbers that are never used again; files, log records
+//! and other definitions name them by these. So renaming changes no file, a column that was dropped
+//! is passed over where files still have it, and one that was added later reads as its *initial
+//! value* where they do not.
 //!
 //! ```text
 //! table     columns | primary projection: all columns, by the primary key (or by row number, where there is none)
@@ -20,8 +22,9 @@ use crate::Error;
 
 /// Columns that a table may have.
 pub const COLUMNS_MAX: usize = 1_600;
-/// The schema of tables that the database keeps for itself, such as its users: no name of it can be written. They are in the same transactions, log and backups as
-/// others, and seen by those alone who ask for [`Tables::system_table`](super::Tables::system_table).
+/// The schema of tables that the database keeps for itself, such as its users: no name of it can be
+/// written. They are in the same transactions, log and backups as others, and seen by those alone
+/// who ask for [`Tables::system_table`](super::Tables::system_table).
 pub const SYSTEM_SCHEMA: &str = "";
 
 /// The number of a table, an index or a view in its database.
@@ -34,7 +37,8 @@ pub struct RelationId(pub u32);
 #[serde(transparent)]
 pub struct ColumnId(pub u32);
 
-/// The column of row numbers, by which a table without a primary key is sorted. No other column has this number.
+/// The column of row numbers, by which a table without a primary key is sorted. No other column has
+/// this number.
 pub const ROW_NUMBER: ColumnId = ColumnId(0);
 
 /// A table.
@@ -79,7 +83,8 @@ pub struct ColumnDefinition {
     /// The SQL expression whose value a new row gets where none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// What rows have that are older than the column: a row of this value alone, as records of the log have it, in hexadecimal digits.
+    /// What rows have that are older than the column: a row of this value alone, as records of the
+    /// log have it, in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<String>,
 }
@@ -158,7 +163,8 @@ pub struct ProjectionLayout {
     pub relation: RelationId,
     /// Its columns, those of the key first.
     pub columns: Vec<ProjectionColumn>,
-    /// How many of them are the key: no two rows are equal in these, and rows ascend by them, NULL behind all values.
+    /// How many of them are the key: no two rows are equal in these, and rows ascend by them, NULL
+    /// behind all values.
     pub key_columns: usize,
 }
 
@@ -181,8 +187,9 @@ const ROW_NUMBER_COLUMN: ProjectionColumn = ProjectionColumn {
 };
 
 impl TableDefinition {
-    /// Fails if projections cannot be made of it: where numbers are used twice, or name columns that are not there. What the SQL side makes is always
-    /// right; what comes from a log or a manifest may be anything.
+    /// Fails if projections cannot be made of it: where numbers are used twice, or name columns
+    /// that are not there. What the SQL side makes is always right; what comes from a log or a
+    /// manifest may be anything.
     pub(crate) fn check(&self) -> crate::Result<()> {
         let wrong = |what: &str| Error::Rows {
             what: format!("the definition of the table {} {what}", self.id.0),
@@ -233,7 +240,8 @@ impl TableDefinition {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// What rows have that are older than a column: an array of one value, NULL where nothing else is said.
+    /// What rows have that are older than a column: an array of one value, NULL where nothing else
+    /// is said.
     pub(crate) fn initial(&self, id: ColumnId) -> crate::Result<ArrayRef> {
         let invalid = || Error::Rows {
             what: format!("a column of {} has an impossible initial value", self.name),
@@ -270,7 +278,7 @@ impl TableDefinition {
         }
     }
 
-    /// All columns, by the primary key.
+    /// The layout of the primary projection: all columns, by the primary key.
     pub fn primary_layout(&self) -> ProjectionLayout {
         let key = self.row_key();
         let others = self.columns.iter().map(|column| column.id);
@@ -278,7 +286,7 @@ impl TableDefinition {
         self.layout(self.id, key.iter().copied().chain(others), key.len())
     }
 
-    /// What an index holds, and its order.
+    /// The layout of an index's projection.
     pub fn index_layout(&self, index: &IndexDefinition) -> ProjectionLayout {
         let mut columns = index.columns.clone();
         for id in self.row_key() {

@@ -1,4 +1,4 @@
-//! Tables as files: what a manifest says of them, and their changes written out at a checkpoint.
+//! Tables as files: their entries in the manifest, and deltas written by a checkpoint.
 //!
 //! ```text
 //! DIR/table-000003-000007/000003.rows   the projection of the table with the number 3, written by the manifest of generation 7
@@ -6,8 +6,9 @@
 //! DIR/tables-000009-000003/000003.changes   what changed since in all of its projections, up to a checkpoint
 //! ```
 //!
-//! A table's directory stays as it is until the table is written anew. Its changes are written as a whole, at each checkpoint before which they became
-//! others; where they are those that stand there already, their directory is listed again. So each [`TablesEntry`] tells a whole state.
+//! A table's directory stays as it is until the table is written anew. Its changes are written as a
+//! whole, at each checkpoint before which they became others; where they are those that stand there
+//! already, their directory is listed again. So each [`TablesEntry`] tells a whole state.
 //!
 //! ```text
 //! 000003.changes   block file; blocks of about 64 KiB of whole entries
@@ -105,7 +106,8 @@ pub(crate) struct WrittenTables<'f> {
     pub(crate) unlisted: AllUnlisted<'f>,
 }
 
-/// Writes the changes of the tables that do not stand on the disk yet, each table's into a new directory; when it returns, they are there.
+/// Writes the changes of the tables that do not stand on the disk yet, each table's into a new
+/// directory; when it returns, they are there.
 pub(crate) fn write_tables<'f>(
     file_system: &'f dyn FileSystem,
     directory: &Path,
@@ -168,7 +170,8 @@ pub(crate) fn write_tables<'f>(
     })
 }
 
-/// A directory for the changes of a table that is not there: a base and the changes that are carried over to it are written for one manifest.
+/// A directory for the changes of a table that is not there: a base and the changes that are
+/// carried over to it are written for one manifest.
 fn free_directory(
     file_system: &dyn FileSystem,
     directory: &Path,
@@ -185,7 +188,8 @@ fn free_directory(
     }
 }
 
-/// The files of the projections that lie over one. The directory may have others, of an index that was made anew since.
+/// The files of the projections that lie over one. The directory may have others, of an index that
+/// was made anew since.
 fn files_of(table: &TableState) -> Option<DirectoryComponents> {
     let files = table.files()?;
     let over_file = table
@@ -257,7 +261,8 @@ pub(crate) fn open_tables(
     directory: &Path,
     entry: &TablesEntry,
 ) -> Result<Tables> {
-    // Earlier programs wrote the changes of all tables together, and named them here. To pass over them would bring old rows back.
+    // Earlier programs wrote the changes of all tables together, and named them here. To pass over
+    // them would bring old rows back.
     if entry.further.contains_key(CHANGES_OF_ALL) {
         return Err(Error::UnknownPart {
             path: directory.to_path_buf(),

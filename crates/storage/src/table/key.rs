@@ -1,7 +1,8 @@
-//! Keys as bytes whose order is the order of the keys.
+//! The key encoding: bytes that compare in the order of the keys.
 //!
-//! The values of a key's columns stand one behind the other, each self-delimiting, so the first columns of a key are a prefix of its
-//! bytes, and comparing two keys is comparing bytes. All ascend, NULL stands behind all values.
+//! The values of a key's columns stand one behind the other, each self-delimiting, so the first
+//! columns of a key are a prefix of its bytes, and comparing two keys is comparing bytes. All
+//! ascend, NULL stands behind all values.
 //!
 //! ```text
 //! value     [0 u8 | 1 u8: NULL, nothing follows]         only where the column is nullable
@@ -12,7 +13,8 @@
 //! text, blob   the bytes, with 00 written as 01 01 and 01 as 01 02, then 00; of a CHAR(n) without trailing spaces
 //! ```
 //!
-//! Arrays must be of the types that [`ColumnType::arrow`] names: who has others casts them at the edge.
+//! Arrays must be of the types that [`ColumnType::arrow`] names: who has others casts them at the
+//! edge.
 
 use std::sync::Arc;
 
@@ -73,7 +75,7 @@ impl KeyRows {
         self.ends.push(self.bytes.len());
     }
 
-    /// Takes all keys out and keeps the memory.
+    /// Removes all keys and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -92,7 +94,7 @@ pub struct KeyEncoder {
 }
 
 impl KeyEncoder {
-    /// For keys of these columns.
+    /// A codec for keys of these columns.
     pub fn new(columns: &[ProjectionColumn]) -> Self {
         Self {
             columns: columns.to_vec(),
@@ -108,8 +110,9 @@ impl KeyEncoder {
     ///
     /// # Errors
     ///
-    /// [`Error::WrongArray`](crate::Error::WrongArray) where an array is not of the column's type. NULL in a column that is not nullable, and arrays of
-    /// different lengths, are faults of the caller that the debug build asserts.
+    /// [`Error::WrongArray`](crate::Error::WrongArray) where an array is not of the column's type.
+    /// NULL in a column that is not nullable, and arrays of different lengths, are faults of the
+    /// caller that the debug build asserts.
     pub fn encode_rows(&self, columns: &[ArrayRef], out: &mut KeyRows) -> Result<()> {
         debug_assert!(columns.len() <= self.columns.len());
         let columns = self.columns.iter().zip(columns);
@@ -130,7 +133,8 @@ impl KeyEncoder {
         Ok(())
     }
 
-    /// The values of keys, an array for each of the key's first `columns` columns. `None` if the bytes are not such keys.
+    /// The values of keys, an array for each of the key's first `columns` columns. `None` if the
+    /// bytes are not such keys.
     pub fn decode<'a>(
         &self,
         keys: impl IntoIterator<Item = &'a [u8]>,
@@ -172,7 +176,8 @@ pub(super) fn lane_width(column_type: ColumnType) -> usize {
     }
 }
 
-/// How far the lanes of a type are above their bits in a key: the sign bit is turned over in the width of the type.
+/// How far the lanes of a type are above their bits in a key: the sign bit is turned over in the
+/// width of the type.
 fn lane_base(column_type: ColumnType) -> u64 {
     match column_type {
         ColumnType::SmallInt => lane_of(i64::from(i16::MIN)),

@@ -1,7 +1,9 @@
-//! Between Arrow arrays and lanes, for the types of fixed width. See `types` for what a lane is.
+//! Conversion between Arrow arrays and lanes, for fixed-width types. See `types` for what a lane
+//! is.
 //!
-//! Both ways are loops without branches over slices, which the compiler turns into vector instructions; whether a row is NULL is
-//! not looked at here: its lane is that of whatever value the array has in its place.
+//! Both ways are loops without branches over slices, which the compiler turns into vector
+//! instructions; whether a row is NULL is not looked at here: its lane is that of whatever value
+//! the array has in its place.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,7 +35,8 @@ pub(super) fn check_array(column_type: ColumnType, array: &dyn Array) -> Result<
     })
 }
 
-/// Appends the lanes of some rows; the second ones only where the type has two. An array of another type has none.
+/// Appends the lanes of some rows; the second ones only where the type has two. An array of another
+/// type has none.
 pub(super) fn append_lanes(
     column_type: ColumnType,
     array: &dyn Array,

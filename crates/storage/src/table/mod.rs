@@ -1,13 +1,14 @@
-//! Relational tables: typed columns in the same vectors, blocks, log and snapshots as the quads.
+//! Relational tables: typed columns in the same vectors, blocks, log and snapshots as quads.
 //!
 //! ```text
 //! table -> projections: the primary one with all columns, one for each index
 //! projection = file (sorted rows, columns in vectors of 1,024) <- changes in memory (by position)
 //! ```
 //!
-//! The way of a change: [`Transaction::insert_rows`](crate::Transaction::insert_rows) and the like make another [`Tables`] and note a [`TableChange`]
-//! for the log; a commit puts both into the next snapshot. A checkpoint writes the changes to files (`flushed`), and opening reads these
-//! and the log after them.
+//! The way of a change: [`Transaction::insert_rows`](crate::Transaction::insert_rows) and the like
+//! make another [`Tables`] and note a [`TableChange`] for the log; a commit puts both into the next
+//! snapshot. A checkpoint writes the changes to files (`flushed`), and opening reads these and the
+//! log after them.
 
 mod changes;
 mod definition;

@@ -1,4 +1,4 @@
-//! Tables by their names, which somebody may have a right to: of whole schemas, and one by one.
+//! Sets of tables by name, for rights on schemas and single tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ pub struct TableNames {
 }
 
 impl TableNames {
-    /// Takes in a single table.
+    /// Adds a single table.
     pub fn insert(&mut self, schema: String, name: String) {
         self.tables.entry(schema).or_default().insert(name);
     }

@@ -1,4 +1,4 @@
-//! Rows that are made anew for a definition: how many at a time, and what they take.
+//! Rows that are rewritten for a new definition, in batches of bounded memory.
 
 use crate::Result;
 
@@ -7,10 +7,12 @@ pub(super) const ROWS_AT_ONCE: usize = 8 * 1024;
 /// What an entry takes among the changes of a projection, and what is put together to make it.
 const ENTRY_BYTES: u64 = 64;
 
-/// Asked before rows are made anew for a definition, with the bytes that they will take; where it fails, nothing has changed.
+/// Asked before rows are made anew for a definition, with the bytes that they will take; where it
+/// fails, nothing has changed.
 pub(crate) type Look<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 
-/// What so many new rows of so many bytes together take in a projection: the row, its key, which is no longer than twice of it, and its entry.
+/// What so many new rows of so many bytes together take in a projection: the row, its key, which is
+/// no longer than twice of it, and its entry.
 pub(crate) fn new_rows_bytes(rows: u64, bytes: u64) -> u64 {
     3 * bytes + rows * ENTRY_BYTES
 }

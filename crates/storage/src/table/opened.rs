@@ -1,4 +1,4 @@
-//! The projections of a table over their files.
+//! The open projection files of a table.
 
 use std::path::Path;
 use std::sync::Arc;

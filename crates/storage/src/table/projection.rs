@@ -1,4 +1,4 @@
-//! A projection as a snapshot sees it: its file, and what changed since.
+//! A projection in a snapshot: its file, and the delta since.
 //!
 //! ```text
 //! positions   0 .. rows of the file, and one behind them for new rows that come last
@@ -6,7 +6,8 @@
 //! look-up     key -> row of the file | new row
 //! ```
 //!
-//! Ranges of positions that do not overlap hold different rows, and together all of them: that is how threads share a scan.
+//! Ranges of positions that do not overlap hold different rows, and together all of them: that is
+//! how threads share a scan.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -41,7 +42,7 @@ struct Form {
     keys: KeyEncoder,
 }
 
-/// Where a row is.
+/// The place of a row: in the file, or among new rows.
 #[derive(Debug, Clone)]
 pub enum RowPlace {
     /// In the file, with this number.
@@ -66,7 +67,7 @@ impl Projection {
         }
     }
 
-    /// The same file with other changes.
+    /// The same file with another delta.
     pub fn with_changes(&self, changes: ProjectionChanges) -> Self {
         Self {
             form: Arc::clone(&self.form),
@@ -75,8 +76,9 @@ impl Projection {
         }
     }
 
-    /// With columns more or fewer behind the key, which stays as it is. `initial` gives an array of one value for a column that is new; `look` is
-    /// called before some of the new rows are made anew.
+    /// With columns more or fewer behind the key, which stays as it is. `initial` gives an array of
+    /// one value for a column that is new; `look` is called before some of the new rows are made
+    /// anew.
     pub(crate) fn with_layout(
         &self,
         layout: ProjectionLayout,
@@ -120,7 +122,8 @@ impl Projection {
         Ok(after.with_changes(ProjectionChanges::default().apply(&changes)))
     }
 
-    /// New rows as another layout of the same key has them, with values for the columns that they lack.
+    /// New rows as another layout of the same key has them, with values for the columns that they
+    /// lack.
     fn laid_out(
         &self,
         rows: &[&NewRow],
@@ -150,12 +153,12 @@ impl Projection {
         &self.form.layout
     }
 
-    /// How its keys are written.
+    /// The codec of its keys.
     pub fn keys(&self) -> &KeyEncoder {
         &self.form.keys
     }
 
-    /// How its rows are written.
+    /// The codec of its rows.
     pub fn codec(&self) -> &RowCodec {
         &self.form.codec
     }
@@ -165,7 +168,7 @@ impl Projection {
         self.file.as_ref()
     }
 
-    /// What changed since the file was written.
+    /// The delta since the file was written.
     pub fn changes(&self) -> &ProjectionChanges {
         &self.changes
     }
@@ -184,7 +187,8 @@ impl Projection {
         self.file.as_ref().map_or(0, |file| file.rows())
     }
 
-    /// The rows of a range of positions, in the order of the key: the wanted columns, which must ascend, as arrays.
+    /// The rows of a range of positions, in the order of the key: the wanted columns, which must
+    /// ascend, as arrays.
     pub fn read(&self, positions: Range<u64>, wanted: &[usize]) -> Result<Vec<ArrayRef>> {
         let of_file = positions.start..positions.end.min(self.file_rows());
         let entries: Vec<&Entry> = self.changes.within(positions).collect();
@@ -198,7 +202,7 @@ impl Projection {
         }
     }
 
-    /// All rows in the order of the key, some at once: the wanted columns, which must ascend.
+    /// Iterates over all rows in key order, in pieces of the wanted columns, which must ascend.
     pub fn pieces<'a>(&'a self, wanted: &'a [usize], rows_max: usize) -> Pieces<'a> {
         let entries: Box<dyn Iterator<Item = &Entry> + 'a> = Box::new(self.changes.iter());
         Pieces {
@@ -259,7 +263,7 @@ impl Projection {
             .collect()
     }
 
-    /// Where the rows with these keys are, which must ascend strictly; `None` for a key that no row has.
+    /// Finds the rows of strictly ascending keys; `None` for a key without a row.
     pub fn locate(&self, keys: &KeyRows) -> Result<Vec<Option<RowPlace>>> {
         let positions = self.positions_of(keys)?;
         let places = positions
@@ -275,7 +279,8 @@ impl Projection {
         Ok(places.collect())
     }
 
-    /// For ascending keys: how many rows of the file are less, and whether the next one has the key.
+    /// For ascending keys: how many rows of the file are less, and whether the next one has the
+    /// key.
     fn positions_of(&self, keys: &KeyRows) -> Result<Vec<(u64, bool)>> {
         let Some(file) = &self.file else {
             return Ok(vec![(0, false); keys.len()]);
@@ -289,7 +294,7 @@ impl Projection {
             .collect()
     }
 
-    /// Where the rows are whose keys begin with a prefix: those of the file first, then the new ones.
+    /// Finds the rows whose keys begin with a prefix: those of the file first, then new ones.
     pub fn locate_prefix(&self, prefix: &[u8]) -> Result<Vec<RowPlace>> {
         let range = match &self.file {
             Some(file) => file.find(prefix)?,
@@ -378,8 +383,8 @@ impl Projection {
         Ok((columns.collect::<Result<_>>()?, sorted_keys))
     }
 
-    /// With further rows, given as [`Self::sorted`] gives them. Fails with the number of the first row whose key is there already, or comes
-    /// twice.
+    /// Inserts rows in the form of [`Self::sorted`]; returns the result. Fails with the number of
+    /// the first row whose key is there already, or comes twice.
     pub fn insert(&self, columns: &[ArrayRef], keys: KeyRows) -> Result<Result<Self, usize>> {
         for row in 1..keys.len() {
             if keys.get(row - 1) == keys.get(row) {
@@ -404,7 +409,7 @@ impl Projection {
         Ok(Ok(self.with_changes(self.changes.apply(&changes))))
     }
 
-    /// Without some rows, which must be there.
+    /// Deletes existing rows; returns the result.
     pub fn delete(&self, places: impl IntoIterator<Item = RowPlace>) -> Self {
         let mut changes: Vec<Change> = places
             .into_iter()
@@ -428,8 +433,8 @@ impl Projection {
     }
 }
 
-/// The rows of a projection, piece by piece. A piece has so many rows of the file and as many new ones at most: a table without a file has all
-/// of its rows at one position.
+/// The rows of a projection, piece by piece. A piece has so many rows of the file and as many new
+/// ones at most: a table without a file has all of its rows at one position.
 pub struct Pieces<'a> {
     projection: &'a Projection,
     wanted: &'a [usize],
@@ -448,7 +453,7 @@ impl fmt::Debug for Pieces<'_> {
 }
 
 impl Pieces<'_> {
-    /// From the next piece on, so many rows at once.
+    /// Sets the number of rows per piece, from the next piece on.
     pub fn set_rows_max(&mut self, rows_max: usize) {
         self.rows_max = rows_max.max(1);
     }
@@ -466,7 +471,8 @@ impl Pieces<'_> {
         {
             entries.push(entry);
         }
-        // What is left of these positions comes with the next piece. The rows of the file before it are in this one.
+        // What is left of these positions comes with the next piece. The rows of the file before it
+        // are in this one.
         if let Some(next) = self.entries.peek() {
             end = end.min(next.position);
         }

@@ -1,4 +1,4 @@
-//! The files of a table written anew: by a bulk load, by what changes most of a table, and to bring changes into the files.
+//! The rewriting of a table's files: by bulk loads, by changes of most rows, and by compaction.
 //!
 //! ```text
 //! Transaction::rewrite_table   a directory of its own, that nobody knows
@@ -7,9 +7,10 @@
 //! commit                       manifest: the present log names the directory -> log record with the change
 //! ```
 //!
-//! So a load is a change like others: it can stand beside changes of quads and of other tables, older states stay readable, and what was not
-//! committed leaves a directory that is removed. Memory is that of a [`ProjectionWriter`]. The primary projection is written first; others can be made
-//! from it by [`TableRewrite::written`].
+//! So a load is a change like others: it can stand beside changes of quads and of other tables,
+//! older states stay readable, and what was not committed leaves a directory that is removed.
+//! Memory is that of a [`ProjectionWriter`]. The primary projection is written first; others can be
+//! made from it by [`TableRewrite::written`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +31,8 @@ use crate::{Error, Result};
 /// Rows read at once where a table is written from its present state.
 const ROWS_AT_ONCE: usize = 32 * 1024;
 
-/// A table whose files are being written. Dropped without [`Transaction::put_rewritten`](crate::Transaction::put_rewritten), it leaves nothing.
+/// A table whose files are being written. Dropped without
+/// [`Transaction::put_rewritten`](crate::Transaction::put_rewritten), it leaves nothing.
 #[derive(Debug)]
 pub struct TableRewrite {
     definition: Arc<TableDefinition>,
@@ -81,7 +83,8 @@ impl NewDirectory {
         &self.name
     }
 
-    /// Keeps it if a manifest that names it was published, or if nobody knows which manifest is on the disk.
+    /// Keeps it if a manifest that names it was published, or if nobody knows which manifest is on
+    /// the disk.
     pub(crate) fn keep_if_listed<T>(&mut self, published: &Result<T>) {
         self.is_kept = may_be_published(published);
     }
@@ -95,7 +98,7 @@ impl Drop for NewDirectory {
     }
 }
 
-/// Takes the rows of one projection.
+/// The receiver of one projection's rewritten rows.
 #[derive(Debug)]
 pub struct RewrittenRows {
     number: usize,
@@ -136,18 +139,19 @@ impl TableRewrite {
         })
     }
 
-    /// Encodes with so many threads, of which one is the caller's; with that alone unless this is said.
+    /// Encodes with so many threads, of which one is the caller's; with that alone unless this is
+    /// said.
     #[must_use]
     pub fn on_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
     }
 
-    /// What the table is.
+    /// The table's definition.
     pub fn definition(&self) -> &Arc<TableDefinition> {
         &self.definition
     }
 
-    /// What is to be written: the primary projection, then those of the indexes.
+    /// The projections to write: the primary one, then those of the indexes.
     pub fn layouts(&self) -> &[ProjectionLayout] {
         &self.layouts
     }
@@ -205,8 +209,8 @@ impl TableRewrite {
         Ok(Projection::new(layout.clone(), Some(Arc::new(file))))
     }
 
-    /// Writes all projections with the rows that they have in a state of the table, unless it is `cancelled` before. Returns whether all
-    /// is written.
+    /// Writes all projections with the rows that they have in a state of the table, unless it is
+    /// `cancelled` before. Returns whether all is written.
     pub fn write_state(
         &mut self,
         state: &TableState,
@@ -253,9 +257,11 @@ impl RewrittenRows {
         &self.layout
     }
 
-    /// Appends rows, an array for each column of the layout, in the order of its key, behind those before.
+    /// Appends rows, an array for each column of the layout, in the order of its key, behind those
+    /// before.
     ///
-    /// Fails with [`Error::NotNull`] and [`Error::Duplicate`]; the table cannot be written any more then.
+    /// Fails with [`Error::NotNull`] and [`Error::Duplicate`]; the table cannot be written any more
+    /// then.
     pub fn push(&mut self, columns: &[ArrayRef]) -> Result<()> {
         for (column, array) in self.layout.columns.iter().zip(columns) {
             if !column.is_nullable && array.null_count() > 0 {

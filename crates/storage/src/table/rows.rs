@@ -1,4 +1,4 @@
-//! Rows as bytes: how they stand in the log, in flushed changes, and in memory until they are written to files.
+//! The row encoding of the log, of flushed deltas, and of rows in memory.
 //!
 //! ```text
 //! row     bit per column: whether it is NULL, padded to whole bytes | values of the others, in the order of the columns
@@ -8,7 +8,8 @@
 //!         text, blob             length as LEB128 | bytes
 //! ```
 //!
-//! Encoding and decoding go column by column over many rows, so that types are looked at once a column and not once a value.
+//! Encoding and decoding go column by column over many rows, so that types are looked at once a
+//! column and not once a value.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use arrow::datatypes::{
 
 use super::types::ColumnType;
 
-/// Why bytes are no row, or arrays no rows.
+/// The reason why bytes or arrays are no rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
     /// An array is not of its column's type.
@@ -96,14 +97,15 @@ pub struct RowCodec {
 }
 
 impl RowCodec {
-    /// For rows of these types.
+    /// A codec for rows of these types.
     pub fn new(types: impl IntoIterator<Item = ColumnType>) -> Self {
         Self {
             types: types.into_iter().collect(),
         }
     }
 
-    /// The rows of arrays, which are of [`ColumnType::arrow`] of the columns' types, and of one length.
+    /// The rows of arrays, which are of [`ColumnType::arrow`] of the columns' types, and of one
+    /// length.
     pub fn encode(&self, columns: &[ArrayRef]) -> Result<RowBytes, RowError> {
         let rows = columns.first().map_or(0, |column| column.len());
         let is_even = columns.iter().all(|column| column.len() == rows);

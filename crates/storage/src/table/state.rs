@@ -1,11 +1,12 @@
-//! A table as a snapshot sees it: its definition and its projections, which always hold the same rows.
+//! A table in a snapshot: its definition and projections, which always hold the same rows.
 //!
 //! ```text
 //! insert   arrays in the table's order -> NULLs checked -> row numbers -> per projection: sorted, looked up, laid over
 //! delete   keys of rows -> the rows' places in the primary projection -> their keys in each index -> marked as gone
 //! ```
 //!
-//! Each change makes another state, or fails and leaves nothing behind: so a statement is done as a whole or not at all.
+//! Each change makes another state, or fails and leaves nothing behind: so a statement is done as a
+//! whole or not at all.
 
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ impl TableState {
         }
     }
 
-    /// What it is.
+    /// The table's definition.
     pub fn definition(&self) -> &Arc<TableDefinition> {
         &self.definition
     }
@@ -65,7 +66,7 @@ impl TableState {
         }
     }
 
-    /// All columns, by the primary key or the row number.
+    /// The primary projection: all columns, by primary key or row number.
     pub fn primary(&self) -> &Projection {
         &self.primary
     }
@@ -101,7 +102,8 @@ impl TableState {
         self.next_row_number
     }
 
-    /// The same with other projections, in the order of [`Self::projections`], and another next row number.
+    /// The same with other projections, in the order of [`Self::projections`], and another next row
+    /// number.
     pub(crate) fn with_projections(
         &self,
         mut projections: impl Iterator<Item = Projection>,
@@ -160,8 +162,9 @@ impl TableState {
         }
     }
 
-    /// With further rows, given as an array for each column of the definition, in its order. Returns also the rows as the primary projection has
-    /// them, for the log: a row number before the others where there is no primary key.
+    /// Inserts rows, given as one array per column of the definition; returns the result. Returns
+    /// also the rows as the primary projection has them, for the log: a row number before the
+    /// others where there is no primary key.
     ///
     /// Fails with [`Error::NotNull`] and [`Error::Duplicate`].
     pub fn insert(&self, columns: &[ArrayRef]) -> Result<(Self, Vec<ArrayRef>)> {
@@ -206,7 +209,8 @@ impl TableState {
         Ok((columns, next_row_number))
     }
 
-    /// With rows in the order of the primary projection's columns, as [`Self::insert`] returns them.
+    /// With rows in the order of the primary projection's columns, as [`Self::insert`] returns
+    /// them.
     pub(crate) fn insert_projected(
         &self,
         columns: &[ArrayRef],
@@ -250,7 +254,8 @@ impl TableState {
         indexes.find(|index| index.id == relation && index.is_unique)
     }
 
-    /// Fails if two rows, new ones or one that is there, are equal in the columns of a unique index and none of these is NULL.
+    /// Fails if two rows, new ones or one that is there, are equal in the columns of a unique index
+    /// and none of these is NULL.
     fn check_unique(
         &self,
         index: &IndexDefinition,
@@ -296,7 +301,7 @@ impl TableState {
         Ok(())
     }
 
-    /// Without the rows of some places in the primary projection.
+    /// Deletes rows by their places in the primary projection; returns the result.
     pub fn delete(&self, places: Vec<RowPlace>) -> Result<Self> {
         let mut projections = Vec::with_capacity(1 + self.indexes.len());
         projections.push(self.primary.delete(places.iter().cloned()));
@@ -323,7 +328,8 @@ impl TableState {
         Ok(self.with_projections(projections.into_iter(), self.next_row_number))
     }
 
-    /// Without the rows of these keys, which ascend strictly. Fails if there is none with one of them.
+    /// Without the rows of these keys, which ascend strictly. Fails if there is none with one of
+    /// them.
     pub(crate) fn delete_keys(&self, keys: &KeyRows) -> Result<Self> {
         let places: Option<Vec<RowPlace>> = self.primary.locate(keys)?.into_iter().collect();
         let places = places.ok_or_else(|| Error::Rows {
@@ -347,8 +353,9 @@ impl TableState {
         }
     }
 
-    /// The same with another definition of the same columns in the primary key; projections of indexes that are new are filled from the rows, and
-    /// new rows laid out anew, in pieces of some thousand: `look` is called before each is made.
+    /// The same with another definition of the same columns in the primary key; projections of
+    /// indexes that are new are filled from the rows, and new rows laid out anew, in pieces of some
+    /// thousand: `look` is called before each is made.
     pub(crate) fn redefined(
         &self,
         definition: Arc<TableDefinition>,

@@ -1,7 +1,8 @@
-//! All tables, views and schemas of a snapshot, and the changes that make another state of them.
+//! All tables, views and schemas of a snapshot, and the changes from one state to the next.
 //!
-//! A [`TableChange`] is what the log keeps of a statement: the same function does it when it is committed and when the log is read
-//! again, so that both come to the same state. A state that was made is never changed; unchanged tables are shared.
+//! A [`TableChange`] is what the log keeps of a statement: the same function does it when it is
+//! committed and when the log is read again, so that both come to the same state. A state that was
+//! made is never changed; unchanged tables are shared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -114,13 +115,13 @@ impl Tables {
         self.schemas.contains(name)
     }
 
-    /// All tables, by their numbers, but those that the database keeps for itself.
+    /// All tables by number, without system tables.
     pub fn tables(&self) -> impl Iterator<Item = &TableState> {
         let tables = self.tables.values();
         tables.filter(|table| !table.definition().is_system())
     }
 
-    /// All tables, those that the database keeps for itself too.
+    /// All tables by number, with system tables.
     pub fn with_system_tables(&self) -> impl Iterator<Item = &TableState> {
         self.tables.values()
     }
@@ -180,8 +181,8 @@ impl Tables {
         })
     }
 
-    /// The same with these schemas, tables and views alone, and without foreign keys to other tables: to be read, never to be changed. Tables that the
-    /// database keeps for itself are not among them.
+    /// A read-only filter to these schemas, tables and views, without foreign keys to others.
+    /// Tables that the database keeps for itself are not among them.
     #[must_use]
     pub fn only(
         &self,
@@ -252,7 +253,8 @@ impl Tables {
         after
     }
 
-    /// What they are after a change, in the database of a directory. Fails if it cannot be made here: a log with such a change is damaged.
+    /// What they are after a change, in the database of a directory. Fails if it cannot be made
+    /// here: a log with such a change is damaged.
     pub(crate) fn apply(
         &self,
         change: &TableChange,
@@ -406,8 +408,8 @@ impl TableChange {
         bytes as u64
     }
 
-    /// Appends it as a log has it: what it is u8, then of rows and keys table, count, and each after its length, as LEB128; of
-    /// definitions and files the length and JSON.
+    /// Appends it as a log has it: what it is u8, then of rows and keys table, count, and each
+    /// after its length, as LEB128; of definitions and files the length and JSON.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         use crate::files::varint::write;
         match self {

@@ -1,4 +1,4 @@
-//! Values of all types for the property tests of this room.
+//! Generators of values of all types, for property tests.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! The types of columns: what a value takes in memory, in files, and as an Arrow array.
+//! Column types: their form in memory, in files, and as Arrow arrays.
 //!
-//! A value of fixed width is a *lane*: 64 bits whose order as unsigned numbers is the order of the values, so that one set of codecs,
-//! zone maps and searches serves all of them. Decimals of more than 18 digits have two lanes, the high one first. Texts and blobs
-//! are bytes, in the order of their bytes (the collation `C` of PostgreSQL).
+//! A value of fixed width is a *lane*: 64 bits whose order as unsigned numbers is the order of the
+//! values, so that one set of codecs, zone maps and searches serves all of them. Decimals of more
+//! than 18 digits have two lanes, the high one first. Texts and blobs are bytes, in the order of
+//! their bytes (the collation `C` of PostgreSQL).
 //!
 //! ```text
 //! boolean                   0 or 1
@@ -60,7 +61,7 @@ pub enum ColumnType {
     Blob,
 }
 
-/// How values of a type are stored.
+/// The physical form of a type's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Physical {
     /// One lane.
@@ -72,7 +73,7 @@ pub enum Physical {
 }
 
 impl ColumnType {
-    /// How its values are stored.
+    /// The physical form of its values.
     pub fn physical(self) -> Physical {
         match self {
             Self::Decimal { precision, .. } if precision > LANE_DIGITS_MAX => Physical::TwoLanes,

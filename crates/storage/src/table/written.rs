@@ -1,4 +1,5 @@
-//! Where the changes of a table stand on the disk, so that a checkpoint does not write them again if there are no others since.
+//! The record of table changes that a checkpoint has written, so that the next one does not write
+//! them again.
 
 use super::changes::ChangesIdentity;
 use super::projection::Projection;

@@ -1,4 +1,4 @@
-//! Holding the files of a state while writers go on, and restoring them.
+//! Tests of backups that hold files beside running writers, and of restores.
 
 use super::*;
 use crate::database::backup::{MANIFEST_NAME, RestoredState, StateFiles};

@@ -1,4 +1,4 @@
-//! Graphs cleared as a whole, against plain sets of quads.
+//! Tests of clearing whole graphs, against sets of quads.
 
 use std::collections::BTreeMap;
 

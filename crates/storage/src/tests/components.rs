@@ -1,4 +1,4 @@
-//! What a newer program adds to a database: passed over and kept, or refused by name.
+//! Tests of files from newer programs: unknown parts are preserved, or refused by name.
 
 use super::*;
 use crate::database::backup::StateFiles;

@@ -1,4 +1,4 @@
-//! A disk that fails, and power that goes: whatever happens to a write, the database is as before or as after.
+//! Tests of failing disks and power cuts: the database is as before or after a change.
 
 use super::kept_states::try_publish_empty;
 use super::*;
@@ -38,7 +38,8 @@ fn written(quads: &[SmallQuad]) -> RecordingFileSystem {
     disk
 }
 
-/// Replaces the old content by the new with faults; checks what is left; whether it is the new content.
+/// Replaces the old content by the new with faults; checks what is left; whether it is the new
+/// content.
 fn replace_with_faults(
     start: &RecordingFileSystem,
     plan: impl FnOnce(&FailingFileSystem),

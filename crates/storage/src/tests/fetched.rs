@@ -1,4 +1,4 @@
-//! Files whose bytes come from elsewhere when they are needed, as those of an object store do.
+//! Tests of files whose bytes are fetched on demand, as from an object store.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -183,8 +183,8 @@ fn damage_here_is_fetched_anew_and_damage_there_is_told() {
     );
 }
 
-/// Many terms, of several chapters of the dictionary; their file is the one of these that is longest, and much longer than what is read of its end
-/// when it is opened.
+/// Many terms, of several chapters of the dictionary; their file is the one of these that is
+/// longest, and much longer than what is read of its end when it is opened.
 fn open_terms() -> (tempfile::TempDir, Arc<Fetching>, Database) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
@@ -285,7 +285,8 @@ fn files_are_opened_anew_and_old_ones_go_when_nobody_reads_them() {
     assert_eq!(dump(&database.snapshot()).unwrap(), expected());
     drop(before);
     assert_eq!(in_use(), of_one_state);
-    // By a writer, with a commit over the files that was made before; its thread looks after it has put a relaxed commit on the disk.
+    // By a writer, with a commit over the files that was made before; its thread looks after it has
+    // put a relaxed commit on the disk.
     let writer = database.open_writer(options()).unwrap();
     commit(&writer, &[], &[quad("new")]);
     files.wants_reopening.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What stays of old states, and what goes: across compactions, checkpoints that fail, and when history is given up.
+//! Tests of retained history across compactions, failed checkpoints and its removal.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is known, and what is said, of the end of a log: after a close, a kill, damage, a restore.
+//! Tests of the end of a log after a close, a kill, damage and a restore.
 
 use super::updates::{begin_commit, commit, open, options, quads, set};
 use super::*;

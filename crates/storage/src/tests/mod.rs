@@ -1,4 +1,4 @@
-//! A whole small database: what is written comes back, and no damage goes unnoticed.
+//! Tests of a whole small database: what is written reads back, and damage is found.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What is asked of the disk before it is touched: the file system of these tests notes it.
+//! Tests of read-ahead, on a file system that records requests.
 
 use std::ops::ControlFlow;
 

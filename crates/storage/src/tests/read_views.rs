@@ -1,4 +1,4 @@
-//! What a scope shows of a state: as if the database held nothing else.
+//! Tests of read views: a scope reads as if the database held nothing else.
 
 use super::updates::commit;
 use super::*;
@@ -141,7 +141,8 @@ fn what_is_read_through_a_view_is_counted_in_it() {
     assert_eq!(database.view_of_process().cost().rows, 0, "another view");
 }
 
-/// Figures of small data are exact, those of large data near, and neither depends on what is hidden.
+/// Figures of small data are exact, those of large data near, and neither depends on what is
+/// hidden.
 #[test]
 fn figures_of_a_view_are_of_what_it_shows() {
     let [default, first, second, _] = graphs();

@@ -1,4 +1,4 @@
-//! What lists of graphs show of many states, whichever of them were asked for before: what a filter by names leaves, and at what cost.
+//! Tests of filtered snapshots over many states, against a filter by name, with their cost.
 
 use proptest::collection::vec;
 
@@ -241,7 +241,8 @@ fn numbered(number: usize, of: u8) -> SmallQuad {
     )
 }
 
-/// How many chunks of the changes in memory a state has, and how many of these an earlier one has not.
+/// How many chunks of the changes in memory a state has, and how many of these an earlier one has
+/// not.
 fn chunks(state: &Snapshot, earlier: &Snapshot, permutation: Permutation) -> (usize, usize) {
     let of = |state: &Snapshot| -> Vec<_> {
         let delta = state.deltas().get(permutation).unwrap();

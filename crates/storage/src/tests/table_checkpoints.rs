@@ -1,4 +1,5 @@
-//! Where checkpoints and new bases leave the changes of tables: each of them written once, and nothing left of what failed.
+//! Tests of checkpoints and compactions of tables: every change is written once, failures leave
+//! nothing.
 
 use super::kept_states::try_publish_empty;
 use super::tables::{ModelRow, arrays, create, definition, rows};
@@ -95,8 +96,9 @@ fn a_checkpoint_writes_the_changes_of_those_tables_that_have_others() {
     assert!(is_whole(directory.path()));
 }
 
-/// What a database is made through in which everything is done that writes the changes of tables: a checkpoint, a load, and a compaction
-/// beside which something is committed. Returns how many rows are acknowledged.
+/// What a database is made through in which everything is done that writes the changes of tables: a
+/// checkpoint, a load, and a compaction beside which something is committed. Returns how many rows
+/// are acknowledged.
 fn write_all(writer: &Writer, acknowledged: &mut i32) -> Result<()> {
     let mut next = |writer: &Writer| {
         insert(writer, 1, *acknowledged + 1)?;

@@ -1,4 +1,4 @@
-//! Tables under another definition: what of it may not be made leaves the table as it was.
+//! Tests of changed table definitions: a refused change leaves the table as it was.
 
 use super::tables::{ModelRow, arrays, create, definition, end};
 use super::updates::open;

@@ -1,4 +1,4 @@
-//! Tables in transactions, the log, checkpoints, new bases and backups, against a plain map.
+//! Tests of tables in transactions, log, checkpoints, compactions and backups, against a map.
 
 use std::collections::BTreeMap;
 
@@ -506,7 +506,8 @@ fn a_table_that_changes_faster_than_it_is_written_makes_writers_wait() {
     };
     insert(&mut model, 0);
     let asked = std::cell::RefCell::new((&mut model, 0));
-    // Somebody writes during both attempts beside others, of which nothing may be noted; nobody could during the third.
+    // Somebody writes during both attempts beside others, of which nothing may be noted; nobody
+    // could during the third.
     let write_beside = || {
         let (model, number) = &mut *asked.borrow_mut();
         *number += 1;
@@ -575,7 +576,8 @@ fn rows_of_a_load_that_may_not_be_are_refused_by_name() {
     assert_eq!(transaction.tables().table(RelationId(1)).unwrap().rows(), 3);
 }
 
-/// A table with a file, redefined in steps, each a commit; what it reads after each, before and after it is opened anew.
+/// A table with a file, redefined in steps, each a commit; what it reads after each, before and
+/// after it is opened anew.
 fn redefine(
     directory: &Path,
     steps: &[&dyn Fn(&mut TableDefinition)],

@@ -1,4 +1,4 @@
-//! Indices of texts with little memory.
+//! Tests of full-text indexes built with little memory.
 
 use super::*;
 use crate::text::{RecentTexts, TextMemory, TextReader, TextRules};

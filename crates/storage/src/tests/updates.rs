@@ -1,4 +1,4 @@
-//! Transactions, recovery, checkpoints and old states, against a plain set of quads.
+//! Tests of transactions, recovery, checkpoints and history, against a set of quads.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -389,7 +389,8 @@ fn a_relaxed_commit_is_done_at_once_and_seen_with_the_durable_ones_before_it() {
     let relaxed = begin_commit(&writer, &quads(2..3), Durability::Relaxed);
     let later = begin_commit(&writer, &quads(3..4), Durability::Durable);
     let last = begin_commit(&writer, &quads(4..5), Durability::Relaxed);
-    // Nothing has been synced since, so nobody may see commit 2; the relaxed ones are done nevertheless.
+    // Nothing has been synced since, so nobody may see commit 2; the relaxed ones are done
+    // nevertheless.
     assert_eq!(seen(), 1);
     assert!(relaxed.is_done() && !durable.is_done());
     assert_eq!(relaxed.wait().unwrap(), 3);

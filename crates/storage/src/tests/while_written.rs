@@ -1,4 +1,4 @@
-//! What goes on beside a writer, and what becomes of it when something else fails: verification, feeds of changes, the writer's thread.
+//! Tests of verification, change feeds and failures beside a running writer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -172,7 +172,8 @@ fn a_panic_in_the_writers_thread_stops_writing_and_says_why() {
     assert_eq!(ReadView::of_process(database.snapshot()).quad_count(), 1);
 }
 
-/// The lock was given back while it was held, so that a commit that had changed nothing waited until a slow store had taken it.
+/// The lock was given back while it was held, so that a commit that had changed nothing waited
+/// until a slow store had taken it.
 #[test]
 fn nobody_waits_for_a_store_that_takes_the_lock_back() {
     const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);

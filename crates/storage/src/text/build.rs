@@ -1,12 +1,14 @@
-//! Writing the index of a base's texts.
+//! The builder of a base's full-text index.
 //!
 //! ```text
 //! OSPG of the base -> ids of literals that the rules select, ascending, in pieces -> threads, each with a part of its own -> file
 //! ```
 //!
-//! A thread takes the next piece, reads the texts, and adds them to its part; a part that has taken its share of the memory is finished, written, and another one
-//! begun. So the pieces that a part gets ascend, and the memory is bounded by what is given, whatever there is to index. No share is so small that a part would be
-//! full before it holds much ([`PART_GROWTH_BYTES_MIN`]): with little memory there are fewer threads, not more parts.
+//! A thread takes the next piece, reads the texts, and adds them to its part; a part that has taken
+//! its share of the memory is finished, written, and another one begun. So the pieces that a part
+//! gets ascend, and the memory is bounded by what is given, whatever there is to index. No share is
+//! so small that a part would be full before it holds much ([`PART_GROWTH_BYTES_MIN`]): with little
+//! memory there are fewer threads, not more parts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,13 +39,15 @@ pub(crate) const TEXT_MEMORY_BYTES: usize = 512 << 20;
 const MEMORY_BYTES_MIN: usize = 32 << 20;
 /// A thread more is worth it where each has so much.
 const PART_BYTES_MIN: usize = 16 << 20;
-/// A part that grew by less since it was begun is not finished, whatever it takes: before there is a text in it that are some pages for each of its tables.
+/// A part that grew by less since it was begun is not finished, whatever it takes: before there is
+/// a text in it that are some pages for each of its tables.
 const PART_GROWTH_BYTES_MIN: usize = 8 << 20;
 /// Threads at most: each has a part, and a search asks all parts.
 const THREADS_MAX: usize = 8;
 /// Ids that a thread takes at a time.
 const PIECE_IDS: usize = 4 * 1024;
-/// Memory of a part grows by as much again when it is finished, and the texts of a piece are in memory too.
+/// Memory of a part grows by as much again when it is finished, and the texts of a piece are in
+/// memory too.
 const SHARES_OF_MEMORY: usize = 3;
 
 /// What was written for a base.
@@ -55,8 +59,8 @@ pub(crate) struct WrittenTexts<'f> {
     pub(crate) unlisted: AllUnlisted<'f>,
 }
 
-/// Writes the index of a base's texts, if there are rules, into the directory of a generation, and opens it there. When it
-/// returns, it is on the disk.
+/// Writes the index of a base's texts, if there are rules, into the directory of a generation, and
+/// opens it there. When it returns, it is on the disk.
 pub(crate) fn write_texts<'f>(
     file_system: &'f dyn FileSystem,
     directory: &Path,
@@ -130,8 +134,8 @@ fn write_parts(
     Ok(writer.into_inner())
 }
 
-/// Calls `each` with ids of literals of the base that stand in a quad which the rules select, ascending, piece by piece, until
-/// it says no.
+/// Calls `each` with ids of literals of the base that stand in a quad which the rules select,
+/// ascending, piece by piece, until it says no.
 pub(super) fn for_each_literal(
     base: &Base,
     rules: &TextRules,

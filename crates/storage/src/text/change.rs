@@ -1,4 +1,4 @@
-//! Making an index of texts for a database that is there, or giving it up.
+//! Creation and removal of the full-text index of an existing database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,14 @@ use crate::snapshots::base::Base;
 use crate::{Database, PendingChange, Result, Snapshot};
 
 impl Database {
-    /// Makes an index of the texts that rules select, in place of the one that there is; without rules, takes that away. The quads stay as they are, and the
-    /// logs; older states keep what they have. Killed at any moment it leaves the old index or the new one.
+    /// Replaces the full-text index by one of the literals that the rules select; without rules,
+    /// drops it. The quads stay as they are, and the logs; older states keep what they have. Killed
+    /// at any moment it leaves the old index or the new one.
     ///
     /// # Errors
-    /// When somebody else writes the database, or the files cannot be written. [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) where nobody knows which index is named when it
-    /// is opened anew.
+    /// When somebody else writes the database, or the files cannot be written.
+    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) where nobody knows which index is
+    /// named when it is opened anew.
     pub fn set_text_rules(
         &self,
         rules: Option<TextRules>,

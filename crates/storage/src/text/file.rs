@@ -1,4 +1,4 @@
-//! The index of a base's texts: writing its parts, opening them.
+//! The full-text index file of a base.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! Searching the texts of a state.
+//! Full-text searches in a snapshot.
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -43,7 +43,8 @@ struct Recent {
 }
 
 impl TextReader {
-    /// Of what a view shows; none where the state has no index of texts. Takes up what came since it was last searched.
+    /// A reader of a view's full-text index; none where the state has no index. Takes up what came
+    /// since it was last searched.
     ///
     /// # Errors
     /// When files cannot be read, or too much came since the last compaction.
@@ -51,7 +52,7 @@ impl TextReader {
         Self::within(view, &Unshared)
     }
 
-    /// The same with the memory for what came that is granted.
+    /// Sets the memory for indexing recent literals.
     ///
     /// # Errors
     /// When files cannot be read, or there is no memory for what came since the last compaction.
@@ -94,8 +95,8 @@ impl TextReader {
         self.snapshot.base().text().map_or(Ok(&[]), TextFile::parts)
     }
 
-    /// Gives the id and the score of every literal that matches to `found`, in no order. Some may stand in no quad that is seen. From time to time
-    /// `go_on` is asked.
+    /// Passes the id and score of every matching literal to `found`, in no order. Some may stand in
+    /// no quad that is seen. From time to time `go_on` is asked.
     ///
     /// # Errors
     /// When files cannot be read; [`Error::SearchStopped`] when `go_on` says no.
@@ -126,7 +127,8 @@ impl TextReader {
 
 /// Looking grams up.
 impl TextReader {
-    /// Of what a view shows, where its index has grams and nothing stands against using them: what came since the base is not too much, and all of it is committed. Who asks can do without.
+    /// Of what a view shows, where its index has grams and nothing stands against using them: what
+    /// came since the base is not too much, and all of it is committed. Who asks can do without.
     ///
     /// # Errors
     /// When files cannot be read.
@@ -143,11 +145,13 @@ impl TextReader {
         }
     }
 
-    /// Gives the ids of literals to `found`, in no order: of all that the rules select, those whose text can be what is asked for, and others. Or does
-    /// nothing and says `false`, where the bounds do not allow what would have to be read. From time to time `go_on` is asked.
+    /// Passes candidate ids to `found`, in no order: every literal that can match, and some others.
+    /// Or does nothing and says `false`, where the bounds do not allow what would have to be read.
+    /// From time to time `go_on` is asked.
     ///
     /// # Errors
-    /// When files cannot be read, or the rules have no grams; [`Error::SearchStopped`] when `go_on` says no.
+    /// When files cannot be read, or the rules have no grams; [`Error::SearchStopped`] when `go_on`
+    /// says no.
     pub fn with_grams(
         &self,
         query: &GramQuery,
@@ -256,7 +260,8 @@ impl<'s> Selected<'s> {
         Ok(())
     }
 
-    /// What is to be taken up. `seen` are the changes in memory that were looked at, if those in files were.
+    /// What is to be taken up. `seen` are the changes in memory that were looked at, if those in
+    /// files were.
     fn gather(
         &self,
         seen: Option<Option<DeltaIndex>>,
@@ -342,9 +347,10 @@ impl<'s> Selected<'s> {
         self.part(ids, beside)
     }
 
-    /// Notes what a change brings in that is not in an index yet: the object of a quad that was inserted, if the rules select it; and where a subject
-    /// gets a class that counts, the objects of its quads. Of a text and a type that a state has and no index knows, one at least is a change that is looked at now, so the
-    /// other one is found in the state.
+    /// Notes what a change brings in that is not in an index yet: the object of a quad that was
+    /// inserted, if the rules select it; and where a subject gets a class that counts, the objects
+    /// of its quads. Of a text and a type that a state has and no index knows, one at least is a
+    /// change that is looked at now, so the other one is found in the state.
     fn take(
         &self,
         entry: &DeltaEntry,
@@ -400,7 +406,8 @@ impl<'s> Selected<'s> {
         self.selection.has_class(posg.as_mut(), subject)
     }
 
-    /// Whether an object may be a text of the rules, but for its subject's class, and is in no index yet.
+    /// Whether an object may be a text of the rules, but for its subject's class, and is in no
+    /// index yet.
     fn is_new(&self, object: u64, predicate: u64, graph: u64, ids: &HashSet<u64>) -> Result<bool> {
         let id = TermId::from_bits(object);
         let is_text = matches!(
@@ -440,7 +447,8 @@ impl<'s> Selected<'s> {
         }
     }
 
-    /// A part of those of these literals, ascending, that the rules select; in memory beside so many bytes.
+    /// A part of those of these literals, ascending, that the rules select; in memory beside so
+    /// many bytes.
     fn part(&self, mut ids: Vec<TermId>, beside: usize) -> Result<Option<RecentPart>> {
         let error = |error| self.file.error(error);
         let mut held = 0;
@@ -480,7 +488,8 @@ impl Snapshot {
         self.base().text().map(TextFile::rules)
     }
 
-    /// The rules by which an index is made anew: those that new bases get one by, else those of the index that there is.
+    /// The rules by which an index is made anew: those that new bases get one by, else those of the
+    /// index that there is.
     pub fn text_rules_to_come(&self) -> Option<&TextRules> {
         self.manifest().text.as_ref().or(self.text_rules())
     }

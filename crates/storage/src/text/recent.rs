@@ -1,10 +1,14 @@
-//! Texts that came since the base was written: parts in memory.
+//! The in-memory full-text index of literals that came after the base.
 //!
-//! They belong to the base as the delta dictionary does: an id that a commit brought means the same in all states over it. Which literals are here already is a set of ids; a
-//! state's changes are compared with those of the last state that was looked at, so a search after a commit costs what the commit changed. A new part is merged with those
-//! before it that are not much larger, so there are few.
+//! The indexed literals belong to the base as the delta dictionary does: an id that a commit
+//! brought means the same in all states over it. Which literals are here already is a set of ids; a
+//! state's changes are compared with those of the last state that was looked at, so a search after
+//! a commit costs what the commit changed. A new part is merged with those before it that are not
+//! much larger, so there are few.
 //!
-//! Memory: what they take is asked for as it grows ([`TextMemory`]), [`RECENT_BYTES_MAX`] at most. Whoever grants it may have them given up at any time; the next search makes them again, of the changes since the base.
+//! Memory: what they take is asked for as it grows ([`TextMemory`]), [`RECENT_BYTES_MAX`] at most.
+//! Whoever grants it may have them given up at any time; the next search makes them again, of the
+//! changes since the base.
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -30,7 +34,7 @@ pub(super) struct RecentPart {
     pub(super) bytes: usize,
 }
 
-/// What came since a base: the texts in memory, which can be given up, for a search that needs them makes them again.
+/// The in-memory index of literals since a base, which can be dropped and is rebuilt on demand.
 #[derive(Debug, Default)]
 pub struct RecentTexts {
     taken: Mutex<Taken>,
@@ -39,9 +43,10 @@ pub struct RecentTexts {
     used: AtomicU64,
 }
 
-/// Who grants memory for texts that came since a base was written.
+/// The grantor of memory for recent literals.
 pub trait TextMemory {
-    /// Whether these texts may take so many bytes in all, in place of what they had. For that others may be given up ([`RecentTexts::give_up`]), these never: they are being used.
+    /// Whether these texts may take so many bytes in all, in place of what they had. For that
+    /// others may be given up ([`RecentTexts::give_up`]), these never: they are being used.
     fn hold(&self, texts: &Arc<RecentTexts>, bytes: u64) -> bool;
 }
 
@@ -68,7 +73,8 @@ impl RecentTexts {
         }
     }
 
-    /// Lets them go: at once, or when whoever takes some up at this moment is done, and they are asked for next. Searches that have begun keep what they read.
+    /// Drops them, at once or as soon as a running build has ended. Searches that have begun keep
+    /// what they read.
     pub fn give_up(&self) {
         self.is_unwanted.store(true, Ordering::Release);
         // Never waits: who has them may wait for memory.
@@ -77,7 +83,7 @@ impl RecentTexts {
         }
     }
 
-    /// When they were used last, as [`Self::set_used`] was told.
+    /// The time of the last use, from [`Self::set_used`].
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What is told of an index of texts: by the command line, and by a server to it.
+//! The report about a full-text index, for the command line and servers.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct TextReport {
 }
 
 impl TextReport {
-    /// Of the newest state; nothing where it has no index.
+    /// The report of the newest state; none where it has no index.
     ///
     /// # Errors
     /// When the index, or the changes since, cannot be read.

@@ -1,4 +1,4 @@
-//! Which literals have an index of their texts.
+//! The rules that select the literals of a full-text index.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::components::DirectoryComponents;
 
-/// Which literals are indexed: strings, with a language tag or without, that stand in a quad with one of the predicates, in one of the graphs, whose subject has
-/// one of the classes by an `rdf:type` in any graph.
+/// Which literals are indexed: strings, with a language tag or without, that stand in a quad with
+/// one of the predicates, in one of the graphs, whose subject has one of the classes by an
+/// `rdf:type` in any graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextRules {
     /// IRIs of predicates; without any, all.
     #[serde(default)]
     pub predicates: Vec<String>,
-    /// Languages, in lower case: `en` takes `en-gb` too, an empty one strings without a tag. Without any, all.
+    /// Languages, in lower case: `en` takes `en-gb` too, an empty one strings without a tag.
+    /// Without any, all.
     #[serde(default)]
     pub languages: Vec<String>,
     /// IRIs of classes; without any, subjects need none.
@@ -57,7 +59,8 @@ impl TextRules {
         !self.predicates.is_empty() || self.selects_classes_or_graphs()
     }
 
-    /// Whether graphs or classes matter: programs before there were these know of predicates and languages alone.
+    /// Whether graphs or classes matter: programs before there were these know of predicates and
+    /// languages alone.
     pub(crate) fn selects_classes_or_graphs(&self) -> bool {
         !self.classes.is_empty() || !self.graphs.is_empty()
     }

@@ -1,9 +1,11 @@
-//! Which quads the rules of an index of texts select: by predicate, graph, and class of the subject.
+//! The evaluation of the index rules: which quads they select by predicate, graph and class.
 //!
-//! A class counts in whichever graph the type stands. So the index has what every search may need: one that reads several graphs as one finds the type in another of them than the text. What a
+//! A class counts in whichever graph the type stands. So the index has what every search may need:
+//! one that reads several graphs as one finds the type in another of them than the text. What a
 //! search finds is narrower, and is decided where it is planned.
 //!
-//! Cost: two sets of ids; for each quad whose subject needs a class, one look-up in POSG for each class.
+//! Cost: two sets of ids; for each quad whose subject needs a class, one look-up in POSG for each
+//! class.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,8 @@
-//! Bytes of a block file, lent to an index of texts without a copy.
+//! Bytes of a block file, lent to the full-text index without a copy.
 //!
-//! Holds an `unsafe`: the promise that bytes which an owner lends stay where they are. A search reads the numbers and the lengths of all documents again; copying these
-//! would cost it a pass over some megabytes.
+//! Holds an `unsafe`: the promise that bytes which an owner lends stay where they are. A search
+//! reads the numbers and the lengths of all documents again; copying these would cost it a pass
+//! over some megabytes.
 
 use std::io;
 use std::ops::{Deref, Range};
@@ -76,6 +77,7 @@ impl Deref for Lent {
     }
 }
 
-// SAFETY: `deref` gives bytes of the block file's content, which the `Arc` keeps: a mapping, or bytes behind another `Arc`. Nothing changes or moves
-// these while the file lives, wherever `Lent` itself is moved to; a block that was checked once is given out from then on.
+// SAFETY: `deref` gives bytes of the block file's content, which the `Arc` keeps: a mapping, or
+// bytes behind another `Arc`. Nothing changes or moves these while the file lives, wherever `Lent`
+// itself is moved to; a block that was checked once is given out from then on.
 unsafe impl StableDeref for Lent {}

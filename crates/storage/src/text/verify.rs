@@ -1,4 +1,4 @@
-//! Checking indices of texts: the bytes, and that they hold the literals which the rules select of the base, no others.
+//! The verification of full-text indexes: checksums, and the same literals as the rules select.
 
 use std::path::Path;
 

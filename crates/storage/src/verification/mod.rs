@@ -1,4 +1,4 @@
-//! The check of a whole database: every byte, and that its parts agree.
+//! The verification of a whole database: checksums, and agreement of its parts.
 //!
 //! `verify` walks the base, `verify_changes` what came after it, and `verify_tables` the tables.
 

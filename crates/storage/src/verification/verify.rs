@@ -1,15 +1,17 @@
-//! Checking a whole database: every byte, and that the parts agree.
+//! The verification of a database's base, and the driver of all other checks.
 //!
 //! 1. the manifest against its checksum;
-//! 2. each file it names: length, every block's checksum, the footer's checksum against the manifest's;
-//! 3. what the checksums cannot tell: keys ascend, are those of terms and are found again; rows ascend; all
-//!    permutations hold the same quads, of ids that exist.
+//! 2. each file it names: length, every block's checksum, the footer's checksum against the
+//!    manifest's;
+//! 3. what the checksums cannot tell: keys ascend, are those of terms and are found again; rows
+//!    ascend; all permutations hold the same quads, of ids that exist.
 //!
-//! Then flushed deltas and logs, see `verify_changes`. As every byte of every file belongs to something with a checksum, no flipped bit goes unnoticed; at the end of
-//! a log, where damage and what a killed process leaves may look the same, it is told as a [`Note`]. Damage in one file
-//! does not keep the others from being checked. A writer may replace files meanwhile: what looks damaged and is not named any more is passed over, and what took its
-//! place is checked. Reads everything once or twice, at the speed of the disk or
-//! some 10 million quads a second.
+//! Then flushed deltas and logs, see `verify_changes`. As every byte of every file belongs to
+//! something with a checksum, no flipped bit goes unnoticed; at the end of a log, where damage and
+//! what a killed process leaves may look the same, it is told as a [`Note`]. Damage in one file
+//! does not keep the others from being checked. A writer may replace files meanwhile: what looks
+//! damaged and is not named any more is passed over, and what took its place is checked. Reads
+//! everything once or twice, at the speed of the disk or some 10 million quads a second.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +39,7 @@ use crate::{Error, Result};
 /// How often it is begun anew where a writer has replaced the manifest.
 const MANIFESTS_MAX: usize = 8;
 
-/// How far a verification is.
+/// The progress of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyProgress<'a> {
     /// The file that is being checked.
@@ -187,7 +189,8 @@ impl Check<'_> {
         }
     }
 
-    /// The dictionary, if it can be opened; what is wrong with it is reported when its files are checked.
+    /// The dictionary, if it can be opened; what is wrong with it is reported when its files are
+    /// checked.
     fn dictionary(&self) -> Option<Dictionary> {
         Dictionary::open(self.file_system, &self.segment).ok()
     }

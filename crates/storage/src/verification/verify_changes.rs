@@ -1,10 +1,10 @@
-//! Checking what came after a base: flushed deltas and logs, and that they fit the base and each other.
+//! The verification of flushed deltas and logs against their base.
 //!
 //! 1. each file of a delta: length, checksums against the manifest's, keys that are those of terms;
-//! 2. each log: every record up to its end, and what stands there; where the lock's file says that the log was closed,
-//!    it has to end there;
-//! 3. base, last delta and logs together: each change fits what is below it, all permutations hold the same changes, of
-//!    ids that exist.
+//! 2. each log: every record up to its end, and what stands there; where the lock's file says that
+//!    the log was closed, it has to end there;
+//! 3. base, last delta and logs together: each change fits what is below it, all permutations hold
+//!    the same changes, of ids that exist.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ use crate::text::verify_text_files;
 use crate::verification::verify_tables::{check_indexes, verify_table_files};
 use crate::{Error, Result};
 
-/// Adds what is wrong with all that the manifest names beside the bases' own segments, and with the lock's file.
+/// Adds what is wrong with all that the manifest names beside the bases' own segments, and with the
+/// lock's file.
 pub(crate) fn verify_changes(
     file_system: &dyn FileSystem,
     directory: &Path,
@@ -95,8 +96,8 @@ pub(crate) fn verify_changes(
     Ok(())
 }
 
-/// A log that is not the last was closed before the next was begun, which tells how many commits it has. Copies of
-/// older backups have no mark.
+/// A log that is not the last was closed before the next was begun, which tells how many commits it
+/// has. Copies of older backups have no mark.
 fn check_left(path: &Path, end: &LogEnd, verified: &mut Verified) {
     match end.tail {
         LogTail::Mark | LogTail::Nothing => {}

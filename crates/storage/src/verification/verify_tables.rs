@@ -1,7 +1,7 @@
-//! Checking tables: their files, and that the projections of each hold the same rows.
+//! The verification of tables: their files, and agreement of all projections.
 //!
-//! 1. each file that the manifest names for tables, also where only a commit of a log names it: length, checksums, order of the rows, fences,
-//!    zones, dictionaries, statistics;
+//! 1. each file that the manifest names for tables, also where only a commit of a log names it:
+//!    length, checksums, order of the rows, fences, zones, dictionaries, statistics;
 //! 2. the last state over each base: every index has the rows of its table, no more and no others.
 
 use std::collections::BTreeSet;
@@ -83,7 +83,8 @@ pub(crate) fn check_indexes(directory: &Path, table: &TableState) -> Result<()> 
     Ok(())
 }
 
-/// Number and sum of hashes of the rows of a projection, of some columns in the order in which an index has them.
+/// Number and sum of hashes of the rows of a projection, of some columns in the order in which an
+/// index has them.
 fn sum_of_rows(of: &Projection, places: &[usize], index: &Projection) -> Result<(u64, u64)> {
     let mut ascending = places.to_vec();
     ascending.sort_unstable();

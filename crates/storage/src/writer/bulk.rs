@@ -1,4 +1,4 @@
-//! A transaction with more insertions than memory holds: it becomes a new base.
+//! A transaction with more insertions than memory holds, which becomes a new base.
 //!
 //! ```text
 //! begin      no checkpoint and no compaction until its end; the writers' turn
@@ -7,8 +7,9 @@
 //!            else the state with the changes in memory, and what was staged -> a new base, written by the loader -> published
 //! ```
 //!
-//! As with a bulk load, what it changed is not recorded, and the states before it stay readable from the old base. What was staged cannot be
-//! read before it is published: an operation that would have to is refused.
+//! As with a bulk load, what it changed is not recorded, and the states before it stay readable
+//! from the old base. What was staged cannot be read before it is published: an operation that
+//! would have to is refused.
 
 use super::staged::{InsertionStage, Staged};
 use std::fmt::Debug;
@@ -32,7 +33,7 @@ pub struct BulkTransaction<'a> {
     transaction: Transaction,
 }
 
-/// How a bulk transaction ends.
+/// The end of a bulk transaction.
 #[derive(Debug)]
 pub enum BulkEnd<'a> {
     /// All of it was held in memory, and is a commit like others.
@@ -44,8 +45,8 @@ pub enum BulkEnd<'a> {
 /// A bulk transaction with staged insertions, at its end.
 #[derive(Debug)]
 pub struct StagedCommit<'a> {
-    /// Holds the new terms until the base is written. Dropped before `rebase`, which has the turn: when the next transaction begins,
-    /// the terms of one that failed are gone.
+    /// Holds the new terms until the base is written. Dropped before `rebase`, which has the turn:
+    /// when the next transaction begins, the terms of one that failed are gone.
     transaction: Transaction,
     rebase: Rebase<'a>,
     existing: Arc<Snapshot>,
@@ -54,8 +55,9 @@ pub struct StagedCommit<'a> {
 }
 
 impl Writer {
-    /// Begins a transaction that may change more than memory holds; `stage` makes what takes the rest, given the state before. Waits for a
-    /// checkpoint, a compaction or a load that is under way.
+    /// Begins a transaction that may change more than memory holds; `stage` makes what takes the
+    /// rest, given the state before. Waits for a checkpoint, a compaction or a load that is under
+    /// way.
     pub fn begin_bulk(
         &self,
         stage: impl FnOnce(&Arc<Snapshot>) -> Box<dyn InsertionStage>,
@@ -117,28 +119,31 @@ impl<'a> StagedCommit<'a> {
         &self.existing
     }
 
-    /// Whether nothing was changed beside what was staged: if that brings nothing new either, there is no commit.
+    /// Whether nothing was changed beside what was staged: if that brings nothing new either, there
+    /// is no commit.
     pub fn is_unchanged(&self) -> bool {
         self.is_unchanged
     }
 
-    /// Has somebody look at the new state before it becomes visible.
+    /// Sets a check of the new state, which runs before it is published.
     pub fn check_with(&mut self, check: StateCheck<'a>) {
         self.rebase.check_with(check);
     }
 
-    /// Where dictionary and permutations are written.
+    /// The destination of dictionary and permutations.
     pub fn files(&self) -> &SegmentFiles {
         self.rebase.files()
     }
 
-    /// Makes the segment the database's base, once dictionary and permutations are finished: this is the commit.
+    /// Publishes the segment as the database's base, once dictionary and permutations are finished:
+    /// this is the commit.
     pub fn publish(
         self,
         counts: PublishedCounts,
         statistics: &Statistics,
     ) -> Result<Arc<Snapshot>> {
-        // The new base has all terms. While the rebase still has the turn, for the next transaction brings terms of its own.
+        // The new base has all terms. While the rebase still has the turn, for the next transaction
+        // brings terms of its own.
         drop(self.transaction);
         self.rebase.publish(counts, statistics)
     }

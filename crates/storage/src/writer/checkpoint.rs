@@ -1,4 +1,4 @@
-//! Checkpoints: the changes in memory become files, and the log goes on in a new file.
+//! Checkpoints: the changes in memory become files, and a new log file begins.
 //!
 //! ```text
 //! the writers' turn   all commits on the disk; new log file; manifest that names it
@@ -7,9 +7,10 @@
 //! no lock             files that no kept commit needs are removed
 //! ```
 //!
-//! Killed between any two steps, the old delta and both log files tell the same state. Readers never wait; writers wait for
-//! two manifests, some ten fdatasyncs in all. When a step fails, what it has written is removed, and the next
-//! checkpoint takes up the new log file if there is no commit in it yet.
+//! Killed between any two steps, the old delta and both log files tell the same state. Readers
+//! never wait; writers wait for two manifests, some ten fdatasyncs in all. When a step fails, what
+//! it has written is removed, and the next checkpoint takes up the new log file if there is no
+//! commit in it yet.
 
 use crate::Writer;
 use std::path::Path;
@@ -34,15 +35,16 @@ use crate::table::Tables;
 use crate::{Error, Result};
 
 impl Writer {
-    /// Writes what is in memory to files and begins a new log file, so that opening need not read the old one. Returns
-    /// whether there was anything to write. Neither readers nor other writers wait for the files.
+    /// Writes what is in memory to files and begins a new log file, so that opening need not read
+    /// the old one. Returns whether there was anything to write. Neither readers nor other writers
+    /// wait for the files.
     pub fn checkpoint(&self) -> Result<bool> {
         self.handle.shared.checkpoint()
     }
 
-    /// Gives up older states beyond another retention than that of the options, and removes the files that only they need.
-    /// Returns whether there were any. Snapshots that are in use stay readable. Commits since the last checkpoint stay,
-    /// for the present state needs them: make one before to give up all.
+    /// Drops history beyond a given retention, and removes the files that only it needs. Returns
+    /// whether there were any. Snapshots that are in use stay readable. Commits since the last
+    /// checkpoint stay, for the present state needs them: make one before to give up all.
     pub fn forget_history(&self, retention: &Retention) -> Result<bool> {
         self.handle.shared.forget_history(retention)
     }
@@ -54,7 +56,8 @@ impl Shared {
         self.checkpoint_under(self.maintenance.lock())
     }
 
-    /// The same, unless a compaction or a load is under way, which makes a checkpoint of its own at its end.
+    /// The same, unless a compaction or a load is under way, which makes a checkpoint of its own at
+    /// its end.
     pub(super) fn checkpoint_unless_busy(self: &Arc<Self>) -> Result<bool> {
         match self.maintenance.try_lock() {
             Some(maintenance) => self.checkpoint_under(maintenance),
@@ -90,7 +93,8 @@ impl Shared {
         Ok(true)
     }
 
-    /// Has the newest state's files opened anew if the file system asks for it, and nothing else is done with them.
+    /// Has the newest state's files opened anew if the file system asks for it, and nothing else is
+    /// done with them.
     pub(super) fn reopen_files(self: &Arc<Self>) -> Result<()> {
         if !self.database.file_system().wants_reopening() {
             return Ok(());
@@ -135,8 +139,8 @@ impl Shared {
 
         let turn = self.take_turn()?;
         if !Arc::ptr_eq(self.state.lock().latest.stored(), flushing.stored()) {
-            // Graphs were cleared meanwhile: what was written is not what the changes since lie over, and is removed. The logs tell
-            // all of it until the next checkpoint.
+            // Graphs were cleared meanwhile: what was written is not what the changes since lie
+            // over, and is removed. The logs tell all of it until the next checkpoint.
             return Ok(false);
         }
         let before = Arc::clone(flushing.shared_manifest());
@@ -151,8 +155,8 @@ impl Shared {
 }
 
 impl WriteGuard {
-    /// Begins a new log file, unless the last one has no commit. Returns the state before it, which no commit adds to any more; the
-    /// log before it is closed.
+    /// Begins a new log file, unless the last one has no commit. Returns the state before it, which
+    /// no commit adds to any more; the log before it is closed.
     pub(super) fn begin_log(&self) -> Result<Arc<Snapshot>> {
         self.settle()?;
         let shared = &self.shared;
@@ -213,7 +217,8 @@ impl WriteGuard {
     }
 }
 
-/// Ends writing if nobody knows which manifest is on the disk: commits might go to a log that it does not name.
+/// Ends writing if nobody knows which manifest is on the disk: commits might go to a log that it
+/// does not name.
 pub(super) fn stop_where_unknown(log: &LogWriter, error: Error) -> Error {
     match error {
         Error::WritingStopped { .. } => log.stop(&error),
@@ -221,7 +226,8 @@ pub(super) fn stop_where_unknown(log: &LogWriter, error: Error) -> Error {
     }
 }
 
-/// The tables of a state, which know where those of an earlier one were written; the same ones if none was.
+/// The tables of a state, which know where those of an earlier one were written; the same ones if
+/// none was.
 pub(super) fn written_there(
     latest: &Snapshot,
     earlier: &Snapshot,
@@ -244,8 +250,8 @@ fn carried(latest: &Snapshot, flushed: &Snapshot) -> Result<Deltas> {
     Deltas::default().apply(&changes, None, latest.has_named_graphs())
 }
 
-/// Removes the files that the manifest before named and the one after does not. That one stays does no harm: the next
-/// writer that opens the database removes it.
+/// Removes the files that the manifest before named and the one after does not. That one stays does
+/// no harm: the next writer that opens the database removes it.
 pub(super) fn remove_dropped(
     file_system: &dyn FileSystem,
     directory: &Path,

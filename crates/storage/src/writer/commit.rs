@@ -1,4 +1,4 @@
-//! A commit on its way to the disk.
+//! A pending commit on its way to the disk.
 
 use super::options::Durability;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use crate::{PendingChange, Result};
 
 /// A commit that has its number, but may not be on the disk yet.
 ///
-/// If it is dropped without [`wait`](Self::wait), it becomes durable and visible with the next one that is waited for.
+/// If it is dropped without [`wait`](Self::wait), it becomes durable and visible with the next one
+/// that is waited for.
 #[derive(Debug)]
 #[must_use = "a commit is durable and visible only after wait()"]
 pub struct PendingCommit {
@@ -22,7 +23,8 @@ pub struct PendingCommit {
     /// The log file with the record, and the position after it.
     pub(super) log: Arc<LogWriter>,
     pub(super) position: u64,
-    /// Where nothing was changed: when that was found. No record in the log tells that nobody else had written before it.
+    /// Where nothing was changed: when that was found. No record in the log tells that nobody else
+    /// had written before it.
     pub(super) unchanged: Option<Instant>,
 }
 
@@ -42,17 +44,20 @@ impl PendingCommit {
         self.removed
     }
 
-    /// Whether [`wait`](Self::wait) returns at once, because the commit was made with [`Durability::Relaxed`].
+    /// Whether [`wait`](Self::wait) returns at once, because the commit was made with
+    /// [`Durability::Relaxed`].
     pub fn is_done(&self) -> bool {
         self.durability == Durability::Relaxed
     }
 
-    /// Returns the number when the commit is durable and visible to new readers; at once if it was made with
-    /// [`Durability::Relaxed`].
+    /// Returns the number when the commit is durable and visible to new readers; at once if it was
+    /// made with [`Durability::Relaxed`].
     ///
-    /// Where nothing was changed, it makes sure that this was so in the newest state: a writer that another has followed meanwhile, and that does not know it yet, fails.
+    /// Where nothing was changed, it makes sure that this was so in the newest state: a writer that
+    /// another has followed meanwhile, and that does not know it yet, fails.
     ///
-    /// Fails with [`crate::Error::OutcomeUnknown`] where nobody knows whether the commit will be there when the database is opened anew.
+    /// Fails with [`crate::Error::OutcomeUnknown`] where nobody knows whether the commit will be
+    /// there when the database is opened anew.
     pub fn wait(self) -> Result<u64> {
         if self.durability == Durability::Durable {
             let waited = self.log.wait(self.position);

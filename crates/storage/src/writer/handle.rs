@@ -1,4 +1,4 @@
-//! The writer that callers hold.
+//! The handle of the writer, which callers clone and use.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -28,8 +28,9 @@ impl Writer {
         &self.handle.shared.database
     }
 
-    /// Ends the turn to write, for a reason of one clause: from now on this writer, and all that was begun with it, changes nothing, whoever still holds it; and the database is followed, or written in
-    /// another turn. Commits that wait for the disk are told how it went.
+    /// Ends the turn to write, for a reason of one clause: from now on this writer, and all that
+    /// was begun with it, changes nothing, whoever still holds it; and the database is followed, or
+    /// written in another turn. Commits that wait for the disk are told how it went.
     ///
     /// Without it, the turn ends with the last clone.
     pub fn end_turn(&self, reason: &str) {
@@ -57,7 +58,8 @@ impl Drop for Handle {
     fn drop(&mut self) {
         self.shared.worker.stop();
         if self.shared.end.is_over() {
-            // Somebody else may write by now. What is left of the thread's work is refused, and nobody waits for it: least of all a client's block, which may be the last to go.
+            // Somebody else may write by now. What is left of the thread's work is refused, and
+            // nobody waits for it: least of all a client's block, which may be the last to go.
             return;
         }
         if let Some(thread) = self.thread.lock().take()

@@ -1,9 +1,10 @@
-//! What the changes of a transaction take of the memory that whoever makes them may use.
+//! The memory grants of a transaction's changes.
 
 use crate::{Error, Result};
 
-/// What a change takes at most, from its beginning to the end of the commit: 40 bytes in the list of changes, which doubles, and 40 in
-/// its net form; 42 in the delta of each permutation; 40 while these are sorted; up to 100 as a row of the log's record and in its bytes.
+/// What a change takes at most, from its beginning to the end of the commit: 40 bytes in the list
+/// of changes, which doubles, and 40 in its net form; 42 in the delta of each permutation; 40 while
+/// these are sorted; up to 100 as a row of the log's record and in its bytes.
 const CHANGE_BYTES: u64 = 448;
 /// Beside its key, what a new term takes in the dictionary.
 const TERM_BYTES: u64 = 64;
@@ -12,7 +13,8 @@ const STEP_BYTES: u64 = 1 << 20;
 /// Small transactions are not counted: they go on where memory is short.
 const FREE_BYTES: u64 = 64 << 10;
 
-/// Grants the memory that the changes of a transaction take. What was granted is given back when this value is dropped.
+/// Grants the memory that the changes of a transaction take. What was granted is given back when
+/// this value is dropped.
 pub trait ChangeMemory: Send + Sync + std::fmt::Debug {
     /// Takes so many bytes more; whether they can be had.
     fn try_grow(&mut self, bytes: u64) -> bool;
@@ -59,7 +61,8 @@ pub(super) struct MemoryCount {
 }
 
 impl MemoryCount {
-    /// Lets somebody grant what is taken from now on, and what was taken so far. Only the first one counts.
+    /// Lets somebody grant what is taken from now on, and what was taken so far. Only the first one
+    /// counts.
     pub(super) fn set(&mut self, grants: impl FnOnce() -> Box<dyn ChangeMemory>) {
         self.grants.get_or_insert_with(grants);
     }

@@ -1,4 +1,4 @@
-//! A new log file.
+//! The switch to a new log file.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What commits do to a table while it is compacted, kept to be done once more on its new files.
+//! Changes committed to a table during its compaction, repeated on the new files.
 
 use crate::files::log::LogRecord;
 use crate::table::{RelationId, TableChange};

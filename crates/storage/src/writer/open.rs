@@ -1,4 +1,4 @@
-//! Opening a database for writing: recovery of the log, and the first log file.
+//! Opening of a database for writing: recovery of the log, and its first file.
 
 use super::next_log::next_log;
 use std::collections::VecDeque;
@@ -23,11 +23,12 @@ use crate::snapshots::snapshot::Snapshot;
 use crate::{Database, Error, Result};
 
 impl Database {
-    /// Opens the database for writing; there can be one writer at a time, here or in any other process.
+    /// Opens the database for writing; there can be one writer at a time, here or in any other
+    /// process.
     ///
-    /// Fails with [`crate::Error::Locked`] when there is another. Brings this database up to date with
-    /// what other processes wrote before, cuts off a record that was being written when the last writer was killed, and
-    /// removes what killed writers left.
+    /// Fails with [`crate::Error::Locked`] when there is another. Brings this database up to date
+    /// with what other processes wrote before, cuts off a record that was being written when the
+    /// last writer was killed, and removes what killed writers left.
     pub fn open_writer(self: &Arc<Self>, options: WriterOptions) -> Result<Writer> {
         let lock = WriterLock::acquire_with(self.file_system(), self.directory())?;
         let end = self.begin_writing()?;
@@ -40,7 +41,8 @@ impl Database {
         }
     }
 
-    /// The present state, with an identity if the database had none; it is on the disk with the next manifest.
+    /// The present state, with an identity if the database had none; it is on the disk with the
+    /// next manifest.
     fn identified(&self) -> Arc<Snapshot> {
         let present = self.snapshot();
         let mut manifest = present.to_manifest();
@@ -116,8 +118,9 @@ impl Database {
     }
 }
 
-/// Puts on the disk what was read of the last log file, and cuts off the rest. `None` where the commits have to go on in another
-/// file: one of the present version, or one in which nothing of a torn tail can come back.
+/// Puts on the disk what was read of the last log file, and cuts off the rest. `None` where the
+/// commits have to go on in another file: one of the present version, or one in which nothing of a
+/// torn tail can come back.
 fn resume(
     file_system: &dyn FileSystem,
     path: &Path,

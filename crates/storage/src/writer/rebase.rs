@@ -1,4 +1,4 @@
-//! A new base beside the running database: for compaction, and for bulk loads.
+//! A new base written beside the running database, for compactions and bulk loads.
 //!
 //! ```text
 //! begin      the state to start from; where the segment's files are to be written
@@ -7,10 +7,12 @@
 //!            the last round, the manifest and a new log file: in the writers' turn
 //! ```
 //!
-//! Ids mean other terms over another base, so what was committed meanwhile is translated by the text of the terms. It becomes the new base's
-//! flushed delta. A compaction changes no quad: its base has the number of the commit that it started from, the delta over it that
-//! of the last commit, and older ones stay readable from the old base until their retention ends. A bulk load holds the writers' turn while its segment is written, and is a
-//! commit of its own; what it changed is not recorded, but the states before it stay readable in the same way.
+//! Ids mean other terms over another base, so what was committed meanwhile is translated by the
+//! text of the terms. It becomes the new base's flushed delta. A compaction changes no quad: its
+//! base has the number of the commit that it started from, the delta over it that of the last
+//! commit, and older ones stay readable from the old base until their retention ends. A bulk load
+//! holds the writers' turn while its segment is written, and is a commit of its own; what it
+//! changed is not recorded, but the states before it stay readable in the same way.
 //!
 //! Killed before the manifest is published, it leaves a directory that the next writer removes.
 
@@ -73,13 +75,13 @@ pub struct Rebase<'a> {
     run: Run<'a>,
 }
 
-/// Looks at the state that a new base would become, given the one before; an error is why it must not.
+/// A check of the state that a new base would publish, given the one before; an error refuses it.
 pub struct StateCheck<'a>(Box<StateChecker<'a>>);
 
 type StateChecker<'a> = dyn Fn(&Arc<Snapshot>, &Arc<Snapshot>) -> Result<()> + Send + Sync + 'a;
 
 impl<'a> StateCheck<'a> {
-    /// Of a function of the state before and the new one.
+    /// A check by a function of the state before and the new one.
     pub fn new(
         check: impl Fn(&Arc<Snapshot>, &Arc<Snapshot>) -> Result<()> + Send + Sync + 'a,
     ) -> Self {
@@ -94,18 +96,20 @@ impl fmt::Debug for StateCheck<'_> {
 }
 
 impl Writer {
-    /// Begins a base with the same quads in other files. Waits for a checkpoint or another compaction that is under way.
+    /// Begins a base with the same quads in other files. Waits for a checkpoint or another
+    /// compaction that is under way.
     pub fn begin_compaction(&self) -> Result<Rebase<'_>> {
         self.begin_rebase(false, false)
     }
 
-    /// The same while other writers wait until it is published or dropped, so that it cannot come too late
-    /// ([`Error::ClearedMeanwhile`]).
+    /// Begins a compaction that blocks other writers until it is published or dropped, so that it
+    /// cannot come too late ([`Error::ClearedMeanwhile`]).
     pub fn begin_compaction_alone(&self) -> Result<Rebase<'_>> {
         self.begin_rebase(true, false)
     }
 
-    /// Where a load would give up old states that the retention keeps: the first commit whose state would be left.
+    /// The first commit that history would still have after a load; none where a load drops no
+    /// history.
     pub fn given_up_by_load(&self) -> Option<u64> {
         let shared = &self.handle.shared;
         let latest = Arc::clone(&shared.state.lock().latest);
@@ -118,7 +122,8 @@ impl Writer {
         )
     }
 
-    /// Begins a base with further quads. Other writers wait until it is published or dropped; readers do not.
+    /// Begins a base with further quads. Other writers wait until it is published or dropped;
+    /// readers do not.
     pub fn begin_load(&self) -> Result<Rebase<'_>> {
         self.begin_rebase(true, true)
     }
@@ -173,27 +178,29 @@ impl<'a> Rebase<'a> {
         &self.source
     }
 
-    /// Where dictionary and permutations are written.
+    /// The destination of dictionary and permutations.
     pub fn files(&self) -> &SegmentFiles {
         &self.files
     }
 
-    /// Takes how language tags are written that are loaded; those that the database knows stay as they are.
+    /// Adds the spelling of loaded language tags; known ones stay as they are.
     pub fn add_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.add(tags);
     }
 
-    /// How much memory the index of texts may take while it is written, if there is one.
+    /// Sets the memory limit for building the full-text index, if there is one.
     pub fn set_text_memory(&mut self, bytes: usize) {
         self.text_memory_bytes = bytes;
     }
 
-    /// Has somebody look at the new state before it becomes visible, while no other commit can come between.
+    /// Sets a check of the new state, which runs before it is published, while no other commit can
+    /// intervene.
     pub fn check_with(&mut self, check: StateCheck<'a>) {
         self.check = Some(check);
     }
 
-    /// Fails where this load would give up old states that the retention keeps ([`Error::KeepsHistory`]).
+    /// Fails where this load would give up old states that the retention keeps
+    /// ([`Error::KeepsHistory`]).
     pub fn require_history(&self) -> Result<()> {
         match self.writer.given_up_by_load() {
             Some(first) => Err(Error::KeepsHistory { first }),
@@ -201,7 +208,7 @@ impl<'a> Rebase<'a> {
         }
     }
 
-    /// Takes the prefixes that the sources of a load declare; whether one of them is new.
+    /// Adds the prefixes that sources declare; returns whether one of them is new.
     pub fn note_loaded_prefixes(&mut self, loaded: &Prefixes) -> bool {
         let mut prefixes = Prefixes::clone(self.source.prefixes());
         let is_new = prefixes.note_all_loaded(loaded);
@@ -211,7 +218,8 @@ impl<'a> Rebase<'a> {
         is_new
     }
 
-    /// Whether the base would be given up when it is published, for graphs were cleared as a whole since it was begun, or the turn to write is over.
+    /// Whether the base would be given up when it is published, for graphs were cleared as a whole
+    /// since it was begun, or the turn to write is over.
     pub fn is_too_late(&self) -> bool {
         if self.writer.is_over() {
             return true;
@@ -220,10 +228,10 @@ impl<'a> Rebase<'a> {
         !Arc::ptr_eq(state.latest.stored(), self.source.stored())
     }
 
-    /// Makes the segment the database's base, once dictionary and permutations are finished.
+    /// Publishes the segment as the database's base, once dictionary and permutations are finished.
     ///
-    /// Fails with [`Error::ClearedMeanwhile`] if graphs were cleared as a whole since it was begun: then most of what was written is
-    /// gone, and to begin anew is less work than to take it back.
+    /// Fails with [`Error::ClearedMeanwhile`] if graphs were cleared as a whole since it was begun:
+    /// then most of what was written is gone, and to begin anew is less work than to take it back.
     pub fn publish(
         mut self,
         counts: PublishedCounts,
@@ -266,7 +274,8 @@ impl<'a> Rebase<'a> {
             check.0(&self.source, &state)?;
         }
         let mut carried = Carried::new(base, counts_of_base(&entry), &self.source)?;
-        // What tables changed meanwhile is told with the quads that are carried over; a load holds the turn from its start.
+        // What tables changed meanwhile is told with the quads that are carried over; a load holds
+        // the turn from its start.
         let tables = self.source.tables();
         let tables = write_tables(file_system, directory, generation, tables)?;
         entry.tables = tables.entry;
@@ -395,7 +404,8 @@ impl WriteGuard {
         let (log, manifest) = next.map_err(|error| {
             let error = stop_where_unknown(&old_log, error);
             match is_load {
-                // The manifest is a load's commit, which the next one who opens the database may find.
+                // The manifest is a load's commit, which the next one who opens the database may
+                // find.
                 true => error.of_pending(PendingChange::Commit(commit)),
                 false => error,
             }

@@ -1,4 +1,4 @@
-//! What the writer's thread is asked to do.
+//! The requests to the writer's thread.
 
 use std::time::Duration;
 
@@ -45,7 +45,8 @@ impl Worker {
         }
     }
 
-    /// Waits for the next request, or for a while; then there is none. Several relaxed commits share a sync, so that waits a little.
+    /// Waits for the next request, or for a while; then there is none. Several relaxed commits
+    /// share a sync, so that waits a little.
     pub(super) fn next(&self) -> Requests {
         let mut requests = self.requests.lock();
         loop {

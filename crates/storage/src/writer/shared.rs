@@ -1,4 +1,5 @@
-//! What the clones of a writer and its thread share: the log, the commits on their way to the disk, and whose turn it is to write.
+//! The state shared by clones of a writer and its thread: log, pending commits, and the writer
+//! role.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -92,8 +93,9 @@ impl Shared {
         })
     }
 
-    /// Ends the turn to write: nothing more is committed or changed by this writer, whoever still holds it; and the database can be followed, or be written in another turn, from now on. Returns once what
-    /// changes the catalog or the manifest at this moment is done.
+    /// Ends the turn to write: nothing more is committed or changed by this writer, whoever still
+    /// holds it; and the database can be followed, or be written in another turn, from now on.
+    /// Returns once what changes the catalog or the manifest at this moment is done.
     pub(super) fn end(self: &Arc<Self>, reason: &str) {
         let reason: Arc<str> = reason.into();
         self.try_last_sync();
@@ -114,13 +116,15 @@ impl Shared {
         self.database.end_writing();
     }
 
-    /// Lets others write. A store is asked to take the lock back, which may take its time: nobody who looks at it waits for that.
+    /// Lets others write. A store is asked to take the lock back, which may take its time: nobody
+    /// who looks at it waits for that.
     pub(super) fn give_lock_back(&self) {
         let lock = self.lock.lock().take();
         drop(lock);
     }
 
-    /// Puts on the disk what was acknowledged before it was there, if that can be done soon: another may write already, or nobody be there who takes it.
+    /// Puts on the disk what was acknowledged before it was there, if that can be done soon:
+    /// another may write already, or nobody be there who takes it.
     fn try_last_sync(self: &Arc<Self>) {
         if self.state.lock().pending.is_empty() && self.is_all_durable() {
             return;
@@ -184,8 +188,8 @@ impl Shared {
         })
     }
 
-    /// Fails if somebody else may have written before a moment, in which case what was read then need not have been the newest state. One question to the lock serves all
-    /// moments before it.
+    /// Fails if somebody else may have written before a moment, in which case what was read then
+    /// need not have been the newest state. One question to the lock serves all moments before it.
     pub(super) fn confirm(&self, moment: Instant) -> Result<()> {
         let mut confirmed = self.confirmed.lock();
         if confirmed.is_some_and(|asked| asked >= moment) {
@@ -205,8 +209,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes visible what may be when the commits up to a number are on the disk: these, and the relaxed ones that follow them
-    /// without a durable one between.
+    /// Makes visible what may be when the commits up to a number are on the disk: these, and the
+    /// relaxed ones that follow them without a durable one between.
     pub(super) fn publish(&self, synced: u64) {
         let mut state = self.state.lock();
         let mut newest = None;
@@ -262,7 +266,8 @@ pub(super) struct WriteGuard {
 }
 
 impl WriteGuard {
-    /// Takes a commit into the order of commits. Returns the log file and the position after its record.
+    /// Takes a commit into the order of commits. Returns the log file and the position after its
+    /// record.
     pub(super) fn submit(
         &self,
         start: &Snapshot,
@@ -271,7 +276,8 @@ impl WriteGuard {
         options: &CommitOptions,
     ) -> Result<(Arc<LogWriter>, u64)> {
         let shared = &self.shared;
-        // Quads that were cleared count as changes: until there is a checkpoint, who opens the database hides them anew.
+        // Quads that were cleared count as changes: until there is a checkpoint, who opens the
+        // database hides them anew.
         let cleared = changes
             .cleared
             .as_ref()
@@ -305,7 +311,8 @@ impl WriteGuard {
         Ok((log, appended.end))
     }
 
-    /// Waits until all commits are on the disk, and makes them visible. Nobody can commit meanwhile.
+    /// Waits until all commits are on the disk, and makes them visible. Nobody can commit
+    /// meanwhile.
     pub(super) fn settle(&self) -> Result<()> {
         self.shared.sync()
     }

@@ -1,4 +1,4 @@
-//! Insertions of a transaction that memory does not hold.
+//! Staged insertions: those of a transaction that exceed memory.
 
 use std::fmt::Debug;
 
@@ -11,9 +11,10 @@ use crate::quads::index::COLUMNS;
 /// Graphs of staged quads that are told apart; beyond, all named ones count.
 const GRAPHS_MAX: usize = 64;
 
-/// Takes insertions that memory does not hold.
+/// The receiver of insertions that exceed memory.
 pub trait InsertionStage: Send + Sync + Debug {
-    /// Takes quads, of the ids that the transaction gave their terms. One may come several times, or be there already.
+    /// Takes quads, of the ids that the transaction gave their terms. One may come several times,
+    /// or be there already.
     fn insert(&mut self, quads: &[[TermId; COLUMNS]]) -> Result<()>;
 }
 

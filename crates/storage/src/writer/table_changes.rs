@@ -1,4 +1,4 @@
-//! A transaction's changes of tables: each makes another state of them, and what the log will tell of it.
+//! The table changes of a transaction: a new state of the tables, and its log record.
 
 use std::sync::Arc;
 
@@ -21,15 +21,17 @@ impl Transaction {
         &self.tables
     }
 
-    /// Changes what there is. Whether it may be is for the caller to know: that names are free, that nothing else needs what goes.
+    /// Changes what there is. Whether it may be is for the caller to know: that names are free,
+    /// that nothing else needs what goes.
     pub fn define(&mut self, change: DefinitionChange) -> Result<()> {
         self.define_while(change, |_| true)
     }
 
-    /// The same as long as `goes_on` says so, which is asked before some thousand rows are made anew for an index or a layout, of the bytes that they take
-    /// with those before them.
+    /// The same as long as `goes_on` says so, which is asked before some thousand rows are made
+    /// anew for an index or a layout, of the bytes that they take with those before them.
     ///
-    /// Fails with [`Error::Rows`] where it does not, and with [`Error::TransactionMemory`]; nothing has changed then.
+    /// Fails with [`Error::Rows`] where it does not, and with [`Error::TransactionMemory`]; nothing
+    /// has changed then.
     pub fn define_while(
         &mut self,
         change: DefinitionChange,
@@ -51,7 +53,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Inserts rows, given as an array for each column of the table, of [`ColumnType::arrow`](crate::table::ColumnType::arrow). Returns how many.
+    /// Inserts rows, given as an array for each column of the table, of
+    /// [`ColumnType::arrow`](crate::table::ColumnType::arrow). Returns how many.
     ///
     /// Fails with [`Error::NotNull`] and [`Error::Duplicate`], and has inserted none then.
     pub fn insert_rows(&mut self, table: RelationId, columns: &[ArrayRef]) -> Result<u64> {
@@ -82,7 +85,8 @@ impl Transaction {
         Ok(inserted)
     }
 
-    /// Deletes the rows at some places of the primary projection, each once, as this transaction sees the table. Returns how many.
+    /// Deletes the rows at some places of the primary projection, each once, as this transaction
+    /// sees the table. Returns how many.
     pub fn delete_rows(&mut self, table: RelationId, places: Vec<RowPlace>) -> Result<u64> {
         let before = self.table(table)?;
         let keys = before.keys_at(&places)?;
@@ -107,8 +111,8 @@ impl Transaction {
         Ok(rows)
     }
 
-    /// Begins to write the files of a table anew. Indexes and columns are those that it has now; they must not change before
-    /// [`Self::put_rewritten`].
+    /// Begins to write the files of a table anew. Indexes and columns are those that it has now;
+    /// they must not change before [`Self::put_rewritten`].
     pub fn rewrite_table(&self, table: RelationId) -> Result<TableRewrite> {
         let table = self.table(table)?;
         let generation = self.start.manifest().generation + 1;
@@ -117,7 +121,7 @@ impl Transaction {
         TableRewrite::begin(&shared.files, directory, generation, &table)
     }
 
-    /// Gives a table the rows that were written in place of those that it has. Returns how many.
+    /// Replaces a table's rows by rewritten ones. Returns how many.
     pub fn put_rewritten(&mut self, rewrite: TableRewrite, next_row_number: u64) -> Result<u64> {
         let table = self.table(rewrite.definition().id)?;
         if table.definition() != rewrite.definition() {
@@ -147,7 +151,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Before a commit: a manifest that names the directories that its record will name. The others are removed with the transaction.
+    /// Before a commit: a manifest that names the directories that its record will name. The others
+    /// are removed with the transaction.
     pub(super) fn list_table_files(&mut self) -> Result<Option<Arc<Manifest>>> {
         let named: Vec<&DirectoryComponents> = self
             .table_changes
@@ -166,7 +171,7 @@ impl Transaction {
         listed.map(Some)
     }
 
-    /// What a statement can be undone to.
+    /// A savepoint of tables, to which a statement can be rolled back.
     pub fn table_savepoint(&self) -> TableSavepoint {
         TableSavepoint {
             tables: Arc::clone(&self.tables),

@@ -1,4 +1,4 @@
-//! Bringing the changes of a table into its files, beside running writers.
+//! The compaction of a table's deltas into its files, beside running writers.
 //!
 //! ```text
 //! writers' turn   the state to start from; from here on the changes of the table are noted
@@ -6,9 +6,10 @@
 //! writers' turn   a commit: these files, and the changes that were noted, once more
 //! ```
 //!
-//! The commit changes no row, but it has a number like others, and a state before it reads the files of then. Where the table was emptied,
-//! written anew or redefined meanwhile, the files are given up. So they are where more was changed than one commit may hold; after
-//! [`ATTEMPTS_BESIDE`] of these the table is written in the writers' turn.
+//! The commit changes no row, but it has a number like others, and a state before it reads the
+//! files of then. Where the table was emptied, written anew or redefined meanwhile, the files are
+//! given up. So they are where more was changed than one commit may hold; after [`ATTEMPTS_BESIDE`]
+//! of these the table is written in the writers' turn.
 
 use std::sync::Arc;
 
@@ -19,9 +20,11 @@ use super::shared::{Shared, WriteGuard};
 use crate::table::{RelationId, TableRewrite, TableState};
 use crate::{Result, Snapshot};
 
-/// What is noted of changes beside a compaction; beyond it there would be more to do once more than was brought into files.
+/// What is noted of changes beside a compaction; beyond it there would be more to do once more than
+/// was brought into files.
 const NOTED_BYTES_MAX: u64 = 64 << 20;
-/// So often a table that is changed faster than it is written begins anew, before other writers have to wait.
+/// So often a table that is changed faster than it is written begins anew, before other writers
+/// have to wait.
 const ATTEMPTS_BESIDE: usize = 2;
 
 /// What came of one attempt.
@@ -35,13 +38,13 @@ enum Attempt {
 }
 
 impl Writer {
-    /// Writes the files of a table anew if it changed since they were written. Returns whether that was done. Readers do not wait, other writers only
-    /// for the commit at the end.
+    /// Writes the files of a table anew if it changed since they were written. Returns whether that
+    /// was done. Readers do not wait, other writers only for the commit at the end.
     pub fn compact_table(&self, table: RelationId) -> Result<bool> {
         self.compact_table_unless(table, &|| false)
     }
 
-    /// The same, given up as soon as it is `cancelled`, which is asked every some thousand rows.
+    /// Compacts a table, until `cancelled`, which is called every some thousand rows, says so.
     pub fn compact_table_unless(
         &self,
         table: RelationId,

@@ -1,4 +1,4 @@
-//! Making an index of texts, or giving it up, beside running readers and writers.
+//! Building and dropping of the full-text index beside running readers and writers.
 //!
 //! ```text
 //! no lock         the quads of the base -> DIR/text-NNNNNN/      no checkpoint, compaction or load meanwhile
@@ -6,8 +6,10 @@
 //! no lock         the files of the index before it are removed
 //! ```
 //!
-//! The index is of the base alone, which commits do not change: what they bring, whether before or meanwhile, is taken up in memory when a search first reads it, as ever. States that are being
-//! read keep the index that they have. Killed at any moment, the manifest names the old index or the new one, whole; the next writer clears what nobody names.
+//! The index is of the base alone, which commits do not change: what they bring, whether before or
+//! meanwhile, is taken up in memory when a search first reads it, as ever. States that are being
+//! read keep the index that they have. Killed at any moment, the manifest names the old index or
+//! the new one, whole; the next writer clears what nobody names.
 //!
 //! Cost: the memory that is given, one pass over OSPG; writers wait for one manifest.
 
@@ -22,11 +24,14 @@ use crate::text::{TEXT_MEMORY_BYTES, TextEntry, TextRules, write_texts};
 use crate::{PendingChange, Result, Snapshot};
 
 impl Writer {
-    /// Makes an index of the texts that rules select, in place of the one that there is; without rules, takes that away. Waits for a checkpoint, a compaction or a load
-    /// that is under way. The quads stay as they are; older states over another base keep what they have.
+    /// Replaces the full-text index by one of the literals that the rules select; without rules,
+    /// drops it. Waits for a checkpoint, a compaction or a load that is under way. The quads stay
+    /// as they are; older states over another base keep what they have.
     ///
     /// # Errors
-    /// When the files cannot be written: the index is what it was. [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) where nobody knows which one the database has when it is opened anew.
+    /// When the files cannot be written: the index is what it was.
+    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) where nobody knows which one the
+    /// database has when it is opened anew.
     pub fn set_text_rules(
         &self,
         rules: Option<TextRules>,
@@ -62,7 +67,8 @@ impl Shared {
 }
 
 impl WriteGuard {
-    /// Makes the index of a base, which is the present one but for that, the present one. Returns what was named before.
+    /// Makes the index of a base, which is the present one but for that, the present one. Returns
+    /// what was named before.
     fn switch_texts(
         &self,
         base: Arc<Base>,

@@ -1,12 +1,14 @@
-//! A transaction: changes that become visible all at once, or never.
+//! A transaction: changes that become visible together or never.
 //!
-//! Each batch of quads is sorted and compared with what is visible to the transaction in SPOG, one ascending
-//! look-up a quad; only those that really change something are kept. The other permutations are
-//! brought up to date when somebody reads from the transaction, and at the commit. A quad that holds a term
-//! which the transaction itself brought cannot be there yet, so the first batch of new subjects needs no look-ups.
+//! Each batch of quads is sorted and compared with what is visible to the transaction in SPOG, one
+//! ascending look-up a quad; only those that really change something are kept. The other
+//! permutations are brought up to date when somebody reads from the transaction, and at the commit.
+//! A quad that holds a term which the transaction itself brought cannot be there yet, so the first
+//! batch of new subjects needs no look-ups.
 //!
-//! Graphs with many quads are not deleted quad by quad: they are cleared as a whole ([`Transaction::clear`]), which makes another
-//! state to which further changes are relative. The log gets one record that names the graphs.
+//! Graphs with many quads are not deleted quad by quad: they are cleared as a whole
+//! ([`Transaction::clear`]), which makes another state to which further changes are relative. The
+//! log gets one record that names the graphs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,11 +38,13 @@ use crate::{Error, Result};
 /// Rows taken at a time where a whole graph goes.
 const CLEAR_ROWS: u64 = 64 * 1024;
 
-/// The changes of the one writer whose turn it is. Dropped without [`commit`](Self::commit) it leaves no trace.
+/// The changes of the one writer whose turn it is. Dropped without [`commit`](Self::commit) it
+/// leaves no trace.
 #[derive(Debug)]
 pub struct Transaction {
     writer: Writer,
-    /// Given back when the transaction ends; the next one begins then. Missing once it went on to a new base.
+    /// Given back when the transaction ends; the next one begins then. Missing once it went on to a
+    /// new base.
     pub(super) turn: Option<WriteGuard>,
     /// The state before the transaction.
     pub(super) start: Arc<Snapshot>,
@@ -59,7 +63,8 @@ pub struct Transaction {
     spog: Arc<QuadIndex>,
     spog_delta: DeltaIndex,
     pub(super) memory: MemoryCount,
-    /// Takes insertions that memory is refused for; only of a [bulk transaction](super::BulkTransaction).
+    /// Takes insertions that memory is refused for; only of a
+    /// [bulk transaction](super::BulkTransaction).
     pub(super) staged: Option<Staged>,
     next_blank_node: u64,
     /// How tags may be written in terms to come.
@@ -78,9 +83,11 @@ pub struct Transaction {
 }
 
 impl Writer {
-    /// Begins a transaction, after waiting for the one that is under way. It sees all commits before it.
+    /// Begins a transaction, after waiting for the one that is under way. It sees all commits
+    /// before it.
     ///
-    /// Fails with [`crate::Error::WritingStopped`] when the log could not be written, until the database is opened anew.
+    /// Fails with [`crate::Error::WritingStopped`] when the log could not be written, until the
+    /// database is opened anew.
     pub fn begin(&self) -> Result<Transaction> {
         let turn = self.handle.shared.take_turn()?;
         let (latest, log) = {
@@ -136,14 +143,15 @@ impl Transaction {
         self.start.commit()
     }
 
-    /// Counts the memory that changes take from now on, by what `grants` makes, unless somebody counts already. Where it is refused, changes
-    /// fail with [`Error::TransactionMemory`]; the transaction can only be dropped then.
+    /// Counts the memory that changes take from now on, by what `grants` makes, unless somebody
+    /// counts already. Where it is refused, changes fail with [`Error::TransactionMemory`]; the
+    /// transaction can only be dropped then.
     pub fn count_memory(&mut self, grants: impl FnOnce() -> Box<dyn ChangeMemory>) {
         self.memory.set(grants);
     }
 
-    /// The data with this transaction's own changes so far. Later changes do not show in it; it must not be
-    /// used after the transaction was rolled back.
+    /// The data with this transaction's own changes so far. Later changes do not show in it; it
+    /// must not be used after the transaction was rolled back.
     ///
     /// Fails with [`Error::StagedUnreadable`] when insertions went beyond the memory.
     pub fn snapshot(&mut self) -> Result<Arc<Snapshot>> {
@@ -220,12 +228,12 @@ impl Transaction {
         Ok(TermId::delta(index))
     }
 
-    /// Takes how language tags are written in terms to come, which have them in lower case.
+    /// Adds the spelling of language tags for terms to come.
     pub fn add_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.add(tags);
     }
 
-    /// Takes the prefixes that loaded documents declare, as far as their names are free.
+    /// Adds the prefixes that loaded documents declare, where their names are free.
     pub fn note_loaded_prefixes(&mut self, loaded: &Prefixes) {
         if !loaded.is_empty() {
             Arc::make_mut(&mut self.prefixes).note_all_loaded(loaded);
@@ -250,13 +258,14 @@ impl Transaction {
         TermId::blank_node(number)
     }
 
-    /// Inserts quads: subject, predicate, object, graph ([`TermId::DEFAULT_GRAPH`] for the default graph). Returns
-    /// how many were not there before; these stay in `quads`, in ascending order.
+    /// Inserts quads: subject, predicate, object, graph ([`TermId::DEFAULT_GRAPH`] for the default
+    /// graph). Returns how many were not there before; these stay in `quads`, in ascending order.
     pub fn insert(&mut self, quads: &mut Vec<[TermId; COLUMNS]>) -> Result<u64> {
         self.change(quads, true)
     }
 
-    /// Inserts quads that may be there already past the memory. Only while [`is_bulk`](Self::is_bulk).
+    /// Inserts quads that may be there already past the memory. Only while
+    /// [`is_bulk`](Self::is_bulk).
     pub fn insert_staged(&mut self, quads: &[[TermId; COLUMNS]]) -> Result<()> {
         match &mut self.staged {
             Some(staged) => staged.insert(quads),
@@ -264,14 +273,15 @@ impl Transaction {
         }
     }
 
-    /// Deletes quads, given as for [`insert`](Self::insert). Returns how many were there; these stay in `quads`, in
-    /// ascending order.
+    /// Deletes quads, given as for [`insert`](Self::insert). Returns how many were there; these
+    /// stay in `quads`, in ascending order.
     pub fn delete(&mut self, quads: &mut Vec<[TermId; COLUMNS]>) -> Result<u64> {
         self.change(quads, false)
     }
 
-    /// Deletes all quads of some graphs; returns how many there were. From [`WriterOptions::whole_graph_quads`](super::WriterOptions)
-    /// on it makes no difference how many, for time, memory and the log, but that the column of the graph is read once in each
+    /// Deletes all quads of some graphs; returns how many there were. From
+    /// [`WriterOptions::whole_graph_quads`](super::WriterOptions) on it makes no difference how
+    /// many, for time, memory and the log, but that the column of the graph is read once in each
     /// permutation; and nothing is read where all graphs go.
     pub fn clear(&mut self, graphs: &GraphSet) -> Result<u64> {
         if self
@@ -287,7 +297,8 @@ impl Transaction {
         };
         if quads >= self.writer.handle.shared.options.whole_graph_quads.max(1) {
             match self.clear_whole(graphs) {
-                // Masks of a large base may take more than single deletions of a graph that is small beside it.
+                // Masks of a large base may take more than single deletions of a graph that is
+                // small beside it.
                 Err(Error::TransactionMemory { .. }) => {}
                 cleared => return cleared.map(|()| quads),
             }
@@ -315,7 +326,8 @@ impl Transaction {
         })
     }
 
-    /// Deletes all quads of one graph (or of [`TermId::DEFAULT_GRAPH`]); returns how many there were.
+    /// Deletes all quads of one graph (or of [`TermId::DEFAULT_GRAPH`]); returns how many there
+    /// were.
     pub fn clear_graph(&mut self, graph: TermId) -> Result<u64> {
         self.clear(&GraphSet::one(graph))
     }
@@ -330,9 +342,9 @@ impl Transaction {
         self.spog.rows()
     }
 
-    /// Makes the changes a commit. What returns has its place in the order of commits; [`PendingCommit::wait`]
-    /// returns once it is durable, and visible to everybody. Without changes of quads or prefixes there is no commit, and the number is that
-    /// of the last one.
+    /// Commits the changes. What returns has its place in the order of commits;
+    /// [`PendingCommit::wait`] returns once it is durable, and visible to everybody. Without
+    /// changes of quads or prefixes there is no commit, and the number is that of the last one.
     pub fn commit(mut self, options: CommitOptions) -> Result<PendingCommit> {
         self.check_expected(&options)?;
         let net = self.net_changes(0);
@@ -400,7 +412,8 @@ impl Transaction {
         Error::invalid_input(self.start.directory(), what)
     }
 
-    /// Done when the commits before are, for the transaction has seen them, and nobody else has written.
+    /// Done when the commits before are, for the transaction has seen them, and nobody else has
+    /// written.
     fn nothing_to_commit(&self, durability: Durability) -> PendingCommit {
         let log = Arc::clone(&self.writer.handle.shared.state.lock().log);
         PendingCommit {
@@ -522,11 +535,12 @@ impl Transaction {
         Ok(batch.len() as u64)
     }
 
-    /// Hides the quads of some graphs. What the transaction did to these is forgotten, the rest is laid over what is left. Where
-    /// memory is refused, nothing was changed.
+    /// Hides the quads of some graphs. What the transaction did to these is forgotten, the rest is
+    /// laid over what is left. Where memory is refused, nothing was changed.
     fn clear_whole(&mut self, graphs: &GraphSet) -> Result<()> {
         if !graphs.is_all() {
-            // What is left of earlier changes comes into memory; a bit for each row of each permutation.
+            // What is left of earlier changes comes into memory; a bit for each row of each
+            // permutation.
             self.memory.take_changes(self.start.change_count())?;
             let rows = self.spog.base_file_rows();
             self.memory
@@ -552,7 +566,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// What clearing graphs as a whole came to, together with the net changes since; `None` if none were cleared.
+    /// What clearing graphs as a whole came to, together with the net changes since; `None` if none
+    /// were cleared.
     fn cleared_graphs(&self, net: &[DeltaEntry]) -> Result<Option<ClearedGraphs>> {
         if self.cleared.is_empty() {
             return Ok(None);

@@ -1,7 +1,9 @@
-//! The file system as a writer has it: nothing can be changed through it any more once its turn is over.
+//! The writer's file system, which refuses changes after the writer role is lost.
 //!
-//! A turn may end while the writer's work is still under way: a compaction, an upload, a transaction of a client who says nothing. The process may follow another writer
-//! then, or begin a turn anew, at once; what is left of the work is refused where it next changes a file, so that it never mixes with what is written by then.
+//! A turn may end while the writer's work is still under way: a compaction, an upload, a
+//! transaction of a client who says nothing. The process may follow another writer then, or begin a
+//! turn anew, at once; what is left of the work is refused where it next changes a file, so that it
+//! never mixes with what is written by then.
 //!
 //! Cost: a lock that nobody else holds, for each file that is created, renamed or removed.
 

@@ -1,7 +1,9 @@
-//! The writer's thread: checkpoints, a sync soon after relaxed commits, and files opened anew where the file system asks for that.
+//! The writer's background thread: checkpoints, delayed syncs of relaxed commits, reopening of
+//! files.
 //!
-//! Without it relaxed commits would never be on the disk, and the log would grow for ever. So where it panics, writing stops, as where the log cannot be
-//! written: whoever commits is told, and readers go on.
+//! Without it relaxed commits would never be on the disk, and the log would grow for ever. So where
+//! it panics, writing stops, as where the log cannot be written: whoever commits is told, and
+//! readers go on.
 
 use std::any::Any;
 use std::io;

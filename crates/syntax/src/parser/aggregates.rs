@@ -1,4 +1,4 @@
-//! The aggregates of a `SELECT`, which its groups compute.
+//! The aggregates of a `SELECT`.
 
 use std::hash::BuildHasher;
 

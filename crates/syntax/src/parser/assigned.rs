@@ -1,9 +1,10 @@
-//! Assignments inside of `LATERAL`, which may not be to what has a value before it (`lateral`).
+//! The check of assignments inside `LATERAL`.
 
 use crate::names::VariableId;
 use crate::token::Token;
 
-/// Assignments (`BIND`, `VALUES`, `AS`) inside of the `LATERAL`s that are open, in the order of the text.
+/// Assignments (`BIND`, `VALUES`, `AS`) inside of the `LATERAL`s that are open, in the order of the
+/// text.
 #[derive(Debug, Default)]
 pub(super) struct Assigned {
     pub(super) list: Vec<(VariableId, Token)>,

@@ -8,7 +8,8 @@ use crate::error::{ErrorKind, Hint};
 use crate::token::{Token, TokenKind};
 use crate::word::{BuiltIn, Call, Keyword};
 
-/// GeoSPARQL's functions whose names begin so are its aggregates: nothing else tells a call of an aggregate by IRI from that of a function (SPARQL 1.1, 19.8, note 11).
+/// GeoSPARQL's functions whose names begin so are its aggregates: nothing else tells a call of an
+/// aggregate by IRI from that of a function (SPARQL 1.1, 19.8, note 11).
 const PLACES_AGGREGATES: &str = "http://www.opengis.net/def/function/geosparql/agg";
 
 fn is_aggregate(iri: &str) -> bool {
@@ -89,7 +90,8 @@ impl Parser<'_, '_> {
         Ok(Expression::Bound(variable))
     }
 
-    /// A call of a function that has no name but an IRI, which stands before the bracket at a token.
+    /// A call of a function that has no name but an IRI, which stands before the bracket at a
+    /// token.
     pub(super) fn called_by_iri(&mut self, iri: NamedNode, name: Token) -> Parsed<Expression> {
         if !is_aggregate(iri.as_str()) {
             let arguments = self.expressions()?;

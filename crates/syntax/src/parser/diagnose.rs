@@ -1,4 +1,4 @@
-//! What a failure most probably means: from the tokens around it to a kind of error and a mend.
+//! The diagnosis of a syntax error: its kind and fix, from the tokens around it.
 
 mod clauses;
 mod foreign;
@@ -13,7 +13,8 @@ use crate::suggest::closest;
 use crate::token::{Token, TokenKind};
 use crate::word::Keyword;
 
-/// Whether what stands between `<` and `>` was meant as one IRI: `{` in it is, but not if blanks are in it, too.
+/// Whether what stands between `<` and `>` was meant as one IRI: `{` in it is, but not if blanks
+/// are in it, too.
 fn is_one_iri(inner: &str) -> bool {
     let has_signs = inner.contains(['{', '}', ';']);
     !(inner.contains('<') || has_signs && inner.contains(char::is_whitespace))

@@ -5,8 +5,9 @@
 //!   --> SELECT ?x ?y (expression AS ?weight) WHERE { pattern } GROUP BY ?x ?y          what is kept, with the prefixes that it needs
 //! ```
 //!
-//! An expression without an aggregate is taken as the least of those of the pair's rows. `BOTH WAYS` also matches the pattern with its two ends
-//! exchanged: done with the words of the text, so that what is kept is SPARQL that anybody can read and run.
+//! An expression without an aggregate is taken as the least of those of the pair's rows.
+//! `BOTH WAYS` also matches the pattern with its two ends exchanged: done with the words of the
+//! text, so that what is kept is SPARQL that anybody can read and run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -206,7 +207,8 @@ impl<'t> Parser<'t, '_> {
         text
     }
 
-    /// A group with a pattern as it is, and with its ends exchanged: but for pairs of a node with itself, which would be found twice.
+    /// A group with a pattern as it is, and with its ends exchanged: but for pairs of a node with
+    /// itself, which would be found twice.
     fn both_ways(&mut self, inside: (usize, usize), ends: &[End; 2]) -> Parsed<String> {
         let [start, end] = [ends[0].1.as_str(), ends[1].1.as_str()];
         let pattern = self.part(inside);
@@ -218,7 +220,8 @@ impl<'t> Parser<'t, '_> {
                 TokenKind::Variable if &written[1..] == end => format!("?{start}"),
                 // The same label in two groups would be an error.
                 TokenKind::BlankNodeLabel => format!("{written}_back"),
-                // What is no IRI, but two signs with variables between them, must not be overlooked.
+                // What is no IRI, but two signs with variables between them, must not be
+                // overlooked.
                 TokenKind::Iri
                     if written.contains(['?', '$'])
                         && !is_plain_iri(&written[1..written.len() - 1]) =>

@@ -75,8 +75,8 @@ impl Parser<'_, '_> {
     /// Operators that bind at least as tightly as `least`.
     fn operation(&mut self, least: u8) -> Parsed<Expression> {
         let mut left = self.unary()?;
-        // What binds more tightly than the last operator belongs to its right side, or, as a comparison is no operand of
-        // another, nowhere.
+        // What binds more tightly than the last operator belongs to its right side, or, as a
+        // comparison is no operand of another, nowhere.
         let mut most = PRODUCT;
         loop {
             self.less_for_iri();
@@ -122,8 +122,8 @@ impl Parser<'_, '_> {
         Ok(left)
     }
 
-    /// Behind an operand no IRI can stand: `?a<5&&?b>3` holds two comparisons. Where one begins like a variable, the longest
-    /// token wins all the same (the W3C's `syn-bad-26` wants that).
+    /// Behind an operand no IRI can stand: `?a<5&&?b>3` holds two comparisons. Where one begins
+    /// like a variable, the longest token wins all the same (the W3C's `syn-bad-26` wants that).
     fn less_for_iri(&mut self) {
         if self.token.kind != TokenKind::Iri {
             return;
@@ -271,7 +271,8 @@ impl Parser<'_, '_> {
         }
         self.bump();
         let (mark, free) = (self.scope.mark(), self.free.len());
-        // A filter does not end a basic graph pattern (SPARQL 1.1, 5.1): labels before it go on behind it.
+        // A filter does not end a basic graph pattern (SPARQL 1.1, 5.1): labels before it go on
+        // behind it.
         let labels = self.label_group;
         let assigned = self.assigned.mark();
         let pattern = self.group()?;

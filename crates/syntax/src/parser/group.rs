@@ -47,7 +47,8 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// A group, and apart from it its filters, which of an `OPTIONAL` are the condition that it is joined by.
+    /// A group, and apart from it its filters, which of an `OPTIONAL` are the condition that it is
+    /// joined by.
     fn group_and_filter(&mut self) -> Parsed<(GraphPattern, Option<Expression>)> {
         if !self.at(TokenKind::LeftBrace) {
             let previous = self.previous;
@@ -108,7 +109,8 @@ impl Parser<'_, '_> {
     fn triples_block(&mut self, group: &mut Group) -> Parsed<()> {
         let mut elements = Elements::default();
         let result = self.triples(Place::Pattern, &mut elements);
-        // Behind an error, too: a tolerant reader keeps what it read. For a strict one that error is what counts.
+        // Behind an error, too: a tolerant reader keeps what it read. For a strict one that error
+        // is what counts.
         if !elements.is_empty() && (result.is_ok() || self.is_tolerant) {
             // Counted before they are made: what is too deep is never there.
             for _ in 0..=elements.joins() {

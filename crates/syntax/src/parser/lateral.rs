@@ -1,8 +1,9 @@
 //! `LATERAL { ... }`: a group that is evaluated for each solution before it (SPARQL-dev SEP-0006).
 //!
-//! What has a value in that solution already cannot get another one inside: an assignment to a variable that is in scope before
-//! the `LATERAL` is an error, told at the variable. An assignment that a subquery does not project is one to another variable of the
-//! same name. Assignments are noted only while a `LATERAL` is open, so that other queries pay a comparison.
+//! What has a value in that solution already cannot get another one inside: an assignment to a
+//! variable that is in scope before the `LATERAL` is an error, told at the variable. An assignment
+//! that a subquery does not project is one to another variable of the same name. Assignments are
+//! noted only while a `LATERAL` is open, so that other queries pay a comparison.
 
 use spargebra::algebra::GraphPattern;
 

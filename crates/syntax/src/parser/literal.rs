@@ -1,4 +1,4 @@
-//! IRIs, literals and labels: from tokens to terms.
+//! The conversion of tokens to IRIs, literals and labels.
 
 use std::borrow::Cow;
 
@@ -378,7 +378,8 @@ fn code_point(text: &str, digits: usize) -> Option<(char, usize)> {
     Some((character, 2 + digits))
 }
 
-/// Whether an IRI is absolute, valid, and its own resolution, seen at a glance (RFC 3986, 3 and 5.2.4).
+/// Whether an IRI is absolute, valid, and its own resolution, seen at a glance (RFC 3986, 3 and
+/// 5.2.4).
 pub fn is_plain_iri(iri: &str) -> bool {
     let bytes = iri.as_bytes();
     let Some(scheme) = memchr::memchr(b':', bytes) else {

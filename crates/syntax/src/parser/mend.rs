@@ -1,4 +1,4 @@
-//! Mends that are made of what stands around the error: calls, names and IRIs as they were meant.
+//! Fixes built from the text around an error: calls, names and IRIs.
 
 use super::{Failure, Parser};
 use crate::error::{ErrorKind, Hint, REPEATED_BYTES_MAX};
@@ -60,7 +60,8 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// The variable of an `AS ?y` that begins behind a place, and where it ends; also of SQL's `AS y`.
+    /// The variable of an `AS ?y` that begins behind a place, and where it ends; also of SQL's
+    /// `AS y`.
     fn name_behind(&self, place: usize) -> Option<(String, usize)> {
         let mut lexer = Lexer::starting_at(self.text, place);
         let is_named = lexer.next_token().kind == TokenKind::Keyword(Keyword::As);

@@ -1,9 +1,11 @@
-//! Recursive descent over the tokens: one token of look-ahead, here and there a second (behind `[`, a sign, a predicate,
-//! `DELETE`), no way back but at a `<` behind an operand, which is read again as a sign.
+//! Recursive descent over the tokens: one token of look-ahead, here and there a second (behind `[`,
+//! a sign, a predicate, `DELETE`), no way back but at a `<` behind an operand, which is read again
+//! as a sign.
 //!
-//! Each rule of the grammar is a method. It either takes what is its own or fails with the error that says so; where the
-//! reader is tolerant, [`recover`] catches the failure at the next place where the grammar surely goes on, keeps the error, and
-//! leaves a hole. Brackets recurse, bounded by [`Limits`](crate::Limits); chains of operators and lists of any kind are loops.
+//! Each rule of the grammar is a method. It either takes what is its own or fails with the error
+//! that says so; where the reader is tolerant, [`recover`] catches the failure at the next place
+//! where the grammar surely goes on, keeps the error, and leaves a hole. Brackets recurse, bounded
+//! by [`Limits`](crate::Limits); chains of operators and lists of any kind are loops.
 //!
 //! What the parser tests for at a token is what may stand there, and is collected on the way
 //! ([`ExpectedSet`]).
@@ -318,7 +320,8 @@ impl<'t, 'o> Parser<'t, 'o> {
         Ok(())
     }
 
-    /// Counts bytes of a copy that is about to be made: a long term written once may stand for many.
+    /// Counts bytes of a copy that is about to be made: a long term written once may stand for
+    /// many.
     fn copies(&mut self, bytes: usize) -> Parsed<()> {
         self.copied = self.copied.saturating_add(bytes);
         let each = self.text.len().saturating_mul(COPIED_BYTES_OF_EACH);

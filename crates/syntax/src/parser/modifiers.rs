@@ -1,4 +1,4 @@
-//! What follows the `WHERE` of a query: groups, conditions on them, order, bounds, `VALUES`.
+//! Solution modifiers: groups, conditions, order, limits, `VALUES`.
 
 use spargebra::algebra::{Expression, GraphPattern, OrderExpression};
 use spargebra::term::Variable;
@@ -34,7 +34,8 @@ pub(super) struct Modifiers {
     pub(super) value_ids: Vec<VariableId>,
 }
 
-/// The clauses in their order, by the keywords that they begin with. The bounds have no order among themselves.
+/// The clauses in their order, by the keywords that they begin with. The bounds have no order among
+/// themselves.
 const CLAUSES: [(Keyword, &str, u8); 7] = [
     (Keyword::Where, "WHERE", 0),
     (Keyword::Group, "GROUP BY", 1),
@@ -56,7 +57,8 @@ impl Parser<'_, '_> {
             let Err(failure) = result else {
                 return Ok(modifiers);
             };
-            // Each round takes a clause at least, for it stops before a keyword that the next begins with.
+            // Each round takes a clause at least, for it stops before a keyword that the next
+            // begins with.
             self.recover_in_clauses(failure, depth)?;
         }
     }

@@ -7,8 +7,9 @@
 //! [MIN LENGTH n] [MAX LENGTH n] [ORDER BY ...] [LIMIT n] [OFFSET n]
 //! ```
 //!
-//! It becomes a SELECT over the `SERVICE` that finds paths (`docs/paths.md`), so that there is one form inside: a row for each edge, with
-//! the edge's nodes under the names of START and END, what else the pattern binds, and the numbers of path and edge. The words are none of SPARQL's
+//! It becomes a SELECT over the `SERVICE` that finds paths (`docs/paths.md`), so that there is one
+//! form inside: a row for each edge, with the edge's nodes under the names of START and END, what
+//! else the pattern binds, and the numbers of path and edge. The words are none of SPARQL's
 //! keywords, and are known here only.
 
 use oxrdf::vocab::xsd;

@@ -197,7 +197,8 @@ impl<'t> Parser<'t, '_> {
         Ok(pattern)
     }
 
-    /// Triples in braces, without paths, and those of graphs. `is_pattern`: whether the blank nodes of each part are those of a pattern.
+    /// Triples in braces, without paths, and those of graphs. `is_pattern`: whether the blank nodes
+    /// of each part are those of a pattern.
     fn template(&mut self, is_pattern: bool) -> Parsed<Vec<TemplatePart>> {
         let depth = self.open_brace()?;
         let mut parts = Vec::new();

@@ -1,8 +1,9 @@
-//! Going on behind an error: where the grammar surely takes up again.
+//! Error recovery: the next place where parsing can resume.
 //!
-//! A strict reader has no use for that and passes the error on. A tolerant one keeps it, skips to a `.`, a closing bracket or
-//! a keyword that belongs to where the failed rule stands, and leaves out what it could not read (in an expression
-//! a variable of its own stands there). Skipping is forwards only, and takes at least a token each time, so it ends.
+//! A strict reader has no use for that and passes the error on. A tolerant one keeps it, skips to a
+//! `.`, a closing bracket or a keyword that belongs to where the failed rule stands, and leaves out
+//! what it could not read (in an expression a variable of its own stands there). Skipping is
+//! forwards only, and takes at least a token each time, so it ends.
 
 use super::{Failure, Parsed, Parser};
 use crate::token::TokenKind;
@@ -106,8 +107,9 @@ fn begins_clause(kind: TokenKind) -> bool {
 }
 
 impl Parser<'_, '_> {
-    /// Whether a bracket surely ends here though nothing closes it: at the end of the text, which is where one types, and others
-    /// than braces before what stands in braces only. A tolerant reader keeps what is in it.
+    /// Whether a bracket surely ends here though nothing closes it: at the end of the text, which
+    /// is where one types, and others than braces before what stands in braces only. A tolerant
+    /// reader keeps what is in it.
     pub(super) fn ends_bracket(&self, closing: TokenKind) -> bool {
         let kind = self.token.kind;
         kind == TokenKind::End
@@ -168,7 +170,8 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    /// Behind the bracket that closes what the failed rule opened, or before what cannot stand in it.
+    /// Behind the bracket that closes what the failed rule opened, or before what cannot stand in
+    /// it.
     pub(super) fn recover_behind_bracket(&mut self, failure: Failure, depth: usize) -> Parsed<()> {
         let mut open = self.begin_recovery(failure, depth)?;
         if open.is_empty() {

@@ -39,7 +39,8 @@ pub(super) enum Selection {
     Star(Token),
     /// `*`, in the order of appearance.
     StarAsNamed(Token),
-    /// What there is, for the forms of queries without columns: of groups, what they are grouped by.
+    /// What there is, for the forms of queries without columns: of groups, what they are grouped
+    /// by.
     Visible,
     Items(Vec<Item>),
 }
@@ -84,7 +85,8 @@ impl<'t> Parser<'t, '_> {
         let columns = selected.as_ref().map(|(_, columns)| columns.as_slice());
         self.assigned
             .end_select(assigned, columns.unwrap_or_default());
-        // Whatever became of it: what is around it has its own aggregates, and sees its columns only.
+        // Whatever became of it: what is around it has its own aggregates, and sees its columns
+        // only.
         self.aggregates_found = found;
         self.scope.forget(mark);
         let (pattern, columns) = selected?;
@@ -224,8 +226,8 @@ impl<'t> Parser<'t, '_> {
         let has_group_by = modifiers.group.is_some();
         let is_grouped = has_group_by || !found.is_empty();
         let mut pattern = pattern;
-        // All rows are one group: `AS` must not give a value to what has one in them (SPARQL 1.1, 18.2.1). A `GROUP BY` hides what it does not name
-        // (SPARQL 1.2, test group-by-scope-1).
+        // All rows are one group: `AS` must not give a value to what has one in them (SPARQL 1.1,
+        // 18.2.1). A `GROUP BY` hides what it does not name (SPARQL 1.2, test group-by-scope-1).
         let hidden = match is_grouped && !has_group_by {
             true => self.computed_again(&selection, mark),
             false => Vec::new(),
@@ -327,8 +329,8 @@ impl<'t> Parser<'t, '_> {
         self.error_at(token, kind).with_hint(hint)
     }
 
-    /// The columns of a list; the `hidden` ones have values in the rows of the only group. `groups`: whether there are groups, and whether by a
-    /// `GROUP BY`.
+    /// The columns of a list; the `hidden` ones have values in the rows of the only group.
+    /// `groups`: whether there are groups, and whether by a `GROUP BY`.
     fn items_selected(
         &mut self,
         items: Vec<Item>,
@@ -342,7 +344,8 @@ impl<'t> Parser<'t, '_> {
             let computed = item.expression.is_some();
             let id = item.id;
             let is_twice = id.is_some_and(|id| ids.has(id));
-            // Columns are a set (SPARQL 1.1, 18.2.4.4): a variable may be named again, but not computed again.
+            // Columns are a set (SPARQL 1.1, 18.2.4.4): a variable may be named again, but not
+            // computed again.
             if is_twice && !computed {
                 continue;
             }

@@ -1,8 +1,10 @@
-//! Triples: subjects, predicates and objects, collections, `[]`, triple terms, reified triples and annotations.
+//! Triples: subjects, predicates and objects, collections, `[]`, triple terms, reified triples and
+//! annotations.
 //!
-//! One set of rules serves patterns, templates and data, which differ in what may stand there ([`Place`]). What an object
-//! brings along (the triples of a collection, of a `[...]`, of an annotation) comes before the triple that it is the object of; the
-//! orders are spargebra's, so that the algebra is the same.
+//! One set of rules serves patterns, templates and data, which differ in what may stand there
+//! ([`Place`]). What an object brings along (the triples of a collection, of a `[...]`, of an
+//! annotation) comes before the triple that it is the object of; the orders are spargebra's, so
+//! that the algebra is the same.
 
 mod pattern;
 mod properties;

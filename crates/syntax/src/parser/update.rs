@@ -214,7 +214,8 @@ impl<'t> Parser<'t, '_> {
         Ok(data)
     }
 
-    /// What cannot be said was told where it stands, and is left out. Were it not, it would vanish here.
+    /// What cannot be said was told where it stands, and is left out. Were it not, it would vanish
+    /// here.
     fn check_lost(&mut self, lost: usize, kind: ErrorKind) -> Parsed<()> {
         if lost == 0 || !self.errors.is_empty() {
             return Ok(());
@@ -399,7 +400,8 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// Triples of a graph. Each subject's go out before the next is read, so that long data are there once.
+    /// Triples of a graph. Each subject's go out before the next is read, so that long data are
+    /// there once.
     fn statements(
         &mut self,
         place: Place,

@@ -1,6 +1,7 @@
-//! How many bytes the copy of a part of the tree takes, apart from what each part of the text takes anyway.
+//! The memory estimate of a copied part of the tree.
 //!
-//! A subject is copied for each of its objects, a triple for each of its reifiers: short texts could mean much of a long term.
+//! A subject is copied for each of its objects, a triple for each of its reifiers: short texts
+//! could mean much of a long term.
 
 use spargebra::algebra::PropertyPathExpression as Path;
 use spargebra::term::{NamedNode, NamedNodePattern, TermPattern, TriplePattern};

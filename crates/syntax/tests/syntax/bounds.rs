@@ -1,4 +1,4 @@
-//! Lists are loops, chains are counted, brackets are bounded.
+//! Tests of long lists, chains and nesting.
 
 use orrery_syntax::{ErrorKind, Limits, ParserOptions, parse_query, parse_update};
 

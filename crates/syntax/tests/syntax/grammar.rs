@@ -1,4 +1,4 @@
-//! Where the grammar is easily read otherwise: what is right, what is wrong, and what it means.
+//! Tests of easily misread parts of the grammar.
 
 use orrery_syntax::{
     ErrorKind, Limits, ParserOptions, TokenKind, parse_query, parse_update, read_query,

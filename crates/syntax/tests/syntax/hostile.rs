@@ -1,4 +1,5 @@
-//! Texts that are made to crash the reader, to keep it busy, or to fill its memory. What is refused is refused on a test's stack.
+//! Tests of hostile texts, which are refused without a crash, hang or much memory. What is refused
+//! is refused on a test's stack.
 
 use orrery_syntax::{
     ErrorKind, Limits, ParserOptions, SyntaxError, completion, parse_query, parse_update,

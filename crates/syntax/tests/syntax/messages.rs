@@ -1,4 +1,4 @@
-//! What people type, and what they are told: column and words.
+//! Tests of messages about typical input: column and words.
 
 use orrery_syntax::{ParserOptions, parse_query, parse_update};
 

@@ -1,4 +1,4 @@
-//! A hundred and more common mistakes, each with what is said of it, as text to be read in `docs/messages.md`.
+//! Tests of common mistakes and their messages, listed in `docs/messages.md`.
 //!
 //! `UPDATE_MESSAGES=1 cargo test --release --workspace --test syntax mistakes` writes it anew. What the test holds beside the letter: each text is
 //! refused, at a place in the text, with a message that is one line; and the changes that are suggested make it right, but for a few that are listed.
@@ -367,7 +367,8 @@ enum Mended {
     Wrong(String),
 }
 
-/// Makes the suggested changes. Each must bring the reader further: what is said next is another error.
+/// Makes the suggested changes. Each must bring the reader further: what is said next is another
+/// error.
 fn mended(text: &str, error: &SyntaxError, is_update: bool) -> Mended {
     let mut text = text.to_owned();
     let mut error = error.clone();

@@ -1,4 +1,4 @@
-//! Going on behind errors, and what may stand at a place.
+//! Tests of error recovery and completion.
 
 use orrery_syntax::{
     Keyword, ParserOptions, Thing, completion, parse_query, read_query, read_update,

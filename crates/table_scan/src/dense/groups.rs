@@ -1,4 +1,4 @@
-//! The number of each row's group.
+//! The group number of each row.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,7 +46,8 @@ enum Digits {
 }
 
 impl Groups {
-    /// Of expressions over what a scan gives; `None` if one is no column whose values are few and known.
+    /// Of expressions over what a scan gives; `None` if one is no column whose values are few and
+    /// known.
     pub(super) fn new(
         expressions: &[Arc<dyn PhysicalExpr>],
         given: &Given<'_>,
@@ -134,7 +135,8 @@ impl Groups {
                     let codes = file.codes(rows.clone(), column.place).map_err(failed)?;
                     let codes = codes.ok_or_else(gone)?;
                     let pairs = out.iter_mut().zip(codes.values());
-                    // A code beyond the dictionary would be of damaged bytes; it is counted as the last one, and finds no place that is not there.
+                    // A code beyond the dictionary would be of damaged bytes; it is counted as the
+                    // last one, and finds no place that is not there.
                     pairs.for_each(|(out, code)| *out += weight * (*code).min(column.count - 1));
                 }
                 Digits::From(least) => {

@@ -1,7 +1,8 @@
-//! Arithmetic on columns of numbers, in 64-bit integers that are known not to run over.
+//! Arithmetic on number columns in 64-bit integers that provably cannot overflow.
 //!
-//! An expression becomes steps, each with the least and the greatest value that it can have; equal ones are one step. A decimal is its digits, as an integer: what
-//! its scale is stands in its type, and a step that changes the scale is a multiplication.
+//! An expression becomes steps, each with the least and the greatest value that it can have; equal
+//! ones are one step. A decimal is its digits, as an integer: what its scale is stands in its type,
+//! and a step that changes the scale is a multiplication.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Aggregation of a scan's rows in tables with a place for each group that can be, where these are few.
+//! Dense aggregation: a scan's rows are aggregated in arrays with a slot per possible group, where
+//! these are few.
 //!
 //! ```text
 //! AggregateExec: mode=Partial          DenseAggregateExec            (of mode=Single its first step, and a second one above it)
@@ -10,12 +11,15 @@
 //!       -> a count for each group, a sum, least or greatest value for each argument          (tables)
 //! ```
 //!
-//! A group is a place in a table if its columns have a dictionary, or are integers between near bounds. What is added up are decimals and integers; the bounds of
-//! their columns, which the file knows, say that no step runs over 64 bits, so none is checked, and rows are not asked for NULL where the file has none.
-//! Wherever any of that does not hold, the plan stays as it is (`rule`).
+//! A group is a place in a table if its columns have a dictionary, or are integers between near
+//! bounds. What is added up are decimals and integers; the bounds of their columns, which the file
+//! knows, say that no step runs over 64 bits, so none is checked, and rows are not asked for NULL
+//! where the file has none. Wherever any of that does not hold, the plan stays as it is (`rule`).
 //!
-//! What comes out is what the partial aggregation would give: groups with the states of their aggregates, for the final one above. Rows that are not in the file yet
-//! go through the partial aggregation itself, over a scan of these alone, and so does all where there is no memory for the tables.
+//! What comes out is what the partial aggregation would give: groups with the states of their
+//! aggregates, for the final one above. Rows that are not in the file yet go through the partial
+//! aggregation itself, over a scan of these alone, and so does all where there is no memory for the
+//! tables.
 
 mod groups;
 mod lanes;

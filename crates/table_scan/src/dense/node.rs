@@ -1,4 +1,4 @@
-//! The node of a plan that aggregates a scan's rows in tables.
+//! The plan node of dense aggregation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ use super::tables::GroupTables;
 #[derive(Debug)]
 pub(super) struct Changed {
     pub(super) new: Arc<dyn ExecutionPlan>,
-    /// Where there is no memory for tables: its partitions may stand beside others that have them, and those look at the file alone.
+    /// Where there is no memory for tables: its partitions may stand beside others that have them,
+    /// and those look at the file alone.
     pub(super) file: Arc<dyn ExecutionPlan>,
 }
 
@@ -65,7 +66,8 @@ impl DenseAggregateExec {
     }
 }
 
-/// What reads the rows that are not in the file, which is no input of the node, if there are any; none of other nodes.
+/// What reads the rows that are not in the file, which is no input of the node, if there are any;
+/// none of other nodes.
 pub(crate) fn rows_apart(node: &Arc<dyn ExecutionPlan>) -> Option<Option<&Arc<dyn ExecutionPlan>>> {
     let dense = node.downcast_ref::<DenseAggregateExec>()?;
     Some(dense.rest.as_ref().map(|rest| &rest.new))
@@ -113,7 +115,8 @@ impl ExecutionPlan for DenseAggregateExec {
         self.original.apply_expressions(f)
     }
 
-    /// Over another input it is the aggregation itself: what is known of the columns was known of the scan.
+    /// Over another input it is the aggregation itself: what is known of the columns was known of
+    /// the scan.
     fn replace_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,

@@ -1,4 +1,4 @@
-//! What an aggregation in tables does with rows and groups; the same for all partitions.
+//! The plan of a dense aggregation, shared by all partitions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The rule that finds aggregations whose first step tables with a place for each group can do.
+//! The optimizer rule that finds aggregations for dense arrays.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ const ROWS_PER_GROUP_MIN: u64 = 4;
 /// So many groups are always few.
 const FEW_GROUPS: usize = 64;
 
-/// Puts them in place.
+/// The optimizer rule of dense aggregation.
 #[derive(Debug)]
 pub struct DenseAggregation;
 

@@ -1,4 +1,4 @@
-//! One partition's rows, chunk by chunk into its tables; then its groups, batch by batch.
+//! The execution of dense aggregation in one partition: chunks in, batches of groups out.
 
 use std::ops::Range;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What is known of each group: how many rows, and of each argument the sum, the least or the greatest value.
+//! The accumulators of dense aggregation: row counts, sums, minima and maxima per group.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::OutOfRange;
 
 /// Sums of this many groups are first made of 64 bits, for the rows of a chunk.
 const NARROW_GROUPS_MAX: usize = 1024;
-/// Each of these stands so many times, for rows that follow each other: most are of one group, and an addition would wait for the one before it.
+/// Each of these stands so many times, for rows that follow each other: most are of one group, and
+/// an addition would wait for the one before it.
 const LANES: usize = 4;
 
 /// An aggregate of a group.
@@ -59,7 +60,8 @@ pub(super) struct GroupTables {
 }
 
 impl GroupTables {
-    /// For so many groups. `magnitude` is how far a step's values are from zero, at most, and `chunk_rows` how many rows come at once.
+    /// For so many groups. `magnitude` is how far a step's values are from zero, at most, and
+    /// `chunk_rows` how many rows come at once.
     pub(super) fn new(
         groups: usize,
         aggregates: &[Aggregate],

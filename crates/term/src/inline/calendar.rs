@@ -1,4 +1,4 @@
-//! Dates and times inside an id.
+//! Inline dates and times.
 //!
 //! A payload begins with the instant in UTC (a value without time zone counts as UTC),
 //! so that ids of one kind sort as the timeline does; the zone follows so that the
@@ -192,7 +192,8 @@ pub struct LocalDays {
 }
 
 impl LocalDays {
-    /// As it is for this id and all that are alike by its [`ValueOrder`](super::ValueOrder); nothing if it is no date.
+    /// As it is for this id and all that are alike by its [`ValueOrder`](super::ValueOrder);
+    /// nothing if it is no date.
     pub fn of(id: TermId) -> Option<Self> {
         match id.kind() {
             TermKind::Date => Some(Self {

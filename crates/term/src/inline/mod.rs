@@ -1,4 +1,4 @@
-//! Literals that live inside the id.
+//! Inline literals: values that are stored in the id itself.
 //!
 //! For each kind there is one encoder from the lexical form to the payload and
 //! one renderer back. A literal is taken inline only if the two are exact
@@ -179,8 +179,8 @@ impl TermId {
             .map(|payload| Self::new(TermKind::Integer, payload))
     }
 
-    /// The id of an `xsd:decimal` of so many millionths, written with no more digits after the point
-    /// than it needs, if it is small enough to fit.
+    /// The id of an `xsd:decimal` of so many millionths, written with no more digits after the
+    /// point than it needs, if it is small enough to fit.
     #[inline]
     pub fn decimal(millionths: i64) -> Option<Self> {
         number::decimal_payload(millionths).map(|payload| Self::new(TermKind::Decimal, payload))

@@ -1,4 +1,4 @@
-//! Integers, decimals and doubles inside an id.
+//! Inline integers, decimals and doubles.
 
 use crate::id::{TermId, TermKind};
 use crate::lexical::canonical_exponent;
@@ -112,8 +112,8 @@ impl IntegerType {
         }
     }
 
-    /// Whether a value of any size belongs to the type; what is beyond 128 bits may be cut to their ends, which no
-    /// type's bounds reach.
+    /// Whether a value of any size belongs to the type; what is beyond 128 bits may be cut to their
+    /// ends, which no type's bounds reach.
     pub const fn admits(self, value: i128) -> bool {
         if value >= i64::MIN as i128 && value <= i64::MAX as i128 {
             return self.holds(value as i64);

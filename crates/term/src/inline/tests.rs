@@ -1,4 +1,4 @@
-//! Identity and order of inline literals.
+//! Tests of identity and order of inline literals.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Short strings: seven bytes and a length.
+//! Inline strings: up to seven bytes and a length.
 //!
 //! The bytes stand first, padded with zeros, the length last: ids sort as the strings do, and `"a"`
 //! differs from `"a\0"`.

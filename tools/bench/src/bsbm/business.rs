@@ -1,5 +1,5 @@
-//! Values for the parameters of the business intelligence queries and of the
-//! analytical ones, drawn from what the generator knows of its data.
+//! Parameter values of the business intelligence and analytical queries, from the generator's
+//! knowledge.
 //!
 //! Product types are drawn from the first level below the root and the one after it: the
 //! specification asks for types of different size, and the root itself is left out.
@@ -33,8 +33,8 @@ impl<'a> BusinessParameters<'a> {
         Self { catalog, types }
     }
 
-    /// Values for all parameters of a template, as the template wants them; a name that is not known
-    /// gets none.
+    /// Values for all parameters of a template, as the template wants them; a name that is not
+    /// known gets none.
     pub fn draw(&self, template: &str, random: &mut Random) -> BTreeMap<String, String> {
         let mut values = BTreeMap::new();
         let month = random.below(MONTHS);
@@ -74,7 +74,8 @@ impl<'a> BusinessParameters<'a> {
     }
 }
 
-/// The day on which the month begins that is so many months after the tenth before the data's last day.
+/// The day on which the month begins that is so many months after the tenth before the data's last
+/// day.
 fn month_text(month: u32) -> String {
     const DAYS: u32 = 28;
     let mut text = Vec::new();

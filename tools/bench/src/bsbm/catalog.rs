@@ -1,5 +1,4 @@
-//! What the generator knows before it writes anything: the tree of types, who
-//! made which products, which vendor has which offers, who wrote which reviews.
+//! The generator's catalog: types, and who made, sells and reviews which products.
 //!
 //! It needs a few bytes per producer, vendor and reviewer; products, offers and
 //! reviews are computed from their numbers when they are wanted.

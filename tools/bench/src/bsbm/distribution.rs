@@ -1,5 +1,4 @@
-//! Random numbers for the generator: a stream per entity, and the distributions
-//! of the specification.
+//! The generator's random numbers: a stream per entity, and the specification's distributions.
 //!
 //! Every entity draws from a stream of its own, seeded by (data set seed, class,
 //! number). So any product can be computed again without generating those

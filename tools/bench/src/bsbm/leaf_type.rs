@@ -1,4 +1,4 @@
-//! Product types at the leaves of their tree.
+//! The leaves of the tree of product types.
 
 /// A product type without subtypes, and the features its products may have.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The Berlin SPARQL Benchmark, version 3.1: its data and its explore queries.
+//! The Berlin SPARQL Benchmark 3.1: data generator and explore queries.
 //!
 //! [`generate`] writes the data set of the specification: products with types,
 //! features and producers, offers of vendors, reviews by people. A [`Catalog`]

@@ -1,5 +1,4 @@
-//! Values for the parameters of the explore queries, drawn deterministically from
-//! a pool of terms.
+//! Parameter values of the explore queries, drawn deterministically from a pool of terms.
 //!
 //! The pool comes from the generator's knowledge ([`ParameterPool::from_catalog`]),
 //! from a scan of N-Triples ([`ParameterPool::from_ntriples`]), or from an endpoint

@@ -1,4 +1,4 @@
-//! How large a data set is, and the day at which it ends.
+//! The size of a data set, and its last day.
 
 use super::writer::Date;
 

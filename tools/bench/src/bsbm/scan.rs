@@ -1,5 +1,4 @@
-//! Finds in N-Triples what query parameters are drawn from: product types with the
-//! features of their products, products, offers, reviews.
+//! The scan of N-Triples for parameter values: product types, features, products, offers, reviews.
 //!
 //! It reads the lines of generated data: single blanks between the terms, no
 //! comments. All the terms found stay in memory, some hundred bytes a product.

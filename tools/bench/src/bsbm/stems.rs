@@ -1,5 +1,4 @@
-//! The raw material of the word list: common English stems, and the prefixes,
-//! suffixes and syllables that make some 90,000 words of them.
+//! The word list's raw material: English stems, affixes and syllables.
 
 /// Stems that take suffixes and prefixes, or join two by two.
 pub(crate) const STEMS: &str = "\

@@ -1,5 +1,4 @@
-//! The queries as templates with parameters: `%ProductXYZ%` and the like
-//! stand where a query takes a term.
+//! The query templates with parameters such as `%ProductXYZ%`.
 //!
 //! The texts, in `queries/explore`, are our own after the specification, version
 //! 3.1 (query 6 was taken out by it). Parameters have the official tool's names,

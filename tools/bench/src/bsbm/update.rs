@@ -1,9 +1,10 @@
 //! The update transactions of BSBM: new products with their offers, and offers that end.
 //!
-//! A transaction inserts one product as the generator would write it, with the usual number of offers, by
-//! one `INSERT DATA`; another deletes all that is said of an offer by `DELETE WHERE`. New products
-//! come from a catalog with more products than the data set has; its numbers go on where those of the data
-//! set end, so nothing that is inserted is there already. Reviews are left to the data set.
+//! A transaction inserts one product as the generator would write it, with the usual number of
+//! offers, by one `INSERT DATA`; another deletes all that is said of an offer by `DELETE WHERE`.
+//! New products come from a catalog with more products than the data set has; its numbers go on
+//! where those of the data set end, so nothing that is inserted is there already. Reviews are left
+//! to the data set.
 
 use std::io;
 

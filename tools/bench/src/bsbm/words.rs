@@ -1,5 +1,4 @@
-//! The words of which texts consist, and the names of people: our own lists, made
-//! from stems, affixes and syllables when a generator starts (some 30 ms).
+//! The words of texts and the names of people, generated from stems.
 //!
 //! What matters is that texts weigh and compress as those of the official tool
 //! do, for they are most of the data: as many distinct words (89,500), of the

@@ -1,5 +1,4 @@
-//! Writes N-Triples: one subject at a time, its triples one after the other,
-//! through a buffer of one mebibyte.
+//! The N-Triples writer, with a buffer of one mebibyte.
 //!
 //! The texts of the benchmark need no escapes (words of ASCII letters), so
 //! everything is copied as it is.

@@ -1,4 +1,4 @@
-//! Compares the answers of two stores, row by row: a fast wrong answer is a failure.
+//! The comparison of two stores' answers, row by row.
 //!
 //! Solutions are read from SPARQL results in JSON and compared as multisets. Numbers count as
 //! equal within a thousandth (stores sum floats in different orders and precision); other

@@ -1,5 +1,4 @@
-//! Runs the `orrery` binary: commands to their end, servers for as long as they
-//! are measured.
+//! The runner of the `orrery` binary: commands, and servers under measurement.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -261,7 +260,8 @@ pub fn processor_time(process: u32) -> Option<Duration> {
 /// The same with threads that have ended, to a hundredth of a second.
 pub fn whole_processor_time(process: u32) -> Option<Duration> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Behind the name, which may have blanks and parentheses: utime and stime, the 14th and the 15th field of proc(5), in ticks of which Linux says 100 are a second.
+    // Behind the name, which may have blanks and parentheses: utime and stime, the 14th and the
+    // 15th field of proc(5), in ticks of which Linux says 100 are a second.
     let (_, fields) = text.rsplit_once(") ")?;
     let ticks = fields.split(' ').skip(11).take(2);
     let ticks = ticks.map(|field| field.parse::<u64>().ok());

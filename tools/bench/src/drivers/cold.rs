@@ -1,9 +1,9 @@
-//! Measures what the first who ask wait for when nothing of the database is in memory.
+//! The driver of first queries on a cold database.
 //!
-//! Each round, for each way to begin: the file cache forgets the database's files, a new server begins in that way, one mix of
-//! the explore queries is run and timed; then others, so that the process is warm; then the first one again. The
-//! ratio of the two is what the disk costs. Nothing else may have the database open meanwhile: what a process has
-//! mapped is not forgotten.
+//! Each round, for each way to begin: the file cache forgets the database's files, a new server
+//! begins in that way, one mix of the explore queries is run and timed; then others, so that the
+//! process is warm; then the first one again. The ratio of the two is what the disk costs. Nothing
+//! else may have the database open meanwhile: what a process has mapped is not forgotten.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Measures the count of all triples over HTTP.
+//! The driver that measures the count of all triples over HTTP.
 
 use std::fmt;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! DuckDB behind a script: `bench/peers/relational.py` installs it, fills its tables and answers questions, a line of JSON
-//! each, so that its times are those of a query in its own process.
+//! DuckDB behind a script: `bench/peers/relational.py` installs it, fills its tables and answers
+//! questions, a line of JSON each, so that its times are those of a query in its own process.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};

@@ -1,10 +1,10 @@
-//! How good the planner's estimates are: for each step of each plan what was expected beside what was
-//! found, over the BSBM queries and over patterns drawn from the data.
+//! The driver that compares the planner's estimates with actual rows.
 //!
-//! The measure is the q-error (Moerkotte, Neumann, Steidl: "Preventing bad plans by bounding the impact of
-//! cardinality estimation errors", VLDB 2009): the larger of estimate / actual and actual / estimate, both taken as at least
-//! one row. Plans come from `orrery explain --analyze --format json`. What a run does not read to its end (below
-//! a limit, in an `EXISTS`) says nothing and is left out; an operator that only hands on its input's rows
+//! The measure is the q-error (Moerkotte, Neumann, Steidl: "Preventing bad plans by bounding the
+//! impact of cardinality estimation errors", VLDB 2009): the larger of estimate / actual and actual
+//! / estimate, both taken as at least one row. Plans come from
+//! `orrery explain --analyze --format json`. What a run does not read to its end (below a limit, in
+//! an `EXISTS`) says nothing and is left out; an operator that only hands on its input's rows
 //! counts once.
 
 use std::collections::BTreeMap;
@@ -97,7 +97,8 @@ pub struct EstimatesReport {
 /// Explains and runs all queries.
 ///
 /// # Errors
-/// When the database cannot be served or the binary cannot be started; a query that fails is left out.
+/// When the database cannot be served or the binary cannot be started; a query that fails is left
+/// out.
 pub fn estimates(
     binary: &Binary,
     options: &EstimatesOptions,
@@ -177,7 +178,8 @@ fn bsbm_queries(
     Ok(queries)
 }
 
-/// Takes the estimates of a plan's node, its steps and its inputs, as `orrery explain --analyze --format json` prints them.
+/// Takes the estimates of a plan's node, its steps and its inputs, as
+/// `orrery explain --analyze --format json` prints them.
 pub fn collect_estimates(node: &Value, group: &str, query: &str, found: &mut Vec<Estimate>) {
     let mut add = |of: &Value, is_step: bool| {
         let is_read_whole = of.get("is_read_whole").and_then(Value::as_bool) == Some(true);

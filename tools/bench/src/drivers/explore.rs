@@ -1,4 +1,4 @@
-//! Measures the explore queries of BSBM over HTTP, one client, mix after mix.
+//! The driver of BSBM's explore queries over HTTP, one client, mix after mix.
 //!
 //! A mix is the 25 queries in the specification's order, each with parameters of
 //! its own. Warm-up mixes are not counted. The time of a query is from the first
@@ -122,15 +122,16 @@ pub fn explore(options: &ExploreOptions) -> Result<ExploreReport, BenchError> {
     Ok(summarize(&runs, options.mixes, total))
 }
 
-/// Runs the explore queries with several clients at a time, each with parameters of its own and as many
-/// mixes as the options say, and gives the mixes an hour of all together: from when all have warmed up until
-/// the last has its last answer.
+/// Runs the explore queries with several clients at a time, each with parameters of its own and as
+/// many mixes as the options say, and gives the mixes an hour of all together: from when all have
+/// warmed up until the last has its last answer.
 ///
 /// # Errors
 /// When a query fails.
 pub fn explore_clients(options: &ExploreOptions, clients: u32) -> Result<f64, BenchError> {
     let pool = options.pool()?;
-    // A wrong address is told here: a client that does not come to the barrier would hold the others for ever.
+    // A wrong address is told here: a client that does not come to the barrier would hold the
+    // others for ever.
     options.client()?;
     let warm = Barrier::new(clients as usize);
     let client = |number: u32| -> Result<(Instant, Instant), BenchError> {

@@ -1,10 +1,9 @@
-//! Measures the least that a request costs: point queries over one kept connection,
-//! each for one value of another product, and where the server says that its time went.
+//! The driver of the minimal cost of a request: point queries over one connection.
 //!
-//! The server is asked `SELECT ?value { <product> rdfs:label ?value }`: one range of one permutation,
-//! one term of the dictionary, one row of answer. What remains is the floor under every query. With `heavy`
-//! queries, so many that never end are held on connections of their own meanwhile: what a cheap query waits for
-//! beside them.
+//! The server is asked `SELECT ?value { <product> rdfs:label ?value }`: one range of one
+//! permutation, one term of the dictionary, one row of answer. What remains is the floor under
+//! every query. With `heavy` queries, so many that never end are held on connections of their own
+//! meanwhile: what a cheap query waits for beside them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,7 +41,8 @@ pub struct FloorOptions {
     pub endpoint: String,
     /// Measured requests; a tenth as many before them warm the server.
     pub requests: u32,
-    /// Endless queries beside the measured ones; more than none need a server of ours, which tells when they run.
+    /// Endless queries beside the measured ones; more than none need a server of ours, which tells
+    /// when they run.
     pub heavy: u32,
     /// The server's process, if it is on this machine.
     pub process: Option<u32>,
@@ -55,7 +55,8 @@ pub struct FloorReport {
     pub request: Times,
     /// The server's own times by part, where it tells them in `Server-Timing`.
     pub parts: BTreeMap<String, Times>,
-    /// Processor time of the server a request, which depends less than the times on how busy the machine is.
+    /// Processor time of the server a request, which depends less than the times on how busy the
+    /// machine is.
     pub processor_us: Option<f64>,
     /// Endless queries beside the requests.
     pub heavy: u32,

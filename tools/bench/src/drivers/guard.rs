@@ -1,4 +1,5 @@
-//! Measures what it costs to look after a server on the open web: rules about graphs, limits, and what short queries wait for beside long ones.
+//! The driver that measures the cost of access rules, limits, and waits of short queries beside
+//! long ones.
 //!
 //! ```text
 //! BSBM data, each subject in one of 10,000 graphs -> database without users, database with users -> a server over each
@@ -6,7 +7,8 @@
 //! point queries beside long queries of others -> the 99th percentile
 //! ```
 //!
-//! Rules allow all graphs, ten each, so that all see the same and get the same answers: what differs is that it was looked at.
+//! Rules allow all graphs, ten each, so that all see the same and get the same answers: what
+//! differs is that it was looked at.
 
 use std::fmt;
 use std::fs::File;
@@ -197,7 +199,8 @@ fn graph_of(subject: &str) -> String {
     format!("{}/{}", number / GRAPHS_OF_RULE, number % GRAPHS_OF_RULE)
 }
 
-/// `root` administers, `rules` sees all graphs by many rules, `limits` by one, and has limits that nothing comes to.
+/// `root` administers, `rules` sees all graphs by many rules, `limits` by one, and has limits that
+/// nothing comes to.
 fn add_users(database: &Path) -> Result<(), BenchError> {
     let failed = |error: orrery_access::Error| BenchError::Output {
         command: "users".to_owned(),
@@ -252,7 +255,8 @@ fn add_users(database: &Path) -> Result<(), BenchError> {
     done.map(drop).map_err(failed)
 }
 
-/// Explore mixes of all askers, one turn after the other, so that what else the machine does falls on all alike.
+/// Explore mixes of all askers, one turn after the other, so that what else the machine does falls
+/// on all alike.
 fn by_turns(
     options: &GuardOptions,
     client: &impl Fn(Option<&str>) -> Result<HttpClient, BenchError>,

@@ -1,4 +1,4 @@
-//! Measures a bulk load: `orrery load` into a new database.
+//! The driver of a bulk load into a new database.
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -1,7 +1,8 @@
-//! The explore mixes of BSBM with updates between them, one client after the other's answer.
+//! The driver of explore mixes interleaved with updates, one client.
 //!
-//! Before each mix a product with its offers is inserted, and an offer deleted. Their time counts. Queries and updates
-//! have a kept connection each. Warm-up mixes have updates too, as those of the official driver.
+//! Before each mix a product with its offers is inserted, and an offer deleted. Their time counts.
+//! Queries and updates have a kept connection each. Warm-up mixes have updates too, as those of the
+//! official driver.
 
 use std::time::{Duration, Instant};
 
@@ -31,8 +32,8 @@ pub(super) struct MixedTimes {
 }
 
 impl<'p> MixedClient<'p> {
-    /// A client of the endpoint in the options, whose numbers of mixes it leaves to the caller. `updates` must
-    /// have as many as there will be mixes.
+    /// A client of the endpoint in the options, whose numbers of mixes it leaves to the caller.
+    /// `updates` must have as many as there will be mixes.
     pub(super) fn new(
         options: &ExploreOptions,
         pool: &'p ParameterPool,

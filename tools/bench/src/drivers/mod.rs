@@ -1,5 +1,4 @@
-//! The drivers: each measures one thing from outside, through the `orrery` binary
-//! or over HTTP, as a user would see it.
+//! The drivers: each measures one thing from outside, through the `orrery` binary or over HTTP.
 //!
 //! `orrery bench` calls them; they print nothing and return reports that show
 //! themselves as a table and serialize to JSON.

@@ -1,5 +1,4 @@
-//! Measures what a person waits for who asks one small question of a database
-//! that nobody serves: start of the process, opening, a point query, the answer.
+//! The driver of a cold start: process, opening, point query, answer.
 
 use std::ffi::OsStr;
 use std::fmt;

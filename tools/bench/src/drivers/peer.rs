@@ -1,5 +1,4 @@
-//! Another store beside ours: a script under `bench/peers` sets it up, loads it and
-//! serves it, so that what is fair for it is written where its settings are.
+//! Another store for comparison, set up, loaded and served by a script under `bench/peers`.
 //!
 //! The script's commands are `setup`, `load DIR FILE` (prints `seconds S` and `bytes B`) and
 //! `serve DIR` (in the foreground); `PORT_HTTP` and `PORT_SQL` tell it where to listen.

@@ -1,5 +1,4 @@
-//! Fetches a parameter pool from an endpoint by SPARQL, so that the explore
-//! queries run against any BSBM data, ours or not, wherever it is served.
+//! The parameter pool fetched from an endpoint by SPARQL.
 
 use serde_json::Value;
 

@@ -1,5 +1,4 @@
-//! The store's benchmark by one command: generate, load, serve, and measure the
-//! six figures that the quad store is held to, each beside its bar.
+//! The store benchmark: generate, load, serve, and measure six figures against their goals.
 
 use std::fmt;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! What a workload is run against: a database that is served for it, or an endpoint that somebody serves.
+//! The target of a workload: a database that is served for it, or an endpoint.
 
 use std::fmt::Display;
 use std::path::PathBuf;

@@ -1,10 +1,9 @@
-//! Graph patterns drawn from the data by random walks: each has at least one solution, and its parts
-//! are correlated as the data are.
+//! Graph patterns drawn by random walks, each with a solution.
 //!
-//! A walk starts at a random triple and takes further triples at the nodes that it has seen, so stars, chains
-//! and trees come out. Nodes become variables, some of the last ones stay constants, predicates mostly
-//! stay what they are. This is how benchmarks of cardinality estimation draw their queries (Park et al.: G-CARE,
-//! SIGMOD 2020).
+//! A walk starts at a random triple and takes further triples at the nodes that it has seen, so
+//! stars, chains and trees come out. Nodes become variables, some of the last ones stay constants,
+//! predicates mostly stay what they are. This is how benchmarks of cardinality estimation draw
+//! their queries (Park et al.: G-CARE, SIGMOD 2020).
 
 use std::fmt::Write;
 

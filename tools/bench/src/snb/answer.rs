@@ -1,8 +1,9 @@
-//! Answers of SPARQL as results in the form of the official driver's, and whether two of these agree.
+//! SPARQL answers in the official driver's form, and their comparison.
 //!
-//! A query names its columns as the driver names its fields. Times become milliseconds, lists come as lines of one text.
-//! Where the specification leaves an order open, of a person's addresses for example, or of ways of the same weight,
-//! results agree in any; all else has to be the same, order of rows included.
+//! A query names its columns as the driver names its fields. Times become milliseconds, lists come
+//! as lines of one text. Where the specification leaves an order open, of a person's addresses for
+//! example, or of ways of the same weight, results agree in any; all else has to be the same, order
+//! of rows included.
 
 use serde_json::{Map, Number, Value};
 
@@ -11,7 +12,8 @@ use super::terms;
 
 /// Columns that are lists of texts, one a line.
 const LISTS: [&str; 3] = ["friendEmails", "friendLanguages", "tagNames"];
-/// Columns that are lists of organizations: name, year and place with tabs between them, one a line.
+/// Columns that are lists of organizations: name, year and place with tabs between them, one a
+/// line.
 const ORGANIZATIONS: [&str; 2] = ["friendUniversities", "friendCompanies"];
 /// The column of complex read 7 that the driver does not have.
 const MESSAGE_DATE: &str = "messageCreationDate";
@@ -30,8 +32,9 @@ pub fn text<'a>(binding: &'a Value, name: &str) -> Option<&'a str> {
     binding.get(name)?.get("value")?.as_str()
 }
 
-/// A result as the driver has it: a list of objects, or one object where the operation has one; several rows of such an
-/// operation stay a list, which agrees with no object. `None` if a cell is not what it should be.
+/// A result as the driver has it: a list of objects, or one object where the operation has one;
+/// several rows of such an operation stay a list, which agrees with no object. `None` if a cell is
+/// not what it should be.
 pub fn result(kind: Kind, bindings: &[Value]) -> Option<Value> {
     match (kind, bindings) {
         (Kind::Short(1 | 4 | 5 | 6), []) => Some(Value::Null),

@@ -1,7 +1,8 @@
-//! What never changes, by the numbers that insertions tell it with: tags, places, organizations.
+//! The static entities that insertions refer to by number: tags, places, organizations.
 //!
-//! Their addresses are made of names, so that a number alone does not give one. A client reads them once, some
-//! 25,500 at every scale of the official data, and then inserts with `INSERT DATA` alone.
+//! Their addresses are made of names, so that a number alone does not give one. A client reads them
+//! once, some 25,500 at every scale of the official data, and then inserts with `INSERT DATA`
+//! alone.
 
 use std::collections::HashMap;
 

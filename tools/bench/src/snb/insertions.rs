@@ -1,4 +1,4 @@
-//! Insertions as texts of SPARQL Update.
+//! Insertions as SPARQL Update texts.
 
 use std::collections::BTreeMap;
 
@@ -178,7 +178,8 @@ fn fill(
             parameters.set("author", terms::person(*author));
             parameters.set("forum", terms::forum(*forum));
             parameters.set("country", place(*country)?);
-            // As in the data set: a post has an image or a text with its length, and a language if it has a text.
+            // As in the data set: a post has an image or a text with its length, and a language if
+            // it has a text.
             let content = match image_file.as_str() {
                 "" => format!(
                     "{subject} snvoc:content {} ; snvoc:length {} .",

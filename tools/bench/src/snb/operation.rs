@@ -1,4 +1,4 @@
-//! The operations of the workload: what they are called, and what they are given.
+//! The operations of the workload and their parameters.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,7 +59,8 @@ pub enum Operation {
         /// The number of the other.
         to: u64,
     },
-    /// All shortest ways between two persons, by how much those on them wrote to each other: complex read 14.
+    /// All shortest ways between two persons, by how much those on them wrote to each other:
+    /// complex read 14.
     Ways {
         /// The number of the one.
         from: u64,

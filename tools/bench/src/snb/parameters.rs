@@ -1,5 +1,5 @@
-//! Substitution parameters: `interactive_N_param.txt`, as the official generator chooses them for its data, so that
-//! the runs of a query cost about the same.
+//! Substitution parameters: `interactive_N_param.txt`, as the official generator chooses them for
+//! its data, so that the runs of a query cost about the same.
 //!
 //! The first line has names, each other line the values of one run, with `|` between them.
 

@@ -1,4 +1,4 @@
-//! Runs operations against an endpoint, over one kept connection.
+//! A session that runs operations at an endpoint.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::http_client::{HttpClient, HttpError};
 
 const RESULTS_JSON: &str = "application/sparql-results+json";
 
-/// How far complex read 9 looks back, in days, before it looks at all that was before: a few days have enough messages
-/// for most, and an index of times finds those of a few days quickly.
+/// How far complex read 9 looks back, in days, before it looks at all that was before: a few days
+/// have enough messages for most, and an index of times finds those of a few days quickly.
 const DAYS_BACK: [i64; 3] = [2, 16, 128];
 const DAY_MS: i64 = 86_400_000;
 /// Before all times.
@@ -126,7 +126,8 @@ impl Session {
         }
     }
 
-    /// Complex read 9: those of the last days if they are enough, for nothing before them can be later.
+    /// Complex read 9: those of the last days if they are enough, for nothing before them can be
+    /// later.
     fn latest(&mut self, parameters: &BTreeMap<String, String>) -> Result<Value, SessionError> {
         const KIND: Kind = Kind::Complex(9);
         let parameter = |name: &str| parameters.get(name).map(String::as_str).unwrap_or_default();

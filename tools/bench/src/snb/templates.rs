@@ -1,7 +1,7 @@
-//! The queries and insertions as templates: `%person%` and the like stand where one takes a term.
+//! The query and insertion templates, with placeholders such as `%person%`.
 //!
-//! The texts are our own, after the specification and what the reference implementation for PostgreSQL answers;
-//! `docs/snb.md` says why each is written as it is.
+//! The texts are our own, after the specification and what the reference implementation for
+//! PostgreSQL answers; `docs/snb.md` says why each is written as it is.
 
 use super::operation::Kind;
 

@@ -1,7 +1,7 @@
-//! The terms of the data set: addresses of persons, messages and forums by their numbers, and literals.
+//! The IRIs and literals of the data set.
 //!
-//! Numbers and times are those of the official driver: 64 bits, milliseconds since 1970. Posts and comments share
-//! their numbers, so that a message of a number is one of two addresses.
+//! Numbers and times are those of the official driver: 64 bits, milliseconds since 1970. Posts and
+//! comments share their numbers, so that a message of a number is one of two addresses.
 
 /// Where persons, forums and messages live.
 pub const DATA: &str = "http://www.ldbc.eu/ldbc_socialnet/1.0/data/";

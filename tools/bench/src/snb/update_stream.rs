@@ -1,7 +1,7 @@
-//! Update streams: what happened after the time at which the data set was cut off, in the order in which it did.
+//! The update streams: events after the data set's cut, in order.
 //!
-//! A line has the time at which it is due, the time of what it depends upon, its kind and the parameters of that, with `|`
-//! between them; lists have `;`, organizations with years `,`.
+//! A line has the time at which it is due, the time of what it depends upon, its kind and the
+//! parameters of that, with `|` between them; lists have `;`, organizations with years `,`.
 
 use super::operation::{Insertion, Operation};
 

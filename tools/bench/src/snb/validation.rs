@@ -1,8 +1,8 @@
-//! Reads validation files in the form of the official driver's `validation_params.csv`: a line has an operation and its
-//! result, both in JSON, with `|` between them.
+//! Reads validation files in the form of the official driver's `validation_params.csv`: a line has
+//! an operation and its result, both in JSON, with `|` between them.
 //!
-//! The driver does not name the operation: its kind is seen by the names of its parameters. A file is read as a whole before
-//! anything is run, so that a broken line changes no database.
+//! The driver does not name the operation: its kind is seen by the names of its parameters. A file
+//! is read as a whole before anything is run, so that a broken line changes no database.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};

@@ -1,4 +1,4 @@
-//! Answers: sets of triples, or rows of terms as N-Triples has them; numbers are compared by value.
+//! Answers as sets of triples or rows, numbers compared by value.
 
 use std::collections::BTreeSet;
 use std::str::FromStr as _;
@@ -41,7 +41,8 @@ impl Answer {
         self.len() == 0
     }
 
-    /// The first line that one has and the other does not, or that stands elsewhere, for people: expected and actual.
+    /// The first line that one has and the other does not, or that stands elsewhere, for people:
+    /// expected and actual.
     pub fn difference(&self, actual: &Self) -> (String, String) {
         let lines = |answer: &Self| match answer {
             Self::Graph(triples) => triples.iter().cloned().collect::<Vec<_>>(),

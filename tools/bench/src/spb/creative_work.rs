@@ -1,4 +1,4 @@
-//! A creative work: its statements, all in a graph of its own, and the editorial operations on it.
+//! A creative work: its statements in its own graph, and editorial operations.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

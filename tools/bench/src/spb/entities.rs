@@ -1,4 +1,4 @@
-//! What works are about and mention: entities with their names, some of them popular, and places.
+//! The entities that works are about and mention.
 
 use crate::bsbm::Random;
 

@@ -1,7 +1,8 @@
-//! Makes creative works: what editors insert, and what the generator writes.
+//! The maker of creative works, for editors and the generator.
 //!
-//! A work is drawn from its own stream of random numbers, so that it depends on the seed and its number alone. How many
-//! entities works are about and mention, and how often works of each kind come, is as in the official definitions.
+//! A work is drawn from its own stream of random numbers, so that it depends on the seed and its
+//! number alone. How many entities works are about and mention, and how often works of each kind
+//! come, is as in the official definitions.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! The answers of the aggregation queries, computed from quads in memory by plain loops: what validation compares with.
+//! A naive evaluation of the aggregation queries, for validation.
 //!
-//! It looks at every work for each question, has no index but by subject and object, and follows the sentence at the top of
-//! each query's text, not its patterns.
+//! The evaluation looks at every work for each question, has no index but by subject and object,
+//! and follows the sentence at the top of each query's text, not its patterns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,8 @@ impl<'q> Naive<'q> {
         }
     }
 
-    /// The answer of a query, by its number; none if a parameter is missing or is not what it should be.
+    /// The answer of a query, by its number; none if a parameter is missing or is not what it
+    /// should be.
     pub fn answer(&self, number: u8) -> Option<Answer> {
         match number {
             1 => self.q1(),

@@ -1,6 +1,6 @@
-//! What is in the data, read from the endpoint once by a few queries, and parameters of the aggregation queries drawn by it:
-//! entities by how often works are about them, times of works, words of their texts, places, entities
-//! that are related to others.
+//! What is in the data, read from the endpoint once by a few queries, and parameters of the
+//! aggregation queries drawn by it: entities by how often works are about them, times of works,
+//! words of their texts, places, entities that are related to others.
 //!
 //! Every query has a limit, so that a pool of any data has at most some hundred thousand rows.
 
@@ -326,8 +326,8 @@ impl Pool {
     }
 }
 
-/// A time less than an hour before one of these. The official driver takes any time of the period, so that most of its hours have
-/// no works in data as small as a million quads.
+/// A time less than an hour before one of these. The official driver takes any time of the period,
+/// so that most of its hours have no works in data as small as a million quads.
 fn time_near(times_ms: &[i64], random: &mut Random) -> i64 {
     let time_ms = random.pick(times_ms).copied().unwrap_or_default();
     time_ms - i64::from(random.below(HOUR_MS as u32))

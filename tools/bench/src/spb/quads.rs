@@ -1,4 +1,4 @@
-//! Quads in memory, found by subject, object or graph: what [`super::naive`] reads. Some 60 bytes a quad beside its terms.
+//! An in-memory quad store for [`super::naive`]. Some 60 bytes a quad beside its terms.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
@@ -57,7 +57,8 @@ fn format_of(path: &Path) -> Option<Format> {
     }
 }
 
-/// The files of a data set: those that are given, and all in the directories that are given, in order.
+/// The files of a data set: those that are given, and all in the directories that are given, in
+/// order.
 ///
 /// # Errors
 /// When one is not there, or has no data.

@@ -1,7 +1,8 @@
-//! The queries as templates, and how often each kind of operation comes.
+//! The query templates, and the frequencies of operations.
 //!
-//! The texts are our own, after the specification; `docs/spb.md` says why each is written as it is. `%entity%` and the like
-//! stand where a query takes a term. Editorial operations are written by [`super::creative_work`].
+//! The texts are our own, after the specification; `docs/spb.md` says why each is written as it is.
+//! `%entity%` and the like stand where a query takes a term. Editorial operations are written by
+//! [`super::creative_work`].
 
 use std::fmt;
 
@@ -101,8 +102,8 @@ pub fn is_graph_query(number: u8) -> bool {
     matches!(number, 1..=4 | 8)
 }
 
-/// All aggregation queries in an order of chance: the official driver's pool, out of which each is taken once before any is
-/// taken again.
+/// All aggregation queries in an order of chance: the official driver's pool, out of which each is
+/// taken once before any is taken again.
 pub fn round(random: &mut Random) -> Vec<u8> {
     let mut numbers: Vec<u8> = (1..=QUERIES).collect();
     for last in (1..numbers.len()).rev() {

@@ -1,4 +1,4 @@
-//! Names of the BBC's ontologies and of the data set.
+//! The IRIs of the BBC's ontologies and of the data set.
 
 /// Creative works: their classes and properties.
 pub const CWORK: &str = "http://www.bbc.co.uk/ontologies/creativework/";
@@ -13,8 +13,8 @@ pub const RDF_TYPE: &str = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>";
 /// Two names of one entity.
 pub const SAME_AS: &str = "<http://www.w3.org/2002/07/owl#sameAs>";
 
-/// What entities of the reference data are called by. The ontologies make all of them `ldbcspb:prefLabel`; without inference
-/// they are all named.
+/// What entities of the reference data are called by. The ontologies make all of them
+/// `ldbcspb:prefLabel`; without inference they are all named.
 pub const LABELS: [&str; 6] = [
     "<http://www.ldbcouncil.org/spb#prefLabel>",
     "<http://www.w3.org/2000/01/rdf-schema#label>",

@@ -1,10 +1,13 @@
-//! An answer of a query, and whether it is the right one.
+//! Answers of queries, and their comparison with expected ones.
 //!
-//! Answers are texts in rows: what a CSV file has, or batches of Arrow written out. The specification (clause 2.1.3.5) lets sums be off by $100
-//! and averages by a hundredth part, for the sake of floats. Here decimals are exact, so more is asked: sums are the same to the cent, averages
-//! to as many digits as the right answer shows, at most the sixth after the point, to which decimals are divided.
+//! Answers are texts in rows: what a CSV file has, or batches of Arrow written out. The
+//! specification (clause 2.1.3.5) lets sums be off by $100 and averages by a hundredth part, for
+//! the sake of floats. Here decimals are exact, so more is asked: sums are the same to the cent,
+//! averages to as many digits as the right answer shows, at most the sixth after the point, to
+//! which decimals are divided.
 //!
-//! Rows that the query's order leaves equal may stand either way: the columns of the order are compared row by row, and then all rows as a set.
+//! Rows that the query's order leaves equal may stand either way: the columns of the order are
+//! compared row by row, and then all rows as a set.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -198,7 +201,8 @@ impl Answer {
         None
     }
 
-    /// Sorted by the columns of which the text can be relied on. No query has two rows with the same of them.
+    /// Sorted by the columns of which the text can be relied on. No query has two rows with the
+    /// same of them.
     fn sorted(&self, query: &Query) -> Self {
         let is_exact = |column: &usize| query.columns[*column] == ColumnKind::Exact;
         let exact: Vec<usize> = (0..query.columns.len()).filter(is_exact).collect();
@@ -223,7 +227,8 @@ fn is_same(kind: ColumnKind, found: &str, expected: &str) -> bool {
         },
         ColumnKind::Average => match (found.parse::<f64>(), expected.parse::<f64>()) {
             (Ok(value), Ok(right)) => {
-                // Of six digits the last may be cut off where it was rounded, of fewer it is rounded.
+                // Of six digits the last may be cut off where it was rounded, of fewer it is
+                // rounded.
                 let digits = digits_after_point(expected);
                 let tolerance = if digits >= AVERAGE_DIGITS_MAX {
                     10_f64.powi(-(AVERAGE_DIGITS_MAX as i32))

@@ -1,4 +1,4 @@
-//! Why data cannot be made, or an answer not be read.
+//! The errors of generating data and reading answers.
 
 use std::io;
 use std::path::PathBuf;

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::Scale;
 
 const SECONDS_PER_HOUR: f64 = 3_600.0;
-/// The quickest query of the power test counts as if it had taken at least this part of what the slowest took (5.4.1.4).
+/// The quickest query of the power test counts as if it had taken at least this part of what the
+/// slowest took (5.4.1.4).
 const SPREAD_MAX: f64 = 1_000.0;
 
 /// What the power test took, in seconds.

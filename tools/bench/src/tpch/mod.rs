@@ -8,8 +8,9 @@
 //!   times     -> Metrics         Power, Throughput, QphH
 //! ```
 //!
-//! Rows are `tpchgen`'s, byte for byte those of the TPC's own generator; they are made again each time and never kept, so memory
-//! stays small at any scale. Nothing here runs a query: whoever has a database asks it, and gives the answer and the time back.
+//! Rows are `tpchgen`'s, byte for byte those of the TPC's own generator; they are made again each
+//! time and never kept, so memory stays small at any scale. Nothing here runs a query: whoever has
+//! a database asks it, and gives the answer and the time back.
 
 mod answer;
 mod error;

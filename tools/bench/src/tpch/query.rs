@@ -1,7 +1,8 @@
 //! The 22 queries, with the substitution parameters that the specification validates answers with.
 //!
-//! The texts stand in `queries/tpch`. They are the functional definitions of clause 2.4; Q15 has its view in a WITH, and the five
-//! queries of which only the first rows are asked have a LIMIT, both of which the specification allows (2.2.4, 2.1.2.9).
+//! The texts stand in `queries/tpch`. They are the functional definitions of clause 2.4; Q15 has
+//! its view in a WITH, and the five queries of which only the first rows are asked have a LIMIT,
+//! both of which the specification allows (2.2.4, 2.1.2.9).
 
 use std::borrow::Cow;
 

@@ -1,7 +1,8 @@
-//! What the refresh functions insert and delete.
+//! The rows that refresh functions insert and delete.
 //!
-//! The keys of orders are sparse: of each 32 numbers the generator uses the first eight. As with the TPC's own generator, the orders
-//! of refresh set *n* take the next eight beside the base orders that the same set deletes:
+//! The keys of orders are sparse: of each 32 numbers the generator uses the first eight. As with
+//! the TPC's own generator, the orders of refresh set *n* take the next eight beside the base
+//! orders that the same set deletes:
 //!
 //! ```text
 //!   order number   i = (n - 1) * SF * 1,500 + 1 ... n * SF * 1,500
@@ -9,8 +10,9 @@
 //!   RF1 inserts    key(i) + 8                               ->  high | 01 | low 3
 //! ```
 //!
-//! So every set is apart from the others, and the number of orders stays. The rows themselves are those that the generator makes beyond the
-//! table's last: their dates, prices and lines are distributed as in the table, and each order's price and status fit its lines.
+//! So every set is apart from the others, and the number of orders stays. The rows themselves are
+//! those that the generator makes beyond the table's last: their dates, prices and lines are
+//! distributed as in the table, and each order's price and status fit its lines.
 
 use std::sync::Arc;
 
@@ -136,7 +138,8 @@ mod tests {
     #[test]
     fn new_orders_fit_their_lines() {
         let set = RefreshSet::new(Scale::new(0.05).unwrap(), 7).unwrap();
-        // The price of an order is the sum over its lines of price * (1 + tax) * (1 - discount), each rounded down to cents.
+        // The price of an order is the sum over its lines of price * (1 + tax) * (1 - discount),
+        // each rounded down to cents.
         let mut prices: BTreeMap<i64, i128> = BTreeMap::new();
         let mut lines = BTreeMap::new();
         for batch in &set.lines {

@@ -1,4 +1,4 @@
-//! How large the database is.
+//! The scale factor.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,9 @@
-//! In which order the streams ask the queries, and how many streams there are.
+//! The order of queries in each stream, and the number of streams.
 
 use super::Scale;
 
-/// The ordered sets of the specification's appendix A, a line each: the first is the power test's, the others the streams' of the throughput test.
+/// The ordered sets of the specification's appendix A, a line each: the first is the power test's,
+/// the others the streams' of the throughput test.
 const ORDERED_SETS: [[u8; 22]; 41] = [
     [
         14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12,
@@ -141,7 +142,8 @@ const STREAMS: [(f64, usize); 6] = [
     (10.0, 3),
 ];
 
-/// The order of the queries in a stream: 0 is the power test, from 1 on it is the throughput test. Beyond the 40th they begin anew.
+/// The order of the queries in a stream: 0 is the power test, from 1 on it is the throughput test.
+/// Beyond the 40th they begin anew.
 pub fn query_order(stream: usize) -> &'static [u8; 22] {
     &ORDERED_SETS[stream % ORDERED_SETS.len()]
 }

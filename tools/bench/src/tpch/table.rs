@@ -93,8 +93,8 @@ impl TpchTable {
         self.part_of_batches(scale, batch_rows, 1, 1)
     }
 
-    /// Part `part` of `parts` of the rows, counted from one: the parts make the table one after the other. Tables that do not grow with
-    /// the scale are in the first part whole.
+    /// Part `part` of `parts` of the rows, counted from one: the parts make the table one after the
+    /// other. Tables that do not grow with the scale are in the first part whole.
     pub fn part_of_batches(
         self,
         scale: Scale,
@@ -158,7 +158,8 @@ mod tests {
         let scale = Scale::new(0.01).unwrap();
         for table in TpchTable::ALL {
             let rows = whole(table, scale, 1).num_rows() as u64;
-            // Of the lines, the number is in the specification for whole scales only; this one is the TPC's generator's.
+            // Of the lines, the number is in the specification for whole scales only; this one is
+            // the TPC's generator's.
             assert_eq!(rows, table.rows(scale).unwrap_or(60_175), "{table:?}");
         }
     }

@@ -1,5 +1,4 @@
-//! The drivers against stand-ins: an endpoint that evaluates with `spareval`, and
-//! a script in place of the `orrery` binary.
+//! Tests of the drivers against stand-ins: an endpoint by `spareval`, and a script for `orrery`.
 
 #![allow(clippy::expect_used)] // A stand-in that fails has failed the test.
 

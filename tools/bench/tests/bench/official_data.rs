@@ -1,5 +1,4 @@
-//! Compares our data with the official tool's output for the same number of
-//! products, where that is at hand (`ORRERY_SHARED`).
+//! Tests of generated data against the official tool's output (`ORRERY_SHARED`).
 
 #![allow(clippy::expect_used)] // A test that cannot read its data has failed.
 

@@ -1,5 +1,4 @@
-//! Fills the official tool's query templates, where they are at hand
-//! (`ORRERY_SHARED`), with parameters drawn from generated data.
+//! Tests of the official query templates (`ORRERY_SHARED`) with generated parameters.
 
 #![allow(clippy::expect_used)] // A test that cannot read its data has failed.
 

@@ -1,5 +1,6 @@
-//! The 22 queries over DataFusion's tables in memory: so the queries, the generator and the comparison are right before a database of ours is
-//! asked. At scale 0.01 always; at scale 1, with the time of each query, by
+//! The 22 queries over DataFusion's tables in memory: so the queries, the generator and the
+//! comparison are right before a database of ours is asked. At scale 0.01 always; at scale 1, with
+//! the time of each query, by
 //!
 //! ```text
 //! TPCH_RUNS=3 cargo test --release --workspace --test bench tpch:: -- --ignored --nocapture

@@ -1,4 +1,4 @@
-//! The 22 queries, divided among three workers that have opened the same database: the answers of one process, and what dividing costs.
+//! Tests of the 22 queries on three workers, against one process.
 //!
 //! ```text
 //! TPCH_SCALE=1 TPCH_RUNS=3 cargo test --release --workspace --test bench tpch_divided -- --ignored --nocapture

@@ -1,4 +1,5 @@
-//! libFuzzer over one target of those that stand on the query engine, which `ORRERY_FUZZ_TARGET` names: as `fuzz/src/main.rs`, and within this workspace.
+//! The libFuzzer program for targets on the query engine, named by `ORRERY_FUZZ_TARGET`, within
+//! this workspace.
 
 #![no_main]
 

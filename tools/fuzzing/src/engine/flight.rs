@@ -1,4 +1,4 @@
-//! Calls of Flight SQL: commands, tickets, actions.
+//! Fuzz target: Flight SQL calls, as commands, tickets and actions.
 
 use std::sync::LazyLock;
 

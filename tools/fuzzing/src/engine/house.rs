@@ -1,4 +1,4 @@
-//! The database that the targets share, and the engine over it.
+//! The shared database and engine of the targets.
 
 use std::future::Future;
 use std::sync::{Arc, LazyLock};

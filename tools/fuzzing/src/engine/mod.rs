@@ -1,4 +1,5 @@
-//! What stands on the query engine: SQL, which is parsed and run, the protocols of PostgreSQL and Flight, plans that travel. Over a small database in memory, which stays as it is.
+//! Fuzz targets on the query engine: SQL, PostgreSQL's protocol, Flight SQL, encoded plans. Over a
+//! small database in memory, which stays as it is.
 
 mod flight;
 mod house;

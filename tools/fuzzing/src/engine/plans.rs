@@ -1,7 +1,8 @@
-//! Plans as bytes, as another process reads them.
+//! Fuzz target: encoded plans of another process.
 //!
-//! Bytes at random would end at the checksum, or at the head of another database. So the target is given the nodes alone, as they are written (a list of JSON),
-//! and puts the preamble and the head of a good plan before them; what begins with a brace is head and nodes.
+//! Bytes at random would end at the checksum, or at the head of another database. So the target is
+//! given the nodes alone, as they are written (a list of JSON), and puts the preamble and the head
+//! of a good plan before them; what begins with a brace is head and nodes.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What clients of PostgreSQL's protocol send.
+//! Fuzz target: messages of PostgreSQL's clients.
 
 use orrery_postgres::fuzzing;
 

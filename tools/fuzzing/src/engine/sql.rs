@@ -1,4 +1,4 @@
-//! Texts of SQL, and the data of `COPY`.
+//! Fuzz targets: SQL texts, and `COPY` data.
 
 use std::time::Duration;
 
@@ -34,7 +34,8 @@ pub(crate) fn sql(bytes: &[u8]) {
 /// What the statements of a text may take together: some have no end.
 const RUN_MAX: Duration = Duration::from_millis(500);
 
-/// A text whose statements are run, within a transaction that is undone. Those about transactions are left out, for they would keep what was changed.
+/// A text whose statements are run, within a transaction that is undone. Those about transactions
+/// are left out, for they would keep what was changed.
 pub(crate) fn sql_run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -75,7 +76,8 @@ const FORMS: [&str; 6] = [
     "WITH (DELIMITER '|', NULL '')",
 ];
 
-/// The data of `COPY item FROM STDIN`, in two pieces. The first byte says with which options, the second one where they are cut; what comes of it is undone.
+/// The data of `COPY item FROM STDIN`, in two pieces. The first byte says with which options, the
+/// second one where they are cut; what comes of it is undone.
 pub(crate) fn copy(bytes: &[u8]) {
     let [form, cut, data @ ..] = bytes else {
         return;

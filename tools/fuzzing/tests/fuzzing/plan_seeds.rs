@@ -1,4 +1,4 @@
-//! The seeds of plans are such of queries.
+//! Tests that the seeds of the plan target are plans of queries.
 
 #![cfg(feature = "engine")]
 #![allow(clippy::unwrap_used, missing_docs)]

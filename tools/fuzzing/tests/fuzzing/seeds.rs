@@ -1,4 +1,4 @@
-//! Every target takes its seeds, and what comes of them by small damage.
+//! Tests of every target with its seeds, and with slightly damaged ones.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -6,7 +6,8 @@ use std::path::Path;
 
 use orrery_fuzzing::targets;
 
-/// Damaged texts for each seed, if `ORRERY_DAMAGED` says no other number. With it, the target that `ORRERY_FUZZ_TARGET` names may be run alone.
+/// Damaged texts for each seed, if `ORRERY_DAMAGED` says no other number. With it, the target that
+/// `ORRERY_FUZZ_TARGET` names may be run alone.
 const DAMAGED: u64 = 60;
 
 fn number_of_damaged() -> u64 {

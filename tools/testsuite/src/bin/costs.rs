@@ -1,4 +1,4 @@
-//! What the hot paths cost: instructions under callgrind, and allocations.
+//! The program that measures hot paths: instructions under callgrind, and allocations.
 //!
 //! ```text
 //! costs prepare DIR                 makes the data

@@ -1,6 +1,7 @@
-//! Counting what a thread allocates.
+//! A counting allocator per thread.
 //!
-//! A program that wants it says `#[global_allocator] static ALLOCATOR: CountingAllocator = CountingAllocator;`.
+//! A program that wants it says `#[global_allocator] static ALLOCATOR: CountingAllocator =
+//! CountingAllocator;`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -29,8 +30,8 @@ fn count(bytes: usize) {
     COUNTED.set(counted);
 }
 
-/// What this thread allocates while the work runs, and what came of it. Zero in a program without the
-/// [`CountingAllocator`].
+/// What this thread allocates while the work runs, and what came of it. Zero in a program without
+/// the [`CountingAllocator`].
 pub fn allocations_of<T>(work: impl FnOnce() -> T) -> (Allocations, T) {
     let before = COUNTED.get();
     let result = work();
@@ -42,8 +43,8 @@ pub fn allocations_of<T>(work: impl FnOnce() -> T) -> (Allocations, T) {
     (allocations, result)
 }
 
-// SAFETY: every call goes to the system's allocator as it came; counting touches a `Cell` without destructor of
-// the calling thread, which neither allocates nor unwinds.
+// SAFETY: every call goes to the system's allocator as it came; counting touches a `Cell` without
+// destructor of the calling thread, which neither allocates nor unwinds.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
@@ -59,12 +60,14 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count(new_size);
-        // SAFETY: the caller's promises are passed on; the pointer came from the system's allocator.
+        // SAFETY: the caller's promises are passed on; the pointer came from the system's
+        // allocator.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on; the pointer came from the system's allocator.
+        // SAFETY: the caller's promises are passed on; the pointer came from the system's
+        // allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -1,4 +1,4 @@
-//! The vector codecs, each on the shape of data that it is made for.
+//! Cost paths of the vector codecs, each on data of its shape.
 
 use orrery_column::{Codec, VECTOR_ROWS, decode, encode};
 

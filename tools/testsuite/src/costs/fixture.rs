@@ -1,5 +1,5 @@
-//! The data that the paths work on: BSBM, generated from a fixed seed and loaded by one thread, so that every
-//! machine has the same bytes.
+//! The data of the cost paths: BSBM with a fixed seed, loaded by one thread, so that bytes are the
+//! same everywhere.
 
 use std::fs::File;
 use std::io::BufWriter;

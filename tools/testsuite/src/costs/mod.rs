@@ -1,4 +1,5 @@
-//! What the hot paths cost, in figures that do not depend on how busy the machine is: instructions and allocations.
+//! Cost paths: hot code measured in instructions and allocations, which do not depend on a
+//! machine's load.
 //!
 //! ```text
 //! Fixture: BSBM data, generated, loaded -> paths: one closure each, repeated to warm -> measured once
@@ -6,9 +7,10 @@
 //!   allocations    by `CountingAllocator`, per thread                                     tests/allocations.rs
 //! ```
 //!
-//! The figures are kept in `costs/instructions.txt` and `costs/allocations.txt`, one line a path, and compared with a
-//! tolerance: a path that got dearer is seen in the commit that made it so. They tell nothing of caches, of the disk, or of
-//! waiting; `orrery bench` and `cargo bench` measure times.
+//! The figures are kept in `costs/instructions.txt` and `costs/allocations.txt`, one line a path,
+//! and compared with a tolerance: a path that got dearer is seen in the commit that made it so.
+//! They tell nothing of caches, of the disk, or of waiting; `orrery bench` and `cargo bench`
+//! measure times.
 
 mod allocations;
 mod columns;
@@ -26,8 +28,8 @@ pub use table::{Difference, Table, Tolerance};
 use crate::Error;
 use path::WARM_UP_RUNS;
 
-/// The allocations of the point query and of the explore queries, each prepared, run and written out once it is
-/// warm; for a program with the [`CountingAllocator`].
+/// The allocations of the point query and of the explore queries, each prepared, run and written
+/// out once it is warm; for a program with the [`CountingAllocator`].
 ///
 /// # Errors
 /// When a query fails.

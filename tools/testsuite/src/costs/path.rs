@@ -1,4 +1,4 @@
-//! A piece of work whose cost is watched, and the frame within which it is counted.
+//! One cost path: a piece of work, and the frame that is counted.
 
 use crate::Error;
 

@@ -1,4 +1,4 @@
-//! Queries: preparing them, running them operator by operator, and writing their answers.
+//! Cost paths of queries: preparation, execution by operator, and result formats.
 
 use orrery_bench::bsbm::Random;
 use orrery_bench::bsbm::templates::{EXPLORE, instantiate};
@@ -25,7 +25,8 @@ const TWELVE_PATTERNS: &str = "SELECT ?product ?label ?country { ?product rdfs:l
   ?offer bsbm:product ?product ; bsbm:price ?price ; bsbm:vendor ?vendor .
   ?vendor bsbm:country ?country }";
 
-/// What the operators are asked: the path's name, and a query in which one of them does most of the work.
+/// What the operators are asked: the path's name, and a query in which one of them does most of the
+/// work.
 const OPERATORS: [(&str, &str); 9] = [
     (
         "run scan of a predicate",
@@ -116,7 +117,8 @@ const EXPLORE_NAMES: [(u8, &str); 11] = [
     (12, "explore q12"),
 ];
 
-/// The point query of `orrery bench floor`, and the explore queries with one set of parameters each.
+/// The point query of `orrery bench floor`, and the explore queries with one set of parameters
+/// each.
 ///
 /// # Errors
 /// When a parameter is missing.

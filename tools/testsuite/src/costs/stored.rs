@@ -1,4 +1,4 @@
-//! Reading the permutations and the dictionary, reading past changes, the log, and the parser of loads.
+//! Cost paths of storage: permutations, dictionary, deltas, log, and the loader's parser.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::Error;
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
 const PRODUCT_FEATURE: &str =
     "http://www4.wiwiss.fu-berlin.de/bizer/bsbm/v01/vocabulary/productFeature";
-/// How much one run of a path does: enough to show above the call, little enough to be quick under valgrind.
+/// How much one run of a path does: enough to show above the call, little enough to be quick under
+/// valgrind.
 const LOOK_UPS: u64 = 200;
 const TERMS: usize = 500;
 const LOGGED_QUADS: u64 = 100;

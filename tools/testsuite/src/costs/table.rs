@@ -1,4 +1,4 @@
-//! The kept figures: one line a path, its name and its figures apart by blanks, sorted.
+//! The file of recorded costs: a line per path, sorted.
 //!
 //! ```text
 //! # instructions of one run
@@ -6,7 +6,8 @@
 //! prepare explore q01      402113
 //! ```
 //!
-//! The last words that are numbers are the figures (so no name ends in one); lines that begin with `#` are comments and are kept.
+//! The last words that are numbers are the figures (so no name ends in one); lines that begin with
+//! `#` are comments and are kept.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Answers as terms, whoever gave them.
+//! Answers as terms, from any engine.
 
 use oxrdf::{Term, Triple};
 

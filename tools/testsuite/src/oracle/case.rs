@@ -1,4 +1,4 @@
-//! One case: a data set and a query, and whether all our ways to answer it are right.
+//! One oracle case: a data set, a query, and the check of all our variants.
 
 use std::collections::BTreeSet;
 

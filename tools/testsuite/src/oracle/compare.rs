@@ -1,8 +1,9 @@
-//! Whether an answer is one that the whole question allows.
+//! The check of an answer against the reference of its query.
 //!
 //! Solutions are multisets up to the names of blank nodes that the query made; those of the data
 //! have one name everywhere. With a `LIMIT`, the rows must be among all rows, as many as it leaves,
-//! and each may stand where it stands; with an `ORDER BY`, no row comes after one that it must precede.
+//! and each may stand where it stands; with an `ORDER BY`, no row comes after one that it must
+//! precede.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -197,8 +198,8 @@ impl Expected {
     }
 }
 
-/// The solutions with their first columns, so many, in the order of these variables: SPARQL says of no order for those of `SELECT *`.
-/// `None` if the variables are not the same ones.
+/// The solutions with their first columns, so many, in the order of these variables: SPARQL says of
+/// no order for those of `SELECT *`. `None` if the variables are not the same ones.
 fn in_columns_of(whole: &Solutions, width: usize, variables: &[String]) -> Option<Solutions> {
     let place = |name: &String| whole.variables[..width].iter().position(|own| own == name);
     let places: Vec<usize> = variables.iter().map(place).collect::<Option<_>>()?;

@@ -1,5 +1,4 @@
-//! Random data sets: few nodes, so that patterns meet; all kinds of terms, so that joins and expressions
-//! meet what they do not expect.
+//! Random data sets: few nodes, all kinds of terms.
 
 use std::collections::BTreeSet;
 
@@ -31,12 +30,13 @@ pub(crate) enum Kind {
 pub enum Arrival {
     /// All at once, into sorted files.
     Built,
-    /// Some at first, with others that do not belong there; two transactions put that right. What is read
-    /// then are the files with insertions and tombstones over them.
+    /// Some at first, with others that do not belong there; two transactions put that right. What
+    /// is read then are the files with insertions and tombstones over them.
     Updated,
     /// As `Updated`, beside others in graphs that the asker may not see.
     AmongHidden,
-    /// In the same way, beside others in all graphs that the rules of this seed do not let their asker read; some seeds ask for a state that is past.
+    /// In the same way, beside others in all graphs that the rules of this seed do not let their
+    /// asker read; some seeds ask for a state that is past.
     UnderRules(u64),
 }
 

@@ -1,5 +1,6 @@
-//! Random queries of what is derived from all data: indices of texts, of trigrams and of places, paths as answers, language tags. They have no reference: what is told about them is compared
-//! between databases that differ in what the asker does not see.
+//! Random queries of derived indexes (texts, trigrams, places, paths), compared with and without
+//! them. These queries have no reference: what is told about them is compared between databases
+//! that differ in what the asker does not see.
 
 use oxrdf::{Literal, NamedNode, Quad};
 
@@ -26,7 +27,8 @@ const PARTS: [&str; 7] = [
 const PATTERNS: [&str; 5] = ["lon.*ring", "^a lon", "se(c|x)ret", "text$", "a.*b"];
 const PREDICATES: [&str; 4] = ["?p", ":q", ":v", ":t"];
 
-/// Places of some subjects of a data set, in the graphs of these. A few, so that hidden ones lie among them.
+/// Places of some subjects of a data set, in the graphs of these. A few, so that hidden ones lie
+/// among them.
 pub(super) fn places(quads: &[Quad]) -> Vec<Quad> {
     let some = quads.iter().enumerate().step_by(3);
     let places = some.map(|(number, quad)| {

@@ -1,5 +1,4 @@
-//! How good the planner's estimates are on the oracle's queries: the report of `orrery bench estimates`, over small and irregular
-//! data instead of BSBM's.
+//! The estimate report of `orrery bench estimates` over the oracle's small, irregular data.
 
 use orrery_bench::drivers::{EstimatesReport, collect_estimates};
 
@@ -10,8 +9,8 @@ use super::run::{QUERIES_PER_DATA_SET, parsed_query, query_random};
 use super::store::Store;
 use crate::Error;
 
-/// Plans and runs the first queries of a seed, the same ones that [`run`](super::run()) compares. What cannot be run is left
-/// out, with the reason.
+/// Plans and runs the first queries of a seed, the same ones that [`run`](super::run()) compares.
+/// What cannot be run is left out, with the reason.
 ///
 /// # Errors
 /// When a database cannot be built.

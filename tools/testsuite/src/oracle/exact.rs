@@ -1,9 +1,10 @@
-//! Numbers as the specifications say, computed with fractions of integers of any size: the reference for what the evaluator
-//! that we compare with gets wrong, or gives up on.
+//! Exact arithmetic by the specifications, with fractions of big integers: the reference where the
+//! other evaluator is wrong.
 //!
-//! It shares nothing with the engine but the integers. Exact numbers are fractions and are rounded once, at the end, to eighteen
-//! digits after the point; a double becomes a fraction by way of the text of all of its digits, and a fraction a double
-//! by way of Rust's parser, which rounds correctly.
+//! It shares nothing with the engine but the integers. Exact numbers are fractions and are rounded
+//! once, at the end, to eighteen digits after the point; a double becomes a fraction by way of the
+//! text of all of its digits, and a fraction a double by way of Rust's parser, which rounds
+//! correctly.
 
 use std::cmp::Ordering;
 
@@ -365,7 +366,8 @@ fn bounds(datatype: NamedNodeRef<'_>) -> Option<(Option<&'static str>, Option<&'
     )
 }
 
-/// What a cast gives: to `integer`, `decimal`, `float`, `double`, `string` or `boolean` of XML Schema.
+/// What a cast gives: to `integer`, `decimal`, `float`, `double`, `string` or `boolean` of XML
+/// Schema.
 pub(crate) fn cast(to: &str, term: &Term) -> Option<Term> {
     let literal = match term {
         Term::NamedNode(node) if to == "string" => {
@@ -438,7 +440,8 @@ fn boolean(literal: &Literal) -> Option<bool> {
     }
 }
 
-/// The effective boolean value (SPARQL 1.1, 17.2.2; of tagged strings and ill-typed booleans as in SPARQL 1.2).
+/// The effective boolean value (SPARQL 1.1, 17.2.2; of tagged strings and ill-typed booleans as in
+/// SPARQL 1.2).
 pub(crate) fn truth(term: &Term) -> Option<bool> {
     let Term::Literal(literal) = term else {
         return None;

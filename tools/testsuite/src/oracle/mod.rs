@@ -1,4 +1,5 @@
-//! The oracle: random queries over random data, answered by our engine in several ways and by `spareval`.
+//! The oracle: random queries over random data, answered by our engine in several ways and by
+//! `spareval`.
 //!
 //! ```text
 //!   seed -> data set -> database                    our engine: rewrites on and off, vectors of all sizes
@@ -7,14 +8,18 @@
 //!        -> a difference is shrunk: quads and parts of the query go as long as it stays
 //! ```
 //!
-//! Where the reference does not follow the specification, or where that leaves a choice, the query is
-//! compared only among our own plans, or what differs is made alike; `docs/oracle.md` lists all of these. Numbers have a
-//! reference of their own (`exact.rs`), which stands in for that of the evaluator too.
+//! Where the reference does not follow the specification, or where that leaves a choice, the query
+//! is compared only among our own plans, or what differs is made alike; `docs/oracle.md` lists all
+//! of these. Numbers have a reference of their own (`exact.rs`), which stands in for that of the
+//! evaluator too.
 //!
-//! Updates are compared too, with a model of sets of quads (`updates`), and so is the parser, with spargebra's (`syntax`). SQL has an oracle of its own,
-//! DuckDB (`sql`); what statements tell of what is hidden from who sends them is compared between databases that differ in that (`sql_under_rules`).
+//! Updates are compared too, with a model of sets of quads (`updates`), and so is the parser, with
+//! spargebra's (`syntax`). SQL has an oracle of its own, DuckDB (`sql`); what statements tell of
+//! what is hidden from who sends them is compared between databases that differ in that
+//! (`sql_under_rules`).
 //!
-//! `make oracle` runs 200,000 queries; 2,000 are run by the tests. The same seed gives the same queries.
+//! `make oracle` runs 200,000 queries; 2,000 are run by the tests. The same seed gives the same
+//! queries.
 
 mod answer;
 mod case;

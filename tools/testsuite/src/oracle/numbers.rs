@@ -1,4 +1,4 @@
-//! Numbers at random and at the edges: arithmetic, comparisons, casts and `STRDT` by our engine, beside
+//! Random numeric tests: arithmetic, comparisons, casts and `STRDT` against
 //! [`exact`](super::exact). One query asks many rows, each with two terms.
 
 use std::cmp::Ordering;

@@ -1,7 +1,7 @@
-//! The order that `ORDER BY` must keep: a partial one (SPARQL 1.1, 15.1).
+//! The partial order that `ORDER BY` must keep (SPARQL 1.1, 15.1).
 //!
-//! Unbound, blank nodes, IRIs, literals; within literals what `<` compares. What it does not compare
-//! may stand in any order, and so may blank nodes.
+//! Unbound, blank nodes, IRIs, literals; within literals what `<` compares. What it does not
+//! compare may stand in any order, and so may blank nodes.
 
 use std::cmp::Ordering;
 

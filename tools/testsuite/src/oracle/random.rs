@@ -1,4 +1,4 @@
-//! Random numbers: small, seeded, the same on every machine.
+//! A seeded random generator.
 
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 pub(crate) struct Random {

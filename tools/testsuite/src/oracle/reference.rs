@@ -1,25 +1,28 @@
-//! What the answer must be: the query without its outermost `ORDER BY` and `LIMIT`, answered by
-//! `spareval` without its optimizer, and beside each solution the values of its sort keys.
+//! The reference answer of `spareval`, without its optimizer, `ORDER BY` and `LIMIT`.
 //!
-//! Its optimizer is off because the oracle shall be as near to the definitions as there is: bottom-up,
-//! operator by operator. What stays to be adapted:
+//! The optimizer is off because the oracle shall be as near to the definitions as there is:
+//! bottom-up, operator by operator. What stays to be adapted:
 //!
-//! - `FROM` and `FROM NAMED`: it reads the graphs one after another and gives a triple of two of them
-//!   twice; by 13.2 of SPARQL 1.1 the default graph is their merge. We build the dataset for it.
-//! - `DESCRIBE`: what it gives is for each engine to choose (16.4). The described terms are asked for, and
-//!   what our engine has chosen is made of them here.
-//! - Paths: it drops duplicates of an alternative inside of another path; by 18.4 an alternative is a
-//!   union. Alternatives, sequences and inverses are taken apart as 18.2.2.4 does.
-//!   So are negated sets, of which it gives one solution between constants, not one for each triple.
-//!   A path that may have length zero leads from a constant to itself even if no graph has it
-//!   (18.4); it asks for a node of the graph. That step is added.
-//! - `GRAPH`: it gives one solution in place of one for each graph (or none) where nothing inside reads
-//!   quads. The pattern is joined with its graph's name, for a variable as a union over the graphs (18.6).
+//! - `FROM` and `FROM NAMED`: it reads the graphs one after another and gives a triple of two of
+//!   them twice; by 13.2 of SPARQL 1.1 the default graph is their merge. We build the dataset for
+//!   it.
+//! - `DESCRIBE`: what it gives is for each engine to choose (16.4). The described terms are asked
+//!   for, and what our engine has chosen is made of them here.
+//! - Paths: it drops duplicates of an alternative inside of another path; by 18.4 an alternative is
+//!   a union. Alternatives, sequences and inverses are taken apart as 18.2.2.4 does. So are negated
+//!   sets, of which it gives one solution between constants, not one for each triple. A path that
+//!   may have length zero leads from a constant to itself even if no graph has it (18.4); it asks
+//!   for a node of the graph. That step is added.
+//! - `GRAPH`: it gives one solution in place of one for each graph (or none) where nothing inside
+//!   reads quads. The pattern is joined with its graph's name, for a variable as a union over the
+//!   graphs (18.6).
 //! - `COUNT(DISTINCT *)`: it counts blank nodes of patterns as variables; they are projected away.
-//! - Numbers: it converts doubles to decimals and integers by way of a rounded product, cuts quotients where it may round, and
-//!   gives up on products with more than eighteen digits after the point and on integers beyond 64 bits. Arithmetic, casts,
-//!   `SUM` and `AVG` are those of [`exact`](super::exact).
-//! - Truth values: it calls that of an ill-typed number an error (17.2.2: false). They are asked of `exact` too.
+//! - Numbers: it converts doubles to decimals and integers by way of a rounded product, cuts
+//!   quotients where it may round, and gives up on products with more than eighteen digits after
+//!   the point and on integers beyond 64 bits. Arithmetic, casts, `SUM` and `AVG` are those of
+//!   [`exact`](super::exact).
+//! - Truth values: it calls that of an ill-typed number an error (17.2.2: false). They are asked of
+//!   `exact` too.
 //! - `GROUP_CONCAT`: it takes strings only, we take what `STR` takes. It gets the strings.
 //! - `REDUCED`: it drops neighbours, we drop nothing; both are allowed (18.5). It is taken out.
 //! - `ORDER BY` without `LIMIT`, in a subquery: means nothing, is taken out, because its sort may

@@ -1,4 +1,4 @@
-//! How what was not answered is written, so that it can be compared and counted.
+//! The comparable form of refused queries.
 
 /// What stands before an error in what is told.
 pub(super) const REFUSED: &str = "refused: ";

@@ -1,4 +1,4 @@
-//! What is done to a query before the reference answers it; the reasons are in [`super::reference`].
+//! Rewrites of a query before the reference answers it; for reasons see [`super::reference`].
 
 use spargebra::algebra::{
     AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, OrderExpression,
@@ -12,7 +12,8 @@ use spargebra::term::{
 pub(super) const FUNCTIONS: &str = "urn:oracle:";
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
-/// Adapts patterns over a dataset with some named graphs, with fresh names for the middles of paths.
+/// Adapts patterns over a dataset with some named graphs, with fresh names for the middles of
+/// paths.
 pub(super) struct Rewriter {
     named_graphs: Vec<NamedNode>,
     middles: usize,
@@ -277,8 +278,8 @@ impl Rewriter {
         }
     }
 
-    /// The expression with its patterns adapted, its arithmetic and casts by our reference of numbers, and truth values
-    /// asked for.
+    /// The expression with its patterns adapted, its arithmetic and casts by our reference of
+    /// numbers, and truth values asked for.
     fn expression(&mut self, expression: Expression) -> Expression {
         match expression {
             Expression::And(a, b) => Expression::And(self.truth(*a), self.truth(*b)),

@@ -1,11 +1,12 @@
-//! Random users, groups and rules, and who among them asks; and what they permit, by a model that only walks over the list of rules.
+//! Random users, groups and rules, with a model of what they permit.
 //!
 //! ```text
 //! seed -> rules, lists --guard's catalog--> scopes of the engine; rules by query are run by it over all quads
 //!                   '----this model-------> quads that the reference has; in all other graphs are quads that the engine alone has
 //! ```
 //!
-//! The lists of who reads what are quads of a graph of their own, which rules may hide as any other.
+//! The lists of who reads what are quads of a graph of their own, which rules may hide as any
+//! other.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +66,8 @@ pub(super) struct Rules {
 pub(super) enum Secrets {
     /// The triples of the graphs that are seen, wrong ones, and terms of their own.
     Like,
-    /// As much as that makes no difference to who does not see it: nothing, something else, or very much, by the seed.
+    /// As much as that makes no difference to who does not see it: nothing, something else, or very
+    /// much, by the seed.
     Other,
 }
 
@@ -295,8 +297,8 @@ impl Rules {
         }
     }
 
-    /// In each graph that the asker may not read: the triples of the others, given ones, and one of terms that stand nowhere else; beside the lists, if
-    /// they are hidden.
+    /// In each graph that the asker may not read: the triples of the others, given ones, and one of
+    /// terms that stand nowhere else; beside the lists, if they are hidden.
     pub(super) fn hidden_quads(
         &self,
         (quads, others): (&[SmallQuad], &[SmallQuad]),
@@ -363,7 +365,8 @@ pub(super) fn is_of_lists(quad: &Quad) -> bool {
     matches!(&quad.graph_name, GraphName::NamedNode(name) if name.as_str() == LISTS)
 }
 
-/// Very many quads of a graph: of each predicate that is seen, with subjects that nobody sees, and of subjects that are seen.
+/// Very many quads of a graph: of each predicate that is seen, with subjects that nobody sees, and
+/// of subjects that are seen.
 fn crowd<'q>(
     number: usize,
     quads: &'q [SmallQuad],

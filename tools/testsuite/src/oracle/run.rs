@@ -1,4 +1,4 @@
-//! Many cases, on some threads, and what became of them.
+//! The run of many cases on several threads, and its summary.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +40,8 @@ pub struct Options {
     pub threads: usize,
     /// Whether all is asked under rules about graphs.
     pub under_rules: bool,
-    /// The only data set that is asked, of those that so many queries have; all of them without one.
+    /// The only data set that is asked, of those that so many queries have; all of them without
+    /// one.
     pub only_set: Option<u64>,
     /// Differences after which the run ends.
     pub differences_max: usize,
@@ -67,7 +68,8 @@ pub struct Report {
     pub under_rules: u64,
     /// Of these, queries of a state that is past.
     pub old_states: u64,
-    /// Queries of which all that is told was compared with what a database tells that differs in what is hidden.
+    /// Queries of which all that is told was compared with what a database tells that differs in
+    /// what is hidden.
     pub told_twice: u64,
     /// Of these, queries of what is derived from all data.
     pub of_derived: u64,
@@ -289,7 +291,8 @@ pub(super) fn parsed_query(random: &mut Random, data: &DataSet) -> Option<Tree> 
 }
 
 impl Report {
-    /// Whether all that is told about a query is the same whatever is hidden. Returns whether it is an error.
+    /// Whether all that is told about a query is the same whatever is hidden. Returns whether it is
+    /// an error.
     fn told(&mut self, twins: &Twins, data: &DataSet, text: &str, number: (u64, u64)) -> bool {
         self.told_twice += 1;
         let compared = twins.difference(&format!("{PREFIXES}{text}"));

@@ -1,5 +1,4 @@
-//! Making a difference small: quads and parts of the query are taken away as long as some variant
-//! still answers wrongly.
+//! The shrinker of failing cases: drops quads and query parts while some variant still fails.
 
 use oxrdf::Quad;
 

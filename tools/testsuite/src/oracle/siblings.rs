@@ -1,7 +1,8 @@
-//! Queries of the same shape as another one, with other constants.
+//! Sibling queries: the same shape with other constants.
 //!
-//! An engine keeps the plan of a query for later ones of its shape ([`Variant::KEPT`](super::Variant::KEPT)). So that one is kept when a
-//! query comes, its siblings are prepared before: its text with other nodes, whole numbers and texts.
+//! An engine keeps the plan of a query for later ones of its shape
+//! ([`Variant::KEPT`](super::Variant::KEPT)). So that one is kept when a query comes, its siblings
+//! are prepared before: its text with other nodes, whole numbers and texts.
 
 use orrery_syntax::{Keyword, Lexer, Token, TokenKind};
 
@@ -21,8 +22,8 @@ pub(super) fn siblings(text: &str, count: usize) -> (String, Vec<String>) {
     (shifted(text, 0), others)
 }
 
-/// The text with some of its constants replaced: each third one by a bit of the number, so that those that must stay for a plan to be
-/// taken again mostly do.
+/// The text with some of its constants replaced: each third one by a bit of the number, so that
+/// those that must stay for a plan to be taken again mostly do.
 fn shifted(text: &str, shift: usize) -> String {
     let mut out = String::with_capacity(2 * text.len());
     let mut copied = 0;

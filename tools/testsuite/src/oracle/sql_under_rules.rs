@@ -1,11 +1,12 @@
-//! SQL under rules about graphs: random statements over solutions of SPARQL, quads, classes and tables, and all that whoever sends them is told.
+//! The oracle of SQL under rules: an asker learns nothing of hidden graphs and tables.
 //!
 //! ```text
 //! two databases that differ in what is hidden -> tables beside the quads: some that are seen, and others, or none, or more, that are not
 //!   a statement -> each: columns, rows in their order, or the error with its code; the plan with its estimates; the touches -> the same text
 //! ```
 //!
-//! A statement that changes something is within a transaction that is rolled back, so that the next one finds what this one found.
+//! A statement that changes something is within a transaction that is rolled back, so that the next
+//! one finds what this one found.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -81,8 +82,9 @@ pub(super) struct SqlAsker {
 }
 
 impl SqlAsker {
-    /// Makes the tables of a database, and a session of somebody who sees these graphs and some of the tables. `amount` is that of what is hidden: as much as is
-    /// seen, nothing, something else, or very much.
+    /// Makes the tables of a database, and a session of somebody who sees these graphs and some of
+    /// the tables. `amount` is that of what is hidden: as much as is seen, nothing, something else,
+    /// or very much.
     pub(super) fn new(
         writer: &Writer,
         graphs: &ReadScope,

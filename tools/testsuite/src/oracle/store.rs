@@ -1,4 +1,4 @@
-//! Our own engine over a small database, with the variants in which a query can be run.
+//! Our engine over a small database, with all variants of running a query.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -371,7 +371,8 @@ impl Store {
         }
     }
 
-    /// All that the asker is told about a query, but times: the plan, what a run counts of it, its cost, and the answer in the order in which it comes.
+    /// All that the asker is told about a query, but times: the plan, what a run counts of it, its
+    /// cost, and the answer in the order in which it comes.
     fn told(&self, query: &str, tuning: Tuning) -> String {
         let options = QueryOptions {
             tuning,
@@ -615,7 +616,8 @@ fn updated(directory: &Path, quads: &[SmallQuad]) -> Result<Writer, Error> {
     Ok(writer)
 }
 
-/// As `updated`, beside what rules hide. What is seen comes in the same way whatever is hidden: its terms are in the same dictionaries, in the same order.
+/// As `updated`, beside what rules hide. What is seen comes in the same way whatever is hidden: its
+/// terms are in the same dictionaries, in the same order.
 fn updated_beside(
     directory: &Path,
     quads: &[SmallQuad],

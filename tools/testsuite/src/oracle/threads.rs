@@ -1,4 +1,4 @@
-//! Work that several threads share.
+//! A work queue for several threads.
 
 use crate::Error;
 

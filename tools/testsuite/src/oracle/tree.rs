@@ -1,8 +1,8 @@
-//! A query as the tree of its grammar, so that it can be made smaller without being understood.
+//! A query as a syntax tree, for the shrinker.
 //!
-//! A node is text with subtrees in it. It knows its [`Sort`]: a subtree of the same sort may take its
-//! place. What may go without being replaced is marked as droppable. Whether a smaller tree is still a
-//! query, the parser says.
+//! A node is text with subtrees in it. It knows its [`Sort`]: a subtree of the same sort may take
+//! its place. What may go without being replaced is marked as droppable. Whether a smaller tree is
+//! still a query, the parser says.
 
 use std::borrow::Cow;
 

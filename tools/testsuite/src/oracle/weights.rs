@@ -1,7 +1,9 @@
-//! Edge weights under rules: definitions, as quads of the graph that has them, and random queries that read weights or search paths by them.
+//! The oracle of edge weights under rules: definitions, and queries that read them.
 //!
-//! The graph of definitions is one that rules show or hide, as any other. Where it is hidden, one database has other definitions there than the other, of the same names and of more; where it is
-//! shown, both have the same ones, over quads of which some are hidden. What is told about a query is compared between the two.
+//! The graph of definitions is one that rules show or hide, as any other. Where it is hidden, one
+//! database has other definitions there than the other, of the same names and of more; where it is
+//! shown, both have the same ones, over quads of which some are hidden. What is told about a query
+//! is compared between the two.
 
 use orrery_storage::SmallQuad;
 use orrery_term::Term;
@@ -16,7 +18,8 @@ const PREFIXES: &str =
     "PREFIX weight: <https://orrery-db.org/weight#> PREFIX path: <https://orrery-db.org/path#> ";
 const EXAMPLE: &str = "PREFIX : <http://example.org/> ";
 
-/// Names and what they mean where that is seen: of the default graph, of named ones, by paths, of several quads, of one that is no definition.
+/// Names and what they mean where that is seen: of the default graph, of named ones, by paths, of
+/// several quads, of one that is no definition.
 const SHOWN: [(&str, &str); 6] = [
     (
         "w1",
@@ -124,7 +127,8 @@ pub(super) fn reading(random: &mut Random) -> String {
     }
 }
 
-/// What an edge weighs: a name, or an expression over a pattern's variables, which may have no value, or be below zero.
+/// What an edge weighs: a name, or an expression over a pattern's variables, which may have no
+/// value, or be below zero.
 fn paths(random: &mut Random) -> String {
     let kind = random.pick(&[
         "",

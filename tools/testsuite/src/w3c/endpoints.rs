@@ -1,5 +1,5 @@
-//! The endpoints that federation tests name, in memory: each has a small database, and may ask the
-//! others. Answers go out through the server's serializer, as over HTTP.
+//! In-memory endpoints of the federation tests. Answers go out through the server's serializer, as
+//! over HTTP.
 
 use std::collections::HashMap;
 use std::path::Path;

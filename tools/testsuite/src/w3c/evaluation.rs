@@ -1,5 +1,4 @@
-//! Tests of queries: over loaded data through the engine, the answer through a serializer
-//! of the server, and back through an independent parser.
+//! Query evaluation tests, through our serializers and an independent parser.
 
 use crate::w3c::engine::{engine, internal, write_solutions};
 use std::path::Path;

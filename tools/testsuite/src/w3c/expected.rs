@@ -1,4 +1,4 @@
-//! Answers as files tell them, expected ones and our own, and their comparison.
+//! Expected and actual answers, and their comparison.
 //!
 //! All result formats come down to the same three forms: a truth value, solutions, a graph.
 //! Formats: XML, JSON, CSV and TSV results, graphs in any RDF syntax, and the result set

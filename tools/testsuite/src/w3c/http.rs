@@ -1,4 +1,4 @@
-//! Tests of the protocols: the requests of a manifest, one after the other, to a real server.
+//! Protocol tests: a manifest's requests to a real server.
 //!
 //! Each test has a server of its own, over the data that the test names. The paths of the manifests
 //! (`/sparql/`, `/gsp`) stand for ours, as they ask for.
@@ -227,9 +227,9 @@ fn check_format(format: &str, media_type: &str) -> Result<(), String> {
     Err(format!("expected one of {known:?}, found {media_type}"))
 }
 
-/// The service description is as the test asks. The manifest only names the three tests; what they ask is in
-/// <https://www.w3.org/TR/sparql11-service-description/>, sections 2 (RDF by GET), 3.4.1 (`sd:endpoint`)
-/// and 3 (the vocabulary).
+/// The service description is as the test asks. The manifest only names the three tests; what they
+/// ask is in <https://www.w3.org/TR/sparql11-service-description/>, sections 2 (RDF by GET), 3.4.1
+/// (`sd:endpoint`) and 3 (the vocabulary).
 pub(crate) fn describe(
     directory: &Path,
     runtime: &Runtime,
@@ -323,8 +323,8 @@ const NAMES: &[&str] = &[
     "BasicFederatedQuery",
 ];
 
-/// Whether the vocabulary is used as it is defined: known names only, and each property on a resource
-/// of its class.
+/// Whether the vocabulary is used as it is defined: known names only, and each property on a
+/// resource of its class.
 fn conforms(quads: &[Quad]) -> Result<(), String> {
     let has_type = |subject: &NamedOrBlankNode, class: &str| {
         quads.iter().any(|quad| {

@@ -1,4 +1,4 @@
-//! Whether two tables of terms are the same but for the names of their blank nodes.
+//! Isomorphism of two tables of terms with blank nodes.
 //!
 //! Graphs (a row is a triple or quad) and solutions (a row has a cell for each
 //! variable) are both multisets of rows. Each blank node gets a colour, refined by the

@@ -1,4 +1,4 @@
-//! The list of tests that fail, each with the reason why that is accepted for now.
+//! The list of known failures, each with its reason.
 //!
 //! One test a line: its name, a space, the reason. `#` begins a comment line.
 

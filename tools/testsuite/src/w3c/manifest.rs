@@ -1,4 +1,4 @@
-//! Reads manifests: which tests there are, and what each asks.
+//! The reader of manifests.
 
 use oxrdf::vocab::rdf;
 use oxrdf::{NamedNode, NamedNodeRef, NamedOrBlankNodeRef};

@@ -1,4 +1,4 @@
-//! The triples of a manifest, and how they are read.
+//! The triples of a manifest.
 
 use oxrdf::vocab::rdf;
 use oxrdf::{Graph, NamedNode, NamedOrBlankNodeRef, TermRef};

@@ -1,4 +1,4 @@
-//! Reads what manifests say of updates and of requests to servers.
+//! The reader of manifests of updates and protocol requests.
 
 use oxrdf::vocab::rdfs;
 use oxrdf::{NamedNode, NamedOrBlankNodeRef, TermRef};

@@ -1,4 +1,4 @@
-//! The test suites of the W3C, read from their manifests and run through the real pipeline.
+//! The W3C's test suites, read from manifests and run through the real pipeline.
 //!
 //! ```text
 //!   manifest.ttl --manifest--> tests --run--> data files --loader--> database

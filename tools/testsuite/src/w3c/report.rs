@@ -1,4 +1,4 @@
-//! What came out: the table for people, and what was not expected.
+//! The report of a run: a table, and unexpected results.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -107,7 +107,8 @@ pub fn markdown(reports: &[SuiteReport], known: &KnownFailures) -> String {
     text
 }
 
-/// Suites in which nothing may fail, whatever the list of known failures says: their names begin so.
+/// Suites in which nothing may fail, whatever the list of known failures says: their names begin
+/// so.
 const WITHOUT_FAILURES: &str = "SPARQL";
 
 /// What is not as the list of known failures says, or below the bar of its suite, one message each.

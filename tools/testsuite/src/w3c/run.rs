@@ -1,4 +1,4 @@
-//! Runs the tests of all suites on all cores, each in a directory of its own.
+//! The parallel run of all suites, each test in its own directory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

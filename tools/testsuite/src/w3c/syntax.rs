@@ -1,4 +1,4 @@
-//! Tests of data files: through the loader into a database, and out again as a dump.
+//! Data syntax tests, through the loader and a dump.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,8 +56,8 @@ pub(crate) fn refused(files: &Files, directory: &Path, data: &str) -> Result<(),
     }
 }
 
-/// The file is accepted, and the database's N-Quads dump has exactly the lines of the result, in whatever order and
-/// with whatever names of blank nodes.
+/// The file is accepted, and the database's N-Quads dump has exactly the lines of the result, in
+/// whatever order and with whatever names of blank nodes.
 pub(crate) fn canonical(
     files: &Files,
     directory: &Path,

@@ -1,5 +1,4 @@
-//! Tests of updates: a database loaded from files, an update applied to it through a transaction, and
-//! the dump of what is there then against files.
+//! Update evaluation tests, compared by dumps.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! BSBM's business and analytical queries, divided among three workers that have opened the same database: the answers of one process, and what
-//! dividing costs.
+//! Tests of BSBM's business queries on three workers, against one process.
 //!
 //! ```text
 //! DIVIDED_PRODUCTS=2848 DIVIDED_RUNS=3 cargo test --release --workspace --test suite divided -- --ignored --nocapture
@@ -78,7 +77,8 @@ fn lines(answer: &Answer) -> Vec<Line> {
     lines
 }
 
-/// The first lines in which two answers differ but for the last digits of floats and doubles, which depend on the order of additions: those of a float are few.
+/// The first lines in which two answers differ but for the last digits of floats and doubles, which
+/// depend on the order of additions: those of a float are few.
 fn difference(first: &Answer, second: &Answer) -> Option<String> {
     let (first, second) = (lines(first), lines(second));
     if first.len() != second.len() {

@@ -1,4 +1,4 @@
-//! The BSBM explore queries: our engine answers what an independent evaluator answers.
+//! Tests of the BSBM explore queries against an independent evaluator.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
 use std::fs::File;
@@ -131,7 +131,8 @@ fn all_queries(options: &GenerateOptions) -> Vec<String> {
     queries
 }
 
-/// Prepares a query in one engine, sends its plan to another one, and compares what both show and answer.
+/// Prepares a query in one engine, sends its plan to another one, and compares what both show and
+/// answer.
 fn compare_elsewhere(here: &Engine, elsewhere: &Engine, query: &str, has_shares: bool) -> usize {
     let options = QueryOptions {
         tuning: Tuning {
@@ -151,7 +152,8 @@ fn compare_elsewhere(here: &Engine, elsewhere: &Engine, query: &str, has_shares:
     assert_eq!(shown, prepared.explain(), "{query}");
     let expected = engine::run(&prepared).unwrap();
     let answer = engine::run(&there).unwrap();
-    // In partitions, rows that ORDER BY leaves equal come in the order of their ids, and sums of doubles differ in the last digits.
+    // In partitions, rows that ORDER BY leaves equal come in the order of their ids, and sums of
+    // doubles differ in the last digits.
     match has_shares {
         false => assert_eq!(answer.sorted_lines(), expected.sorted_lines(), "{query}"),
         true => assert_eq!(answer.rows(), expected.rows(), "{query}"),

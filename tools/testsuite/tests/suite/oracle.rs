@@ -1,4 +1,4 @@
-//! Random queries have the answers that the specification gives them, in all variants of our plans.
+//! Tests of random queries against the reference, in all variants of plans.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
 use orrery_testsuite::oracle::{Options, UpdateOptions, numbers, run, run_updates};

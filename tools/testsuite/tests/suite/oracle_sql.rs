@@ -1,4 +1,4 @@
-//! Random queries of SQL have the answers that DuckDB gives.
+//! Tests of random SQL queries against DuckDB.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
 use orrery_testsuite::oracle::{SqlOptions, run_sql, sql_plans_with};

@@ -1,4 +1,5 @@
-//! Every part has a section in `promises/`, every section answers every promise, and every test that it names exists.
+//! Tests of `promises/`: every part has a section, every promise an answer, every named test
+//! exists.
 //!
 //! ```text
 //! promises/README.md              -> the promises
@@ -6,8 +7,9 @@
 //! sources of the tree             -> the parts that there are, and the tests that there are
 //! ```
 //!
-//! What is read of the sources is their text: `.route(...)`, `impl ExecutionPlan for`, `impl DerivedIndex for`, kinds of
-//! components, and the SQL functions that a session offers. So a part that is added without a section fails here.
+//! What is read of the sources is their text: `.route(...)`, `impl ExecutionPlan for`,
+//! `impl DerivedIndex for`, kinds of components, and the SQL functions that a session offers. So a
+//! part that is added without a section fails here.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
 use std::collections::{BTreeMap, BTreeSet};

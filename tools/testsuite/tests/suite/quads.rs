@@ -1,5 +1,5 @@
-//! Any set of quads loads and dumps to the same set, and any pattern with any bound
-//! positions returns what a naive scan returns.
+//! Property tests: any quads load and dump to the same set, and patterns return what a naive scan
+//! returns.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
 use std::collections::BTreeSet;

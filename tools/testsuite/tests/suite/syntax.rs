@@ -1,4 +1,4 @@
-//! Our parser and spargebra's read the same, or a reason is written down.
+//! Tests of our parser against spargebra's, with a list of reasoned differences.
 
 use orrery_testsuite::oracle::{SyntaxReport, syntax_of_damaged, syntax_of_suites};
 

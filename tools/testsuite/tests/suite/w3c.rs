@@ -1,4 +1,4 @@
-//! The test suites of the W3C: every test passes, or is listed with its reason.
+//! Tests of the W3C's suites: every test passes, or is listed with its reason.
 
 use orrery_testsuite::w3c::{Files, KnownFailures, known_failures_path, run, table, unexpected};
 

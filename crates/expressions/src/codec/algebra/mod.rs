@@ -1,11 +1,12 @@
-//! The algebra as a list: operators after their operands.
+//! The encoding of algebra expressions in postfix order.
 //!
 //! ```text
 //! ?a + 1 < ?b      Variable a, Text 1, Add, Variable b, Less
 //! ```
 //!
-//! Read from left to right, each operator takes its operands from the end of what was built so far. Neither writing nor reading needs
-//! recursion, which a chain of twenty thousand operations would not forgive.
+//! Read from left to right, each operator takes its operands from the end of what was built so far.
+//! Neither writing nor reading needs recursion, which a chain of twenty thousand operations would
+//! not forgive.
 
 mod operator;
 mod read;

@@ -1,4 +1,4 @@
-//! The operators of the algebra, without their operands.
+//! The operators of encoded algebra, without operands.
 
 use oxrdf::NamedNode;
 use serde::{Deserialize, Serialize};

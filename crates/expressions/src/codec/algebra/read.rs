@@ -1,4 +1,4 @@
-//! From operators to the algebra.
+//! The decoder from operators to algebra.
 
 use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::{

@@ -1,4 +1,4 @@
-//! From the algebra to its operators.
+//! The encoder from algebra to operators.
 
 use oxrdf::Variable;
 use spargebra::algebra::{

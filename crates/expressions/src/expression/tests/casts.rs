@@ -1,4 +1,4 @@
-//! Casts by table, and of columns.
+//! Tests of casts, by table and over columns.
 
 use orrery_term::Term;
 use orrery_term::vocabulary::xsd;
@@ -80,8 +80,8 @@ fn casts() {
         ("xsd:dateTime(\"2000-01-01\")", ERROR),
         ("xsd:dateTime(1)", ERROR),
     ]);
-    // Doubles are converted exactly, texts are read without the white space around them, and beyond the middle numbers are
-    // written with an exponent; the oracle does none of it.
+    // Doubles are converted exactly, texts are read without the white space around them, and beyond
+    // the middle numbers are written with an exponent; the oracle does none of it.
     check_ours(&[
         ("xsd:integer(\" 7 \")", "7"),
         ("xsd:integer(\"\\t-7\\n\")", "-7"),

@@ -1,5 +1,5 @@
-//! One line an operator or function, its errors too. Every line is also asked of `spareval`, unless
-//! it is marked as a difference that we want.
+//! Tests of functions and operators, a line each, also against `spareval`. Every line is also asked
+//! of `spareval`, unless it is marked as a difference that we want.
 
 use std::sync::{Arc, OnceLock};
 
@@ -221,8 +221,8 @@ fn comparison() {
         ("\"300\"^^xsd:byte < 301", ERROR),
         ("\"100\"^^xsd:byte = 100", "true"),
     ]);
-    // SPARQL 1.1, 17.3 orders booleans; dates and durations compare by value. The oracle has neither.
-    // Without a time zone on one side only, some pairs are neither equal nor unequal.
+    // SPARQL 1.1, 17.3 orders booleans; dates and durations compare by value. The oracle has
+    // neither. Without a time zone on one side only, some pairs are neither equal nor unequal.
     check_ours(&[
         ("false < true", "true"),
         (
@@ -280,7 +280,8 @@ fn logic_has_three_values() {
         ("COALESCE()", ERROR),
         ("BOUND(?unbound)", "false"),
     ]);
-    // The truth value of an ill-typed number is false (17.2.2); that of an ill-typed boolean an error (SPARQL 1.2, `not-not`).
+    // The truth value of an ill-typed number is false (17.2.2); that of an ill-typed boolean an
+    // error (SPARQL 1.2, `not-not`).
     check_ours(&[
         ("!\"abc\"^^xsd:integer", "true"),
         ("!\"300\"^^xsd:byte", "true"),
@@ -631,11 +632,18 @@ fn what_cannot_be_compiled_says_why() {
             .unwrap_err()
     };
     assert!(matches!(error(":f(1)"), Error::UnknownFunction { .. }));
-    assert!(
-        error(":f(1)")
-            .to_string()
-            .contains("<http://example.com/f> is not known")
-    );
+    let messages = [
+        (":f(1)", "there is no function <http://example.com/f>; "),
+        (
+            "geof:isValid(1)",
+            "there is no geof:isValid; see docs/geo.md",
+        ),
+        ("xsd:uuid(1)", "there is no cast xsd:uuid; "),
+    ];
+    for (text, begin) in messages {
+        let message = error(text).to_string();
+        assert!(message.starts_with(begin), "{message}");
+    }
     assert!(matches!(
         error("xsd:integer(1, 2)"),
         Error::ArgumentCount { actual: 2, .. }

@@ -1,4 +1,4 @@
-//! Texts that are long, in batches of many rows: memory is kept, and the results are those of each row by itself.
+//! Tests of long texts in batches of many rows: bounded memory, and the results of single rows.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Functions and operators by table, and random expressions against the oracle.
+//! Tests of functions and operators by table, and random expressions against the oracle.
 
 mod casts;
 mod functions;

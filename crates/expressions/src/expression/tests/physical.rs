@@ -1,4 +1,4 @@
-//! The physical expressions: filters, ids, sort keys, and what the engine asks of them.
+//! Tests of physical expressions: filters, ids, sort keys.
 
 use std::sync::Arc;
 

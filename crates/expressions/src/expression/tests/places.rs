@@ -1,4 +1,5 @@
-//! GeoSPARQL's functions in expressions: literals in, literals out. What they compute is tested where it is computed, in `orrery_geo`.
+//! Tests of GeoSPARQL's functions in expressions, from literals to literals. What they compute is
+//! tested where it is computed, in `orrery_geo`.
 
 use super::functions::ours_as_text;
 

@@ -1,9 +1,11 @@
-//! Random expressions over random solutions give what `spareval` gives.
+//! Tests of random expressions over random solutions, against `spareval`.
 //!
 //! Left out is what differs on purpose (see the tables in `functions`): lexical forms that are not
-//! canonical under `STR` and its like, integers beyond 64 bits and products with more than eighteen digits after the point, the
-//! truth value of an ill-typed number, the order of booleans, calendar types but dateTime with a time zone (one with and
-//! one without are neither equal nor different), the difference of two dateTimes, and division, whose NaN the oracle finds equal to itself in `<=`.
+//! canonical under `STR` and its like, integers beyond 64 bits and products with more than eighteen
+//! digits after the point, the truth value of an ill-typed number, the order of booleans, calendar
+//! types but dateTime with a time zone (one with and one without are neither equal nor different),
+//! the difference of two dateTimes, and division, whose NaN the oracle finds equal to itself in
+//! `<=`.
 
 use std::sync::{Arc, OnceLock};
 
@@ -73,7 +75,8 @@ fn constant(term: &Term<'static>) -> Expression {
     }
 }
 
-/// What may stand where its truth value is asked for: an ill-typed number is left out, for the oracle calls its value an error.
+/// What may stand where its truth value is asked for: an ill-typed number is left out, for the
+/// oracle calls its value an error.
 fn asked(value: Expression) -> Expression {
     let call = |function, argument| Expression::FunctionCall(function, vec![argument]);
     let is_number = call(Function::IsNumeric, value.clone());

@@ -1,4 +1,4 @@
-//! Contexts at the bounds and beyond them, read in pieces of any size.
+//! Tests of contexts at the limits and beyond, read in pieces of any size.
 
 use super::*;
 use crate::sources::format::Format;

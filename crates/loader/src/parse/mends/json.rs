@@ -1,5 +1,5 @@
-//! What is said of wrong JSON-LD. Its parser tells the place of what is no JSON; of what is no JSON-LD, it tells the keyword, and that is
-//! looked for in the text.
+//! Messages about errors in JSON-LD. The parser reports the place of wrong JSON, but only the
+//! keyword of wrong JSON-LD, which is then searched in the text.
 
 use super::wording::{Said, between};
 use crate::error::LoadOption;
@@ -52,7 +52,8 @@ fn is_relative_base(found: &str) -> bool {
     found.starts_with("Invalid @base '") && found.ends_with("No scheme found in an absolute IRI")
 }
 
-/// A finding such as `@id value must be a string`, without what stood there instead, and without where it holds.
+/// A finding such as `@id value must be a string`, without what stood there instead, and without
+/// where it holds.
 fn must_be(found: &str) -> Option<(&str, &str)> {
     let (keyword, kind) = found.split_once(" value must be ")?;
     let ends = [", found ", " in a context", " when "];
@@ -100,7 +101,8 @@ fn suspects(found: &str) -> Option<(Vec<&str>, IsMeant)> {
     Some(suspects)
 }
 
-/// Whether a text gives a keyword another name: `"id": "@id"`. (`"@type": "@id"` says of what kind a term's values are.)
+/// Whether a text gives a keyword another name: `"id": "@id"`. (`"@type": "@id"` says of what kind
+/// a term's values are.)
 fn has_alias(keyword: &str, text: &str) -> bool {
     let quoted = format!("\"{keyword}\"");
     let mut values = text.match_indices(&quoted).map(|(at, _)| &text[..at]);
@@ -112,7 +114,8 @@ fn has_alias(keyword: &str, text: &str) -> bool {
     })
 }
 
-/// Where in a text a finding must be about: bytes of a key. None where it may be about several, or about a key of another name.
+/// Where in a text a finding must be about: bytes of a key. None where it may be about several, or
+/// about a key of another name.
 pub(crate) fn place_of(found: &str, text: &str) -> Option<std::ops::Range<usize>> {
     let (keywords, is_meant) = suspects(found)?;
     if keywords.iter().any(|keyword| has_alias(keyword, text)) {

@@ -1,4 +1,4 @@
-//! What the mends of all formats are made of: what is said, the text around a place, and tokens that are repeated in bounds.
+//! Building blocks of messages about syntax errors: text around a place, and tokens, within bounds.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,8 @@ use crate::error::LoadOption;
 /// Longest token that is repeated in a message, in characters.
 pub(super) const TOKEN_CHARACTERS_MAX: usize = 40;
 
-/// Text behind a place that is looked at: no token that a message can tell of is longer, and a file may have very many errors.
+/// Text behind a place that is looked at: no token that a message can tell of is longer, and a file
+/// may have very many errors.
 pub(super) const LOOKED_AT_BYTES: usize = 4 << 10;
 
 /// What is said of an error.
@@ -54,7 +55,8 @@ impl Said {
     }
 }
 
-/// Where an error stands: the text of its line before the place, and from the place on, as far as it is known (maybe several lines).
+/// Where an error stands: the text of its line before the place, and from the place on, as far as
+/// it is known (maybe several lines).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Surroundings<'t> {
     pub(crate) before: &'t str,

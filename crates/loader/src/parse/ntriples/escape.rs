@@ -1,4 +1,4 @@
-//! `\t`, `\u00E9`, `\U0001F600` and the like.
+//! Decoding of escapes: `\t`, `\u00E9`, `\U0001F600`.
 
 use super::LineError;
 use std::borrow::Cow;

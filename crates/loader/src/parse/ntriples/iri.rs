@@ -1,4 +1,4 @@
-//! Which IRIs are accepted: exactly those of `oxiri::Iri::parse`, which is RFC 3987 with a scheme.
+//! The check of IRIs: the same ones as `oxiri::Iri::parse`, which is RFC 3987 with a scheme.
 
 use oxiri::Iri;
 use std::borrow::Cow;

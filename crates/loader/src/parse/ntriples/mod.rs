@@ -1,14 +1,15 @@
-//! The fast path for N-Triples and N-Quads, of RDF 1.2: with triple terms, base directions and versions.
+//! The fast path for N-Triples and N-Quads, of RDF 1.2: with triple terms, base directions and
+//! versions.
 //!
 //! A block of whole lines goes in, terms and quads come out through a
 //! [`TermSink`]. The parser copies nothing unless a term has escapes: it cuts terms with `memchr`
 //! and hands out slices of the block.
 //!
-//! It is as strict as `oxttl` 0.2.5, which is its oracle in the tests: for any
-//! bytes both yield the same quads or both refuse, but for lines like `VERSION "1.2"`, which it does not know, and
-//! triple terms nested beyond our limit. What is *not* checked here but by the sink is
-//! whether an IRI is valid ([`check_iri`]): a sink that interns its terms has to look at each
-//! distinct IRI only once, and that is most of the time of a general parser.
+//! It is as strict as `oxttl` 0.2.5, which is its oracle in the tests: for any bytes both yield the
+//! same quads or both refuse, but for lines like `VERSION "1.2"`, which it does not know, and
+//! triple terms nested beyond our limit. What is *not* checked here but by the sink is whether an
+//! IRI is valid ([`check_iri`]): a sink that interns its terms has to look at each distinct IRI
+//! only once, and that is most of the time of a general parser.
 //!
 //! Cost: about 100 ns a line besides the sink.
 

@@ -1,4 +1,4 @@
-//! Statements from a block of lines.
+//! The parser of statements in a block of lines.
 
 use super::{AfterError, LineError, TermSink, escape};
 use hashbrown::HashMap;

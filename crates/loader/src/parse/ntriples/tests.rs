@@ -1,4 +1,4 @@
-//! The oracle is oxttl: for any bytes, the same quads or both refuse.
+//! Tests of the parser against oxttl: for any bytes, the same quads or both refuse.
 
 use super::*;
 use orrery_term::TRIPLE_DEPTH_MAX;

@@ -1,4 +1,4 @@
-//! The attributes of an element: what they say of all in it (base, language), and what they say of it.
+//! The attributes of an element, and their effect on it and its content (base, language).
 
 use super::RdfXmlReader;
 use super::fault::{Fault, Position};

@@ -1,4 +1,5 @@
-//! The elements of RDF/XML: nodes and properties in turn, and the statements that they make (RDF/XML, 7.2).
+//! The elements of RDF/XML: nodes and properties in turn, and the statements that they make
+//! (RDF/XML, 7.2).
 
 use super::attributes::not_here;
 use super::fault::{Fault, Position};
@@ -343,8 +344,9 @@ impl<R: InParts> RdfXmlReader<R> {
         }
     }
 
-    /// An element within an XML literal. As exclusive canonicalization has it (W3C, Exclusive XML Canonicalization 1.0, 3), it declares the namespaces that
-    /// it uses and no element around it declares, so that the same content is the same literal whatever else a document declares.
+    /// An element within an XML literal. As exclusive canonicalization has it (W3C, Exclusive XML
+    /// Canonicalization 1.0, 3), it declares the namespaces that it uses and no element around it
+    /// declares, so that the same content is the same literal whatever else a document declares.
     fn start_in_literal(&mut self, literal: usize, tag: Tag<'_>) -> Result<Kind, Fault> {
         let name_end = self.declare(tag.begin, tag.text)?;
         let name = &tag.text[..name_end];
@@ -459,7 +461,8 @@ impl<R: InParts> RdfXmlReader<R> {
         let around = self.frames.last().map(|frame| &frame.kind);
         match around {
             Some(Kind::Document | Kind::Rdf) => self.release(),
-            // What was read is understood, though nobody is given it before the outermost node ends.
+            // What was read is understood, though nobody is given it before the outermost node
+            // ends.
             Some(Kind::Node { .. }) if self.held_bytes_max.is_some() => self.markup.end_part(),
             _ => {}
         }

@@ -1,7 +1,8 @@
-//! The encodings of XML texts: whatever a text is in, what comes out is UTF-8.
+//! Decoding of XML texts in any encoding to UTF-8.
 //!
-//! A byte-order mark, or bytes of zero around the first `<`, tell UTF-16; else the declaration does (XML 1.0, 4.3.3 and appendix F). UTF-8 passes
-//! through as it is. What is declared and not known is refused by the name of its encoding.
+//! A byte-order mark, or bytes of zero around the first `<`, tell UTF-16; else the declaration does
+//! (XML 1.0, 4.3.3 and appendix F). UTF-8 passes through as it is. What is declared and not known
+//! is refused by the name of its encoding.
 
 use std::io::{self, Read};
 
@@ -71,7 +72,8 @@ fn encoding_of(first: &[u8]) -> io::Result<(Encoding, usize)> {
         }
         "us-ascii" | "ascii" | "ansi_x3.4-1968" | "iso646-us" => Encoding::Bytes { max: 0x7f },
         "windows-1252" | "cp1252" => Encoding::Windows1252,
-        // It says so in bytes that are no UTF-16: whoever converted it left the declaration as it was.
+        // It says so in bytes that are no UTF-16: whoever converted it left the declaration as it
+        // was.
         "utf-16" | "utf-16le" | "utf-16be" => Encoding::Utf8,
         _ => {
             let name: String = name.chars().take(40).collect();

@@ -1,4 +1,4 @@
-//! What is wrong with a text of RDF/XML, and where.
+//! A syntax error of RDF/XML, with its place.
 
 use crate::error::LoadOption;
 use crate::parse::mends::{Said, Surroundings, said};

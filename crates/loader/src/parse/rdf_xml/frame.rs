@@ -1,4 +1,4 @@
-//! Elements that are open, and what each makes when it is closed.
+//! The stack of open elements, and the statements that each makes when it ends.
 
 use super::scope::Scope;
 use oxrdf::{BlankNode, NamedNode, NamedOrBlankNode, Triple};

@@ -1,7 +1,7 @@
-//! The markup of an XML text: tags, texts, comments, one after the other, each with its place.
+//! The tokenizer of XML: tags, texts and comments with their places.
 //!
-//! What is not well formed is a fault after which nobody knows where the next element begins, so reading ends there. A token stands in memory; who
-//! gives the text bounds it.
+//! What is not well formed is a fault after which nobody knows where the next element begins, so
+//! reading ends there. A token stands in memory; who gives the text bounds it.
 
 use super::fault::{Fault, Place, Position};
 use crate::parse::held::InParts;

@@ -1,17 +1,20 @@
-//! RDF/XML from a reader: statements as elements end, and what is wrong, each with its place.
+//! The parser of RDF/XML: a stream of statements and errors, each with its place.
 //!
 //! ```text
 //! bytes -> encoding -> markup: tags and texts -> tag: names, attributes -> a stack of open elements -> statements
 //! ```
 //!
-//! The stack alternates between nodes and properties, as the grammar does (RDF/XML, 7.2): a frame knows its base, its language and what it
-//! makes when it is closed. A text is all that stands in an element but comments and processing instructions.
+//! The stack alternates between nodes and properties, as the grammar does (RDF/XML, 7.2): a frame
+//! knows its base, its language and what it makes when it is closed. A text is all that stands in
+//! an element but comments and processing instructions.
 //!
-//! A parser of our own because `oxrdfxml` (0.2.5) knows no places, goes on in a wrong state behind an error, and takes a text in pieces for its last
-//! piece. It is compared with it in `tests`.
+//! A parser of our own because `oxrdfxml` (0.2.5) knows no places, goes on in a wrong state behind
+//! an error, and takes a text in pieces for its last piece. It is compared with it in `tests`.
 //!
-//! **What is left out.** Where wrong statements are skipped, a property goes with all that stands in it, and so does a node that no property has; statements are
-//! held until the outermost node is closed, so that none is given of what turns out to be wrong. Behind what is not well formed nothing is read.
+//! **What is left out.** Where wrong statements are skipped, a property goes with all that stands
+//! in it, and so does a node that no property has; statements are held until the outermost node is
+//! closed, so that none is given of what turns out to be wrong. Behind what is not well formed
+//! nothing is read.
 //!
 //! Cost: as its statements, about 1 µs each.
 
@@ -112,7 +115,8 @@ impl<R: InParts> RdfXmlReader<R> {
         })
     }
 
-    /// The prefixes that elements have declared so far, but for the default namespace; the first IRI of each.
+    /// The prefixes that elements have declared so far, but for the default namespace; the first
+    /// IRI of each.
     pub(crate) fn prefixes(&self) -> &Prefixes {
         &self.prefixes
     }
@@ -262,7 +266,8 @@ impl<R: InParts> RdfXmlReader<R> {
         }
     }
 
-    /// An element whose tag is wrong: it is left out with all in it, and with the property it stands in.
+    /// An element whose tag is wrong: it is left out with all in it, and with the property it
+    /// stands in.
     fn start_of_skipped(&mut self, text: &str, fault: Fault) -> Result<(), Fault> {
         let is_of_all = self.frames.len() == 1;
         if fault.ends_reading || is_of_all {

@@ -1,4 +1,4 @@
-//! The namespaces that are declared where the reader is: each is found in the same time, however many there are.
+//! The declared namespaces at the reader's place, found in constant time.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,7 +8,8 @@ use std::rc::Rc;
 pub(super) struct Namespaces {
     /// Inner ones last.
     declared: Vec<Declared>,
-    /// Where in `declared` the innermost of a prefix stands. Its hasher is seeded: whoever writes the text chooses the keys.
+    /// Where in `declared` the innermost of a prefix stands. Its hasher is seeded: whoever writes
+    /// the text chooses the keys.
     innermost: HashMap<Rc<str>, usize>,
 }
 

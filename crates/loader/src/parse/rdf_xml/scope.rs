@@ -1,4 +1,4 @@
-//! What attributes say: of an element, and of all in it.
+//! The scope of an element: base, language and other inherited attributes.
 
 use oxiri::Iri;
 use oxrdf::{BaseDirection, BlankNode, NamedNode};

@@ -1,4 +1,4 @@
-//! What stands in a tag: its name, its attributes as they are written, and texts with what their references stand for.
+//! The parser of one tag: name, attributes, and texts with resolved references.
 
 use super::fault::{Fault, Position};
 use crate::parse::mends::quoted;
@@ -110,7 +110,8 @@ pub(super) fn parts(begin: Position, tag: &str, found: &mut Vec<Written>) -> Res
     }
 }
 
-/// A part of a text, with characters for references; in the value of an attribute all blanks are spaces (XML 1.0, 3.3.3).
+/// A part of a text, with characters for references; in the value of an attribute all blanks are
+/// spaces (XML 1.0, 3.3.3).
 pub(super) fn unescaped<'t>(
     begin: Position,
     text: &'t str,
@@ -185,7 +186,8 @@ fn character(name: &str) -> Option<char> {
     char::from_u32(code)
 }
 
-/// Takes the entities that the type of a document declares: those with a text. Others stay unknown, and are refused where they are used.
+/// Takes the entities that the type of a document declares: those with a text. Others stay unknown,
+/// and are refused where they are used.
 pub(super) fn entities(
     begin: Position,
     doctype: &str,

@@ -1,4 +1,4 @@
-//! A flipped bit anywhere is an error or does not matter; it is never a wrong answer.
+//! Tests of flipped bits: each is an error or harmless, never a wrong answer.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -95,7 +95,8 @@ fn no_flipped_bit_changes_an_answer() {
     assert!(refused > flips / 5, "hardly any damage was met");
 }
 
-/// `orrery verify` finds the damage and names the file. What it cannot tell from the traces of a power cut is a note.
+/// `orrery verify` finds the damage and names the file. What it cannot tell from the traces of a
+/// power cut is a note.
 fn check_verify(disk: &RecordingFileSystem, path: &Path, bit: usize) {
     let name = path.to_str().unwrap();
     let found = verify_with(disk, Path::new(DIRECTORY), |_| {}).unwrap();

@@ -1,4 +1,4 @@
-//! A real disk that is full: a small file system in memory, mounted for the test.
+//! Tests of a full disk, on a small in-memory file system that is mounted for them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,11 +1,13 @@
-//! Power cuts, failing calls, flipped bits and a full disk, while a database is written in every way there is: by
-//! transactions (durable, relaxed, and both in a row), checkpoints, loads and compactions. A third of the transactions changes rows of a table, too,
-//! some of them by writing all of its files.
+//! Crash tests: power cuts, failing calls, flipped bits and a full disk under every kind of write.
+//! A third of the transactions changes rows of a table, too, some of them by writing all of its
+//! files.
 //!
-//! Everything goes on a disk in memory that records each change, so that a state after a power cut costs microseconds.
-//! The answers are compared with plain sets of quads and rows, one for each commit.
+//! Everything goes on a disk in memory that records each change, so that a state after a power cut
+//! costs microseconds. The answers are compared with plain sets of quads and rows, one for each
+//! commit.
 //!
-//! `ORRERY_CRASH_STATES`, `ORRERY_FAULT_RUNS` and `ORRERY_FLIPS` say how much is tried; `make crash` sets them high.
+//! `ORRERY_CRASH_STATES`, `ORRERY_FAULT_RUNS` and `ORRERY_FLIPS` say how much is tried;
+//! `make crash` sets them high.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

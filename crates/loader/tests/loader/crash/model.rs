@@ -1,4 +1,4 @@
-//! Random sequences of everything, compared after each step with plain sets of quads.
+//! Tests of random operations, compared after each with sets of quads.
 
 use std::collections::BTreeMap;
 use std::path::Path;

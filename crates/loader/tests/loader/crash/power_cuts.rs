@@ -1,5 +1,5 @@
-//! The power goes at any moment; what was not synced is lost, kept or torn, and old bytes may come back in its place. Then life goes
-//! on, and the power goes once more.
+//! Tests of power cuts at any moment: unsynced data are lost, kept or torn. Then life goes on, and
+//! the power goes once more.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -86,8 +86,8 @@ impl Recorded {
         }
     }
 
-    /// The power goes again at some moments after the first cut, when the log was cut off and written on: what comes back of it then
-    /// must not be taken for a commit.
+    /// The power goes again at some moments after the first cut, when the log was cut off and
+    /// written on: what comes back of it then must not be taken for a commit.
     fn cut_again(&self, disk: &RecordingFileSystem, seed: u64) {
         let file_system: Arc<dyn FileSystem> = Arc::new(disk.clone());
         let session = Session::open(&file_system).unwrap();

@@ -1,4 +1,4 @@
-//! One call to the file system fails, or the disk is full for a while.
+//! Tests of single failing calls to the file system, and of a temporarily full disk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,8 +38,8 @@ const STEPS: [Step; 20] = [
 /// Of so many calls one fails with an index of texts, too.
 const WITH_TEXTS: u64 = 31;
 
-/// Goes on after an error as a server would: while commits are possible nothing is done about it, else the database is
-/// opened anew.
+/// Goes on after an error as a server would: while commits are possible nothing is done about it,
+/// else the database is opened anew.
 fn persist(workload: &mut Workload, step: Step) -> Result<()> {
     if workload.session.is_none() {
         return workload.reopen();
@@ -122,7 +122,8 @@ fn an_error_of_any_single_call_loses_nothing_that_was_acknowledged() {
     println!("about {calls} calls, every {stride}. of them failed in four ways");
 }
 
-/// Loads some lines into a database that nobody has open, perhaps the first ones, with one call failing; whether nobody knows if it was made, and whether there was such a call.
+/// Loads some lines into a database that nobody has open, perhaps the first ones, with one call
+/// failing; whether nobody knows if it was made, and whether there was such a call.
 fn load_with_fault(number: u64, is_first: bool) -> (bool, bool) {
     const SOURCE: &str = "/source.nq";
     let disk = RecordingFileSystem::new();
@@ -191,10 +192,12 @@ fn a_load_of_which_nobody_knows_whether_it_was_made_is_told_as_such_and_keeps_it
     }
 }
 
-/// Kills the process before a call, opens the database anew, commits; then the power goes. Whether there was such a call.
+/// Kills the process before a call, opens the database anew, commits; then the power goes. Whether
+/// there was such a call.
 fn kill_at(number: u64, has_texts: bool) -> bool {
     let disk = RecordingFileSystem::new();
-    // Not told of failed syncs: what the killed process wrote is in the system's memory, and a later sync saves it.
+    // Not told of failed syncs: what the killed process wrote is in the system's memory, and a
+    // later sync saves it.
     let failing = FailingFileSystem::new(Arc::new(disk.clone()));
     let mut workload = Workload::create(Arc::new(failing.clone()), 13, has_texts).unwrap();
     let last_call = failing.calls() + number;

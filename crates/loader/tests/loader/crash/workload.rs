@@ -1,4 +1,4 @@
-//! A random sequence of everything that writes, with what must be there after each commit.
+//! A random workload of all kinds of writes, with the expected state after each commit.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -102,7 +102,8 @@ pub(crate) struct Workload {
     pub(crate) acknowledged: u64,
     /// The disk, if it counts operations.
     pub(crate) disk: Option<RecordingFileSystem>,
-    /// How many operations there were when commits within a step were acknowledged, and their numbers.
+    /// How many operations there were when commits within a step were acknowledged, and their
+    /// numbers.
     pub(crate) acknowledged_within: Vec<(usize, u64)>,
 }
 
@@ -139,7 +140,8 @@ impl Session {
 }
 
 impl Workload {
-    /// Creates an empty database and begins to write. One with an index of texts takes some ten times as long, so most are without.
+    /// Creates an empty database and begins to write. One with an index of texts takes some ten
+    /// times as long, so most are without.
     pub(crate) fn create(
         file_system: Arc<dyn FileSystem>,
         seed: u64,
@@ -248,7 +250,8 @@ impl Workload {
         Ok(())
     }
 
-    /// Durable and relaxed commits in a row. Whatever durable one a reader has seen is as good as acknowledged.
+    /// Durable and relaxed commits in a row. Whatever durable one a reader has seen is as good as
+    /// acknowledged.
     fn mixed(&mut self) -> Result<()> {
         let mut durable = Vec::new();
         for is_durable in [true, false, true, false, false] {
@@ -376,7 +379,8 @@ impl Workload {
         Ok(())
     }
 
-    /// Clears a graph, all named ones or all, as a whole where they have quads enough; then inserts a few quads again.
+    /// Clears a graph, all named ones or all, as a whole where they have quads enough; then inserts
+    /// a few quads again.
     fn clear(&mut self) -> Result<()> {
         let any = self.random.numbers(1)[0];
         let which = self.random.below(4);
@@ -494,7 +498,8 @@ impl Workload {
     }
 }
 
-/// Of the rows of the table with these numbers those that are there go, and the others come; then perhaps all are written to other files.
+/// Of the rows of the table with these numbers those that are there go, and the others come; then
+/// perhaps all are written to other files.
 fn change_rows(
     transaction: &mut Transaction,
     state: &mut State,

@@ -1,4 +1,4 @@
-//! The quads that the tests write, and what a database should hold after each commit.
+//! The quads of the crash tests, and the expected database after each commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,7 +25,8 @@ pub(crate) const DIRECTORY: &str = "/db";
 /// How many different quads there are.
 pub(crate) const QUADS: u32 = 300;
 
-/// How many different rows a table has beside them. In a state, those are the numbers from [`QUADS`] on.
+/// How many different rows a table has beside them. In a state, those are the numbers from
+/// [`QUADS`] on.
 pub(crate) const ROWS: u32 = 60;
 
 /// The table, and its index.
@@ -42,7 +43,8 @@ fn iri(text: String) -> Term<'static> {
     Term::iri(format!("http://example.org/{text}"))
 }
 
-/// Quads with terms of every kind: inside the id, short and long, in the default graph and in others.
+/// Quads with terms of every kind: inside the id, short and long, in the default graph and in
+/// others.
 pub(crate) fn quad(number: u32) -> SmallQuad {
     let object = match number % 5 {
         0 => Term::string(format!(
@@ -139,8 +141,8 @@ fn is_text(term: &Term<'_>) -> bool {
     )
 }
 
-/// The literals that the index of texts finds, each once, in every third state; none while there is no index, as before the first manifest
-/// that names one.
+/// The literals that the index of texts finds, each once, in every third state; none while there is
+/// no index, as before the first manifest that names one.
 fn found_texts(view: &ReadView) -> Result<Option<BTreeSet<TermId>>> {
     if !view.snapshot().commit().is_multiple_of(3) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What stays on the disk: for the next process, after damage, and whose it is.
+//! Tests of what stays on disk: across processes, after damage, and by owner.
 
 use orrery_storage::io::ByteSource;
 

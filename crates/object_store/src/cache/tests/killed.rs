@@ -1,4 +1,4 @@
-//! What a process leaves that is killed while it fetches and evicts.
+//! Tests of processes killed while they fetch and evict.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

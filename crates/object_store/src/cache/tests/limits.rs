@@ -1,4 +1,4 @@
-//! What goes when there is no room, and what stays.
+//! Tests of eviction.
 
 use std::fs::File;
 use std::thread;

@@ -1,4 +1,4 @@
-//! What is asked of the origin, and who waits for it.
+//! Tests of requests to the origin, and of who waits for them.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! An object store that fails as stores across a network do: before it has done what was asked, after, in the middle, late, or not answering.
+//! An object store with network faults: errors before, during and after a request, delays, silence.
 
 use std::fmt;
 use std::ops::Range;

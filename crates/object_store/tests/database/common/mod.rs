@@ -1,4 +1,4 @@
-//! Databases in a store in memory, as several processes see them: each with a file system, a cache and faults of its own.
+//! Test helpers: databases in an in-memory store, as several processes see them.
 
 pub(crate) mod faulty;
 

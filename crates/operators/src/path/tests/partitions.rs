@@ -1,4 +1,4 @@
-//! Paths from everywhere in several partitions.
+//! Tests of paths with unbound ends in several partitions.
 
 use std::task::{Context, Poll, Waker};
 

@@ -1,4 +1,4 @@
-//! Which permutation a step walks.
+//! The choice of the permutation that a step reads.
 
 use std::sync::Arc;
 
@@ -86,8 +86,8 @@ pub(crate) struct AccessNeeds<'a> {
     pub(crate) has_object_ranges: bool,
     /// The variables that the next step looks up: best read in their order.
     pub(crate) next_keys: &'a [Arc<str>],
-    /// The variables of which a filter of this step reads the terms: best read in their own order, for then each page of the
-    /// dictionary is read once and equal terms are neighbours.
+    /// The variables of which a filter of this step reads the terms: best read in their own order,
+    /// for then each page of the dictionary is read once and equal terms are neighbours.
     pub(crate) read_terms: &'a [&'a str],
     /// Equal triples must come out side by side, so the graph must be the last column.
     pub(crate) merges_graphs: bool,
@@ -136,7 +136,8 @@ pub(crate) fn choose(
 type Score = (usize, usize, bool, bool, bool);
 
 /// Prefix length; then constants before looked-up columns (neighbouring keys stay close together);
-/// then a prefix that bounds on the object can narrow; then the order of the next step's keys; then that of terms that a filter reads.
+/// then a prefix that bounds on the object can narrow; then the order of the next step's keys; then
+/// that of terms that a filter reads.
 fn score(positions: &Positions, permutation: Permutation, needs: &AccessNeeds<'_>) -> Score {
     let columns = permutation.columns();
     let prefix = positions.prefix(permutation).len();

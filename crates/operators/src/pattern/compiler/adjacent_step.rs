@@ -1,7 +1,7 @@
-//! Which steps can be done by an adjacency in memory.
+//! The choice of steps that an adjacency can serve.
 //!
-//! Those whose predicate is constant and whose subject or object is known, and which read the other of both, compare
-//! it or leave it alone, in the default graph.
+//! Those whose predicate is constant and whose subject or object is known, and which read the other
+//! of both, compare it or leave it alone, in the default graph.
 
 use orrery_storage::{Permutation, ReadView};
 use orrery_term::TermId;

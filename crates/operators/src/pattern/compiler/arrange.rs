@@ -1,13 +1,14 @@
-//! Which steps are matched together: the patterns that bind one and the same variable.
+//! The grouping of patterns that bind the same variable, which are intersected.
 //!
 //! ```text
 //! ?a :p ?b . ?b :p ?c . ?a :q ?d . ?c :p ?a       the order of the specification
 //! [?a :p ?b] [?b :p ?c, ?c :p ?a] [?a :q ?d]      groups: the second binds ?c by an intersection
 //! ```
 //!
-//! A pattern whose only unknown is one variable matches a sorted range of its values. All patterns of
-//! which that is so are taken together, also those that the order has later: each of them can only make the
-//! solutions fewer. What is left stays alone and in its order. The [intersection](crate::pattern::intersection) does the work.
+//! A pattern whose only unknown is one variable matches a sorted range of its values. All patterns
+//! of which that is so are taken together, also those that the order has later: each of them can
+//! only make the solutions fewer. What is left stays alone and in its order. The
+//! [intersection](crate::pattern::intersection) does the work.
 
 use std::sync::Arc;
 
@@ -100,7 +101,8 @@ impl<'s> State<'s> {
         self.names.binary_search(&name).unwrap_or_default()
     }
 
-    /// The variable that a step binds, if it is the only one, stands once, and its values are a range.
+    /// The variable that a step binds, if it is the only one, stands once, and its values are a
+    /// range.
     fn only_unknown(&self, step: &PatternStep, has_named_graphs: bool) -> Option<usize> {
         let QuadPattern {
             subject,

@@ -1,5 +1,4 @@
-//! From a specification to a [`Program`]: which columns live where, which permutation each
-//! step walks, what is left to check.
+//! The compilation of a specification to a [`Program`]: columns, permutations, remaining checks.
 //!
 //! Chunk 0 is made from the input, chunk `i` is what step `i` gives. A variable is kept in a
 //! chunk only while something later reads it. A program is good for all input rows in which the
@@ -20,8 +19,8 @@ use crate::pattern::intersection;
 use crate::pattern::program::{AdjacentStep, OutputColumn, Program, ROW_NUMBER};
 use crate::pattern::specification::{PatternMode, PatternSpecification};
 
-/// What of a program does not depend on the constants of its specification, but on where there are any, and on whether there are
-/// named graphs.
+/// What of a program does not depend on the constants of its specification, but on where there are
+/// any, and on whether there are named graphs.
 #[derive(Debug)]
 pub(crate) struct Arrangement {
     groups: Vec<Vec<usize>>,

@@ -1,4 +1,4 @@
-//! Which variables each chunk of a pattern must carry.
+//! The liveness analysis: which variables each chunk carries.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use crate::pattern::filter::expression_variables;
 use crate::pattern::program::ROW_NUMBER;
 use crate::pattern::specification::{PatternSpecification, QuadPattern};
 
-/// Which variables each chunk must carry, and after which step each filter can run. Of constants nothing depends but that they are some.
+/// Which variables each chunk must carry, and after which step each filter can run. Of constants
+/// nothing depends but that they are some.
 #[derive(Debug)]
 pub(crate) struct Liveness {
     live: Vec<Vec<Box<str>>>,
@@ -62,7 +63,8 @@ impl Liveness {
             .map(|name| stage_of(name).unwrap_or_default())
             .collect();
 
-        // Backwards from the output: what chunk i carries is what its filters and everything later reads.
+        // Backwards from the output: what chunk i carries is what its filters and everything later
+        // reads.
         let mut live: Vec<Vec<Box<str>>> = vec![Vec::new(); groups.len() + 1];
         let mut wanted: Vec<&str> = Vec::new();
         if !specification.mode.is_existence() {

@@ -1,5 +1,4 @@
-//! From a specification to a program: which permutation each step walks, and what it reads and
-//! checks.
+//! The compiler of basic graph patterns: from a specification to the program of steps.
 //!
 //! `arrange` groups the patterns into steps, and `step_compiler` compiles each pattern.
 //! `liveness` says which variables go on.

@@ -1,5 +1,5 @@
-//! From one quad pattern to a [`StepProgram`]: which permutation it walks, which of its columns are known, what is left to
-//! check. The graph scope becomes keys and checks here.
+//! The compilation of one quad pattern to a [`StepProgram`]: permutation, known columns, remaining
+//! checks. The graph scope becomes keys and checks here.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! From the patterns of a group to an [`IntersectionProgram`].
+//! The compilation of a group of patterns to an [`IntersectionProgram`].
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,8 +13,8 @@ use super::super::program::{
 };
 use super::matches::VALUE_COLUMN;
 
-/// Compiles patterns that [`arrange`](super::super::compiler::arrange) has put together: each has one unknown variable, and it is
-/// the same one.
+/// Compiles patterns that [`arrange`](super::super::compiler::arrange) has put together: each has
+/// one unknown variable, and it is the same one.
 pub(in super::super) fn compile(
     mut members: Vec<StepCompiler<'_>>,
 ) -> Result<(StepProgram, Vec<Arc<str>>)> {

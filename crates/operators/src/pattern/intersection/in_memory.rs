@@ -1,7 +1,8 @@
-//! An intersection whose sides all have an adjacency in memory: row by row, in the order of the chunk.
+//! An intersection over adjacencies, row by row in the order of the chunk.
 //!
-//! The smallest list of a row gives the candidates, the others are searched for them. No keys are sorted, no ranges sought, no lists
-//! decoded, so it is right for few rows and for many. Rows with a key that changes touch are set aside for the permutations.
+//! The smallest list of a row gives the candidates, the others are searched for them. No keys are
+//! sorted, no ranges sought, no lists decoded, so it is right for few rows and for many. Rows with
+//! a key that changes touch are set aside for the permutations.
 
 use std::ops::Range;
 
@@ -39,7 +40,8 @@ impl InMemoryIntersection {
         }
     }
 
-    /// Further matches of about `limit` candidates, before the step's filters. The flag says that there are no more.
+    /// Further matches of about `limit` candidates, before the step's filters. The flag says that
+    /// there are no more.
     pub(in super::super) fn advance(
         &mut self,
         program: &StepProgram,

@@ -1,4 +1,4 @@
-//! An intersection by the permutations: blocks of rows, whose ranges are read or probed.
+//! An intersection over permutations: blocks of rows, whose ranges are read or probed.
 
 use datafusion_common::{DataFusionError, Result};
 use orrery_storage::RowRange;
@@ -53,7 +53,8 @@ impl Intersection {
         }
     }
 
-    /// Further matches of about `limit` candidates, before the step's filters. The flag says that there are no more.
+    /// Further matches of about `limit` candidates, before the step's filters. The flag says that
+    /// there are no more.
     ///
     /// `cursors` has a pair for each side.
     pub(in super::super) fn advance(
@@ -232,7 +233,8 @@ impl<'a> BlockWork<'a> {
         Ok((self.settle_probes()?, end))
     }
 
-    /// Keeps the candidates of a row that the lists at hand have; what is left are matches if the probes find them.
+    /// Keeps the candidates of a row that the lists at hand have; what is left are matches if the
+    /// probes find them.
     fn narrow(&mut self, entry: DrivenRow, values: &mut Vec<u64>) {
         if let Some(ranges) = &self.program.ranges {
             retain_within(values, 0, ranges);

@@ -1,4 +1,4 @@
-//! The keys of one side, the ranges they have, and those of the ranges that are worth reading.
+//! The keys of one side of an intersection, their ranges, and which of these are read.
 
 use datafusion_common::Result;
 use orrery_storage::{Cursor, RowRange};
@@ -11,10 +11,11 @@ use super::super::steps::sort::sort_rows;
 use super::matches::{GRAPH_COLUMN, VALUE_COLUMN};
 use crate::solutions::storage_error;
 
-/// A range is read if it has up to so many rows for each candidate: a look-up costs some tens of nanoseconds,
-/// a row read one or two.
+/// A range is read if it has up to so many rows for each candidate: a look-up costs some tens of
+/// nanoseconds, a row read one or two.
 pub(super) const ROWS_PER_CANDIDATE_MAX: u64 = if cfg!(test) { 2 } else { 16 };
-/// Rows that the lists of one side of a block have together, at most: 16 MB. What is beyond is probed.
+/// Rows that the lists of one side of a block have together, at most: 16 MB. What is beyond is
+/// probed.
 const LIST_ROWS_MAX: u64 = 1 << 21;
 /// A list longer than the other by this factor is galloped through.
 const GALLOP_FACTOR: usize = 16;
@@ -56,7 +57,8 @@ impl ReadList {
 }
 
 impl SideKeys {
-    /// Looks up the ranges of all keys; also gives the rows of the chunk in the order of their keys, if there are key columns.
+    /// Looks up the ranges of all keys; also gives the rows of the chunk in the order of their
+    /// keys, if there are key columns.
     pub(super) fn look_up(
         side: &SideProgram,
         input: &Chunk,
@@ -131,7 +133,8 @@ impl SideKeys {
         self.ranges[self.number(row) as usize]
     }
 
-    /// Notes that so many candidates of a row are to be found in the range of its key, or that it gives them.
+    /// Notes that so many candidates of a row are to be found in the range of its key, or that it
+    /// gives them.
     pub(super) fn want(&mut self, row: usize, candidates: u64, drives: bool) {
         let number = self.number(row);
         let wish = &mut self.demands[number as usize];
@@ -207,7 +210,8 @@ impl SideKeys {
         self.list_values.clear();
     }
 
-    /// Reads a part of a row's range, to the end of the value it ends with. Up to which row that is.
+    /// Reads a part of a row's range, to the end of the value it ends with. Up to which row that
+    /// is.
     pub(super) fn read_piece(
         &self,
         side: &SideProgram,
@@ -246,7 +250,8 @@ fn resolve(side: &SideProgram, key: &[u64]) -> ([TermId; 2], Option<TermId>) {
     (prefix, side.graph.map(of))
 }
 
-/// The values that all sides but one have, if those sides are the same for every row and none has more than so many.
+/// The values that all sides but one have, if those sides are the same for every row and none has
+/// more than so many.
 pub(super) fn values_without(
     program: &IntersectionProgram,
     dependent: usize,
@@ -348,7 +353,8 @@ pub(super) fn retain_common(values: &mut Vec<u64>, list: &[u64]) {
             }
         }
     } else {
-        // Without a branch on what is compared: 5 ns a value with one, where neither list foretells the other.
+        // Without a branch on what is compared: 5 ns a value with one, where neither list foretells
+        // the other.
         let (mut at, mut other) = (0, 0);
         while at < values.len() && other < list.len() {
             let (value, found) = (values[at], list[other]);

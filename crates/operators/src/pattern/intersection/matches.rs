@@ -1,4 +1,4 @@
-//! What was found for a chunk, and the columns of the sides.
+//! The matches of a chunk in an intersection, and the columns of its sides.
 
 use arrow::array::UInt64Array;
 use arrow::buffer::ScalarBuffer;

@@ -1,4 +1,4 @@
-//! Candidates that are looked up one by one, or a stretch at a time, in ranges too long to be read whole.
+//! Probes of candidates, one by one or in stretches, in ranges too long to read.
 
 use std::ops::Bound;
 
@@ -84,8 +84,8 @@ impl Probes {
     }
 }
 
-/// The rows between the first and the last of the values, if they lie so close together that reading them is quicker
-/// than looking for each.
+/// The rows between the first and the last of the values, if they lie so close together that
+/// reading them is quicker than looking for each.
 fn dense_stretch(
     probes: &[Probe],
     prefix: [TermId; 2],

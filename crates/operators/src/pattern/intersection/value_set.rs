@@ -1,4 +1,4 @@
-//! The values of the sides that are the same for every row, as a set.
+//! The set of values of sides that do not depend on the row.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use super::super::steps::cursors::Cursors;
 use super::lists::values_without;
 use super::matches::retain_within;
 
-/// A set of values is made if there are up to so many for each row of a chunk: one costs two or three nanoseconds, the look-up that it spares
-/// a row some tens.
+/// A set of values is made if there are up to so many for each row of a chunk: one costs two or
+/// three nanoseconds, the look-up that it spares a row some tens.
 const SET_IDS_PER_ROW: u64 = 16;
 
 /// Larger sets are not made: 4 MB.
 const SET_IDS_MAX: u64 = 1 << 18;
 
-/// The values of the sides that are the same for every row, for a [scan](SetScanProgram) of the one that is not; none if they are too many for
-/// a chunk of so many rows.
+/// The values of the sides that are the same for every row, for a [scan](SetScanProgram) of the one
+/// that is not; none if they are too many for a chunk of so many rows.
 pub(in super::super) fn set_of_values(
     program: &IntersectionProgram,
     scan: &SetScanProgram,

@@ -1,5 +1,4 @@
-//! A pattern where it runs: its programs, compiled from the specification when they are needed, and what the executions of
-//! one plan node share.
+//! A pattern at run time: programs compiled on demand, and state shared by executions of a node.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +24,8 @@ pub(crate) struct CompiledPattern {
     pub(crate) schema: SchemaRef,
     /// By the number of the step; shared with parts of the pattern.
     pub(crate) counters: Arc<[StepCounters]>,
-    /// How it is arranged for input rows in which all variables are bound, once that was asked for, or if it is known from another query.
+    /// How it is arranged for input rows in which all variables are bound, once that was asked for,
+    /// or if it is known from another query.
     pub(crate) arrangement: OnceLock<Arc<Arrangement>>,
     /// The program for input rows in which all variables are bound, once it was asked for.
     pub(crate) bound: OnceLock<Arc<Program>>,
@@ -34,7 +34,8 @@ pub(crate) struct CompiledPattern {
 }
 
 impl CompiledPattern {
-    /// The program for input rows in which all variables are bound; compiled here and now if it was not.
+    /// The program for input rows in which all variables are bound; compiled here and now if it was
+    /// not.
     pub(crate) fn bound_program(&self) -> Result<&Arc<Program>> {
         if let Some(program) = self.bound.get() {
             return Ok(program);

@@ -1,7 +1,8 @@
-//! When only existence counts, equal rows have equal answers: one of each is enough.
+//! Deduplication of input rows where only existence counts.
 //!
-//! Offers that ask whether their product has a certain review ask the same again and again; and when the
-//! pattern shares no variable with its input there is one question for all rows of a batch.
+//! Offers that ask whether their product has a certain review ask the same again and again; and
+//! when the pattern shares no variable with its input there is one question for all rows of a
+//! batch.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -12,8 +13,8 @@ use hashbrown::hash_table::Entry;
 
 /// After so many rows it is clear whether looking for equal ones is worth while.
 const ROWS_OF_SAMPLE: usize = 1_024;
-/// It is if at least so many of them are equal to others. Among n rows of N kinds about n^2 / 2N are: 16 of
-/// 1,024 when there are 32,768 kinds, as many as a usual batch has rows.
+/// It is if at least so many of them are equal to others. Among n rows of N kinds about n^2 / 2N
+/// are: 16 of 1,024 when there are 32,768 kinds, as many as a usual batch has rows.
 const SAME_ROWS_MIN: usize = 16;
 
 /// Rows that stand for others.
@@ -24,8 +25,8 @@ pub(crate) struct DistinctRows {
     pub(crate) same: Vec<(u32, u32)>,
 }
 
-/// Finds rows that are equal in these columns. Rows that are not found to be equal to another stand for
-/// themselves; with unbound values, or few equal rows, no more are looked for.
+/// Finds rows that are equal in these columns. Rows that are not found to be equal to another stand
+/// for themselves; with unbound values, or few equal rows, no more are looked for.
 pub(crate) fn distinct_rows(columns: &[&UInt64Array], rows: Vec<u32>) -> DistinctRows {
     let mut distinct = DistinctRows {
         rows: Vec::new(),

@@ -1,4 +1,4 @@
-//! Running a pattern: input batches in, output batches out.
+//! The execution of a pattern: input batches in, output batches out.
 //!
 //! A `stream` takes batches and `morsel`s, and drives them through the levels of a `pipeline`,
 //! one per step.

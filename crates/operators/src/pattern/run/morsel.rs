@@ -1,13 +1,13 @@
-//! Morsels: the rows of a pattern's first step in pieces, which the partitions of one execution are
-//! [dealt](crate::dealing) (after Leis et al., "Morsel-driven parallelism", SIGMOD 2014).
+//! Morsels: pieces of a pattern's first scan, from the [queue](crate::dealing) of all partitions
+//! (after Leis et al., "Morsel-driven parallelism", SIGMOD 2014).
 //!
 //! ```text
 //! rows of step 1:  [ 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 ]     partition 0 takes 0, 2, 3, 5 ...
 //!                                                        partition 1 takes 1, 4, 6 ...
 //! ```
 //!
-//! Each row is in exactly one morsel, or share. Where equal triples of several graphs are to match once, no boundary
-//! falls between two of them.
+//! Each row is in exactly one morsel, or share. Where equal triples of several graphs are to match
+//! once, no boundary falls between two of them.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -32,8 +32,8 @@ const MORSELS_PER_PARTITION: u64 = 6;
 /// The smallest morsels of a pattern that only scans.
 const SCANNED_ROWS_MIN: u64 = 50_000;
 
-/// The same, and the smallest morsels, where all that follows is looked up in memory: that costs no more in short vectors, and of a
-/// few rows some may have most of the matches.
+/// The same, and the smallest morsels, where all that follows is looked up in memory: that costs no
+/// more in short vectors, and of a few rows some may have most of the matches.
 const MORSELS_PER_PARTITION_IN_MEMORY: u64 = 64;
 const IN_MEMORY_ROWS_MIN: u64 = 64;
 

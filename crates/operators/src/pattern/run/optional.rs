@@ -1,16 +1,18 @@
-//! An optional pattern by an adjacency in memory: a batch at once, in its order.
+//! An optional pattern over an adjacency, a batch at a time and in its order.
 //!
 //! ```text
 //! input     a  b  c  d        its columns go on as they are, if no row has two matches
 //! values    7  -  9  9        a row without a match has none
 //! ```
 //!
-//! In the general way rows are numbered, those with matches are gathered, and the others follow as a batch of their own: after four optional
-//! patterns a batch is sixteen. Here nothing is numbered or gathered, as long as each row has at most one match.
+//! In the general way rows are numbered, those with matches are gathered, and the others follow as
+//! a batch of their own: after four optional patterns a batch is sixteen. Here nothing is numbered
+//! or gathered, as long as each row has at most one match.
 //!
-//! For one step without conditions, in which all variables of the input are bound that it joins on; not for batches with keys that changes
-//! touch, and not where the matches are so many that they should come in pieces, or more than there is memory for. How many values a key has is
-//! known before any is copied, and of those no more are copied than rows are wanted.
+//! For one step without conditions, in which all variables of the input are bound that it joins on;
+//! not for batches with keys that changes touch, and not where the matches are so many that they
+//! should come in pieces, or more than there is memory for. How many values a key has is known
+//! before any is copied, and of those no more are copied than rows are wanted.
 
 use std::sync::atomic::Ordering;
 
@@ -41,7 +43,8 @@ pub(crate) struct Bounds<F> {
 struct OptionalMatches {
     /// The keys that were looked up: all, or as many as give the rows that are wanted.
     keys: usize,
-    /// The row of each match, or of the absence of any, ascending; nothing if there is one for each key.
+    /// The row of each match, or of the absence of any, ascending; nothing if there is one for each
+    /// key.
     rows: Option<Vec<u32>>,
     /// The value of each, if it has one.
     values: UInt64Array,
@@ -70,8 +73,8 @@ fn step_of(program: &Program) -> Option<(&StepProgram, &AdjacentStep, usize)> {
     (step.intersection.is_none() && step.produced.len() == 1).then_some((step, adjacent, key))
 }
 
-/// The rows that come of a batch of input rows, in which all variables are bound that join, as far as they are wanted; nothing if it is not
-/// done this way.
+/// The rows that come of a batch of input rows, in which all variables are bound that join, as far
+/// as they are wanted; nothing if it is not done this way.
 pub(crate) fn at_once(
     plan: &CompiledPattern,
     columns: &[UInt64Array],
@@ -131,7 +134,8 @@ fn output(
     let column_of = |column: &OutputColumn| match (*column, &matches.rows) {
         (OutputColumn::Input(at), None) => Ok(columns[at].slice(0, rows)),
         (OutputColumn::Input(at), Some(rows)) => gather(&columns[at], rows),
-        // What goes on of the input is fetched from there; of the chunk only the values are asked for.
+        // What goes on of the input is fetched from there; of the chunk only the values are asked
+        // for.
         (OutputColumn::Chunk(at), _) if at == step.carried.len() => Ok(matches.values.clone()),
         (OutputColumn::Chunk(_) | OutputColumn::Unbound, _) => Ok(UInt64Array::new_null(rows)),
     };
@@ -139,7 +143,8 @@ fn output(
     solution_batch(&plan.schema, columns.collect::<Result<_>>()?, rows)
 }
 
-/// The matches of the keys, as many as are wanted; nothing if there are too many, or no room for them.
+/// The matches of the keys, as many as are wanted; nothing if there are too many, or no room for
+/// them.
 fn find_matches(
     adjacency: &Adjacency,
     keys: &[u64],

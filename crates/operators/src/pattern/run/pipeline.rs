@@ -1,4 +1,4 @@
-//! The levels of a pipeline: one per step, each with its own position.
+//! The pipeline of a pattern's steps, each with its own position.
 //!
 //! The deepest level with work left goes first, so that at any moment there is at most one
 //! chunk per level, whatever the pattern multiplies out to.
@@ -31,12 +31,14 @@ pub(crate) struct StepCounters {
     pub(crate) seeks: AtomicUsize,
     /// Keys looked up in an adjacency in memory.
     pub(crate) in_memory: AtomicUsize,
-    /// Rows that were found and dropped by a condition, as far as they are the same ones whatever way the step is done.
+    /// Rows that were found and dropped by a condition, as far as they are the same ones whatever
+    /// way the step is done.
     pub(crate) dropped: AtomicUsize,
 }
 
 impl StepCounters {
-    /// Rows that were touched: each that came out was found and handed on, each that was dropped was found.
+    /// Rows that were touched: each that came out was found and handed on, each that was dropped
+    /// was found.
     pub(crate) fn touches(&self) -> u64 {
         let kept = self.rows.load(Ordering::Relaxed) as u64;
         let dropped = self.dropped.load(Ordering::Relaxed) as u64;
@@ -139,9 +141,9 @@ impl Pipeline {
     }
 }
 
-/// How many rows a chunk gets: grows each time the first step goes on, because larger key
-/// vectors touch each vector of the permutation less often. What the chunks take is reserved; where there is
-/// no room, they stay short.
+/// How many rows a chunk gets: grows each time the first step goes on, because larger key vectors
+/// touch each vector of the permutation less often. What the chunks take is reserved; where there
+/// is no room, they stay short.
 #[derive(Debug)]
 pub(crate) struct VectorRows {
     current: usize,
@@ -154,12 +156,14 @@ pub(crate) struct VectorRows {
 const VECTOR_ROWS_START: usize = 8_192;
 /// The first chunks under a limit on the rows.
 const VECTOR_ROWS_START_LIMITED: usize = 256;
-/// The largest chunks between steps. On 10 million triples, 570,000 offers looked up in the order of their
-/// products cost 270 ns each with 32,768 keys at a time, and 90 ns with these.
+/// The largest chunks between steps. On 10 million triples, 570,000 offers looked up in the order
+/// of their products cost 270 ns each with 32,768 keys at a time, and 90 ns with these.
 pub(crate) const VECTOR_ROWS_MAX: usize = 131_072;
-/// The largest chunks for a step that is done in memory, which gains nothing by long ones: a few columns of it fit into the second cache.
+/// The largest chunks for a step that is done in memory, which gains nothing by long ones: a few
+/// columns of it fit into the second cache.
 const IN_MEMORY_ROWS_MAX: usize = 16_384;
-/// What the chunks of all steps together take, about; patterns with many variables get shorter chunks.
+/// What the chunks of all steps together take, about; patterns with many variables get shorter
+/// chunks.
 const CHUNK_BYTES_MAX: usize = 64 << 20;
 /// Chunks so short are never refused.
 const VECTOR_ROWS_MIN: usize = 512;
@@ -337,7 +341,8 @@ impl StepLevel {
         })
     }
 
-    /// The adjacency by which a chunk can be done, and the set in which its values must be, if there is one.
+    /// The adjacency by which a chunk can be done, and the set in which its values must be, if
+    /// there is one.
     fn find_adjacency(
         &mut self,
         chunk: &Chunk,
@@ -387,7 +392,8 @@ impl StepLevel {
         })
     }
 
-    /// Ends what was done; begins with the rows that an adjacency left to the permutation. Whether there are any.
+    /// Ends what was done; begins with the rows that an adjacency left to the permutation. Whether
+    /// there are any.
     fn begin_aside(&mut self) -> Result<bool> {
         let aside = match self.work.take() {
             Some(StepWork::Adjacent(adjacent)) => adjacent.into_aside()?,
@@ -483,7 +489,8 @@ impl StepLevel {
     }
 }
 
-/// An adjacency with the keys that changes touch, and the set in which its values must be, if there is one.
+/// An adjacency with the keys that changes touch, and the set in which its values must be, if there
+/// is one.
 type FoundAdjacency = (WithTouched, Option<Arc<IdSet>>);
 
 /// The way in which the patterns of an intersection are matched for a chunk.

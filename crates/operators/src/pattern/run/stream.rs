@@ -1,4 +1,4 @@
-//! Runs a pattern: input batches in, output batches out.
+//! The stream of a pattern's output batches.
 //!
 //! Every poll works for about a millisecond at most and then returns to the scheduler, so that
 //! other queries get their turn and a dropped or timed-out query stops soon.
@@ -33,7 +33,8 @@ use crate::solutions::{gather, id_columns, solution_batch};
 const POLL_TIME_MAX: Duration = Duration::from_millis(1);
 /// Longer input batches are cut.
 const INPUT_ROWS_MAX: usize = 65_536;
-/// At most so many variables of an input may be unbound in some of its rows and join with the pattern.
+/// At most so many variables of an input may be unbound in some of its rows and join with the
+/// pattern.
 const PARTLY_BOUND_MAX: usize = 64;
 
 /// Where the rows to extend come from.
@@ -143,8 +144,8 @@ impl PatternStream {
         })
     }
 
-    /// Works on the current batch: an output batch, or nothing when it is finished or the time is up
-    /// (then the batch is still there).
+    /// Works on the current batch: an output batch, or nothing when it is finished or the time is
+    /// up (then the batch is still there).
     fn work(&mut self, deadline: Instant) -> Result<Option<RecordBatch>> {
         while let Some(batch) = &mut self.batch {
             let Some(active) = batch.active else {

@@ -1,15 +1,16 @@
-//! Look-ups in an adjacency in memory, in the order of the chunk's rows.
+//! Look-ups of a step in an adjacency, in the order of the chunk's rows.
 //!
 //! ```text
 //! key of row 0, 1, 2 ..  -> rank -> values         no keys are sorted, nothing is sought or decoded
 //! rows with touched keys -> set aside              looked up in the permutation afterwards
 //! ```
 //!
-//! Whether it is done this way is decided for each chunk: an adjacency may
-//! have been built meanwhile, or given up. Keys that changes since the base was written touch ([`Touched`]) go the old way, all
-//! together when the other rows of their chunk are done.
+//! Whether it is done this way is decided for each chunk: an adjacency may have been built
+//! meanwhile, or given up. Keys that changes since the base was written touch ([`Touched`]) go the
+//! old way, all together when the other rows of their chunk are done.
 //!
-//! Where each row has one match, the columns that go on are those of the chunk and nothing is copied.
+//! Where each row has one match, the columns that go on are those of the chunk and nothing is
+//! copied.
 
 use std::sync::Arc;
 
@@ -38,7 +39,8 @@ impl AdjacentStep {
         ColumnOrConstant::of(self.key, input)
     }
 
-    /// The adjacency for a chunk of so many rows, if it is there by now, with the keys that changes touch.
+    /// The adjacency for a chunk of so many rows, if it is there by now, with the keys that changes
+    /// touch.
     pub(crate) fn find(
         &self,
         slot: &Arc<AdjacencySlot>,
@@ -102,7 +104,8 @@ impl AdjacentExpansion {
         }
     }
 
-    /// At most `limit` further matches, before the step's filters. The flag says that there are no more.
+    /// At most `limit` further matches, before the step's filters. The flag says that there are no
+    /// more.
     pub(crate) fn advance(
         &mut self,
         program: &StepProgram,
@@ -295,7 +298,8 @@ impl ValueLists<'_> {
         })
     }
 
-    /// Appends the values of a key from `offset` on, if they are read; looks at no more than `room`.
+    /// Appends the values of a key from `offset` on, if they are read; looks at no more than
+    /// `room`.
     #[inline]
     fn read(&self, key: u64, offset: usize, room: usize, values: &mut Vec<u64>) -> MatchesOfRow {
         let Some(rank) = self.adjacency.rank(key) else {
@@ -350,7 +354,8 @@ impl AdjacentMatches {
     }
 }
 
-/// The places of the keys that changes do not touch, and of those that they do; nothing if they touch none.
+/// The places of the keys that changes do not touch, and of those that they do; nothing if they
+/// touch none.
 fn split_touched(touched: &Touched, keys: &[u64]) -> Result<Option<(Vec<u32>, Vec<u32>)>> {
     if touched.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The cursors of a step, and the ranges of rows that its prefix leads to.
+//! The cursors of a step, and the ranges of rows for its prefix.
 
 use std::ops::Bound;
 

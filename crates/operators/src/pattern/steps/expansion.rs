@@ -1,9 +1,9 @@
-//! The matches of one chunk in one step, a bounded number at a time.
+//! The expansion of a chunk by one step, a bounded number of matches at a time.
 //!
-//! The chunk's keys are sorted once, so that the cursor only moves forward and every vector of
-//! the permutation is decoded once. Equal keys are looked up once. Ranges that touch are read as
-//! one, so that keys that lie dense in the permutation cost what a scan costs (a merge join in
-//! effect). The position survives between calls: a key with a million matches comes out piece by piece.
+//! The chunk's keys are sorted once, so that the cursor only moves forward and every vector of the
+//! permutation is decoded once. Equal keys are looked up once. Ranges that touch are read as one,
+//! so that keys that lie dense in the permutation cost what a scan costs (a merge join in effect).
+//! The position survives between calls: a key with a million matches comes out piece by piece.
 
 use crate::pattern::chunk::{Chunk, repeat};
 use crate::pattern::program::{Check, Key, StepProgram};
@@ -94,14 +94,16 @@ impl Expansion {
         }
     }
 
-    /// Leaves out what is not among these rows of the permutation. For a step whose prefix is constant.
+    /// Leaves out what is not among these rows of the permutation. For a step whose prefix is
+    /// constant.
     pub(crate) fn within(mut self, rows: Option<RowRange>) -> Self {
         debug_assert!(rows.is_none() || self.keys.width == 0);
         self.within = rows;
         self
     }
 
-    /// Lets the keys be found by a scan, if they lie close together, that drops what is not in a set. Whether it is so.
+    /// Lets the keys be found by a scan, if they lie close together, that drops what is not in a
+    /// set. Whether it is so.
     pub(crate) fn scan(
         &mut self,
         program: &StepProgram,
@@ -120,7 +122,8 @@ impl Expansion {
         self.input
     }
 
-    /// About `limit` further matches, before the step's filters. The flag says that there are no more.
+    /// About `limit` further matches, before the step's filters. The flag says that there are no
+    /// more.
     pub(crate) fn advance(
         &mut self,
         program: &StepProgram,
@@ -167,7 +170,8 @@ impl Expansion {
         Ok((self.take_chunk(program)?, is_exhausted))
     }
 
-    /// When only existence counts: for each row of the chunk whether its input row has matched already.
+    /// When only existence counts: for each row of the chunk whether its input row has matched
+    /// already.
     fn rows_to_skip(&self, program: &StepProgram, matched: Option<&[bool]>) -> Option<Vec<bool>> {
         let numbers = self.input.columns[program.existence_of?].values();
         let matched = matched?;
@@ -222,8 +226,8 @@ impl Expansion {
         Ok(self.group.is_none() && self.next == self.keys.len)
     }
 
-    /// Tells the storage the next keys while what they lead to may be on the disk: it is read all at once, not
-    /// key by key.
+    /// Tells the storage the next keys while what they lead to may be on the disk: it is read all
+    /// at once, not key by key.
     fn announce(&mut self, program: &StepProgram, seeker: &Cursor) -> Result<()> {
         let from = self.next;
         let to = self.keys.len.min(from + ANNOUNCED_KEYS);
@@ -550,7 +554,8 @@ impl ChunkKeys {
         &self.values[position * self.width..(position + 1) * self.width]
     }
 
-    /// What a key looks up: the step's constants and the key's ids, as many as the step's prefix has.
+    /// What a key looks up: the step's constants and the key's ids, as many as the step's prefix
+    /// has.
     fn prefix(&self, program: &StepProgram, position: usize) -> [TermId; 4] {
         let mut prefix = [TermId::MIN; 4];
         let mut keys = self.at(position).iter();

@@ -1,4 +1,4 @@
-//! The matches of one chunk in one step.
+//! The steps of a pattern: matches of one chunk in one quad pattern.
 //!
 //! Keys are sorted (`sort`) and sought (`cursors`, `span`, or an adjacency in memory);
 //! `expansion` gives the matches in bounded chunks.

@@ -1,8 +1,9 @@
 //! Sorting keys with their row numbers.
 //!
-//! The keys of one step are mostly ids of one kind from a narrow range. Where the bits in which they differ fit into one number together
-//! with those of the row, that number is sorted, quicker than what it is made of: few of them by comparison, many by
-//! digits. 131,072 keys of one id take 4 ns each this way and 25 as pairs of key and row, keys of two ids 9 instead of 32 (busy
+//! The keys of one step are mostly ids of one kind from a narrow range. Where the bits in which
+//! they differ fit into one number together with those of the row, that number is sorted, quicker
+//! than what it is made of: few of them by comparison, many by digits. 131,072 keys of one id take
+//! 4 ns each this way and 25 as pairs of key and row, keys of two ids 9 instead of 32 (busy
 //! machine, in one run).
 
 use arrow::buffer::ScalarBuffer;
@@ -14,8 +15,8 @@ const PASSES_MAX: u32 = 5;
 /// Fewer keys are not worth the counters.
 const RADIX_KEYS_MIN: usize = if cfg!(test) { 8 } else { 512 };
 
-/// Keys in ascending order, one after the other, and the rows they came from; equal keys in the order of
-/// their rows.
+/// Keys in ascending order, one after the other, and the rows they came from; equal keys in the
+/// order of their rows.
 pub fn sort_rows<const N: usize>(columns: [&[u64]; N]) -> (ScalarBuffer<u64>, Option<Vec<u32>>) {
     if let Some((keys, order)) = sort_packed(columns) {
         return (keys.into(), Some(order));
@@ -97,7 +98,8 @@ fn bits_of(number: u64) -> u32 {
     u64::BITS - number.leading_zeros()
 }
 
-/// Sorts by the bits from `start` to `end`, digit by digit from the least significant on. Numbers with the same ones stay in order.
+/// Sorts by the bits from `start` to `end`, digit by digit from the least significant on. Numbers
+/// with the same ones stay in order.
 fn radix_sort(mut from: Vec<u64>, start: u32, end: u32) -> Vec<u64> {
     let mut to = vec![0; from.len()];
     for shift in (start..end).step_by(DIGIT_BITS as usize) {

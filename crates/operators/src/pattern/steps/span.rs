@@ -1,4 +1,5 @@
-//! Keys pushed into a scan: a stretch of the permutation, merged with the sorted keys block by block.
+//! A scan with pushed-down keys: a stretch of the permutation, merged with sorted keys block by
+//! block.
 //!
 //! ```text
 //! keys of the chunk     3       9 9      17
@@ -6,16 +7,17 @@
 //! kept                      ^ ^   ^   ^ ^           only there the other columns are read
 //! ```
 //!
-//! A look-up costs some tens of nanoseconds, decoding a row about one. So when the sorted keys
-//! of a chunk lie close together, everything between the first and the last is decoded, in blocks that stay in the processor's
-//! cache, and rows without a key are dropped there. (The whole stretch at once, as this was first, cost a page fault for each 512 rows
-//! of each column: a third of the time of BSBM BI 1 and 3.)
+//! A look-up costs some tens of nanoseconds, decoding a row about one. So when the sorted keys of a
+//! chunk lie close together, everything between the first and the last is decoded, in blocks that
+//! stay in the processor's cache, and rows without a key are dropped there. (The whole stretch at
+//! once, as this was first, cost a page fault for each 512 rows of each column: a third of the time
+//! of BSBM BI 1 and 3.)
 //!
-//! A set of ids that a column must be among ([`SetFilter`]) is asked block by block too, before the rows are given to
-//! the keys: of a key that comes a thousand times the rows are looked at once.
+//! A set of ids that a column must be among ([`SetFilter`]) is asked block by block too, before the
+//! rows are given to the keys: of a key that comes a thousand times the rows are looked at once.
 //!
-//! A block holds whole runs of equal keys, so that equal triples of several graphs, which match once, come
-//! out side by side.
+//! A block holds whole runs of equal keys, so that equal triples of several graphs, which match
+//! once, come out side by side.
 
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -37,7 +39,8 @@ const ROWS_PER_KEY_MAX: u64 = 128;
 const BLOCK_ROWS: u64 = if cfg!(test) { 3 } else { 2048 };
 /// Blocks of one call, so that it gives way in time: about half a million rows.
 const BLOCKS_PER_CALL: usize = if cfg!(test) { 2 } else { 256 };
-/// After a block with fewer matches than one in so many rows, the next key is sought rather than scanned for.
+/// After a block with fewer matches than one in so many rows, the next key is sought rather than
+/// scanned for.
 const ROWS_PER_MATCH_SPARSE: usize = 256;
 /// Other columns are read row by row where one row in so many matches.
 const ROWS_PER_POINT_READ: usize = 128;
@@ -106,8 +109,8 @@ pub(crate) struct SpanMatches {
 }
 
 impl Span {
-    /// Prepares the scan for these ascending keys, if they are dense enough. The key must be the last column of
-    /// the prefix, with constants before it.
+    /// Prepares the scan for these ascending keys, if they are dense enough. The key must be the
+    /// last column of the prefix, with constants before it.
     pub(crate) fn open(
         program: &StepProgram,
         cursors: &mut Cursors,
@@ -155,7 +158,8 @@ impl Span {
         }))
     }
 
-    /// Adds further matches until there are about `limit`, or many rows were scanned. Whether all keys are done.
+    /// Adds further matches until there are about `limit`, or many rows were scanned. Whether all
+    /// keys are done.
     pub(crate) fn advance(
         &mut self,
         program: &StepProgram,
@@ -251,8 +255,8 @@ impl Span {
             .map_err(storage_error)
     }
 
-    /// Merges further keys with the block: for each match the number of the key and the row in the block,
-    /// until there are `limit` keys. Whether no further key can be in the block.
+    /// Merges further keys with the block: for each match the number of the key and the row in the
+    /// block, until there are `limit` keys. Whether no further key can be in the block.
     fn merge(
         &mut self,
         keys: &[u64],
@@ -411,7 +415,8 @@ impl KeyBlock {
         true
     }
 
-    /// Finds the rows with this key, which is not below the key before. Whether they are others than those of the key before.
+    /// Finds the rows with this key, which is not below the key before. Whether they are others
+    /// than those of the key before.
     #[inline]
     fn find(&mut self, key: u64) -> bool {
         const STRIDE: usize = 8;
@@ -420,8 +425,8 @@ impl KeyBlock {
         }
         self.run_key = Some(key);
         let mut row = self.run.end;
-        // Mostly the next row has it. Else one comparison for eight rows, then three without a branch: which of eight it is,
-        // nothing foretells.
+        // Mostly the next row has it. Else one comparison for eight rows, then three without a
+        // branch: which of eight it is, nothing foretells.
         while self.keys.get(row).is_some_and(|&other| other < key)
             && let Some(stride) = self.keys[row..].first_chunk::<STRIDE>()
         {

@@ -1,4 +1,4 @@
-//! The index of a base's literals: made in one pass over those of geometries, which stand together in the dictionary.
+//! The spatial index of a base's literals, built in one pass over its geometries.
 
 use std::ops::Range;
 
@@ -10,7 +10,8 @@ use orrery_term::key::typed_key;
 use super::search::PlaceSearch;
 use super::tree::{Bounds, PackedTree};
 
-/// What an entry takes while the tree is made: itself, its place along the curve, and its copies in the tree.
+/// What an entry takes while the tree is made: itself, its place along the curve, and its copies in
+/// the tree.
 const MAKING_BYTES: u64 = 56;
 
 /// Where the literals of geometries are in a dictionary.
@@ -82,7 +83,8 @@ pub(super) enum Entry {
     Within(Bounds),
     /// It has to be looked at whatever is asked for.
     Anywhere,
-    /// It is no geometry, an empty one, or one of a plane: no relation to a place of the earth but those of places that are apart, and no distance.
+    /// It is no geometry, an empty one, or one of a plane: no relation to a place of the earth but
+    /// those of places that are apart, and no distance.
     Nowhere,
 }
 
@@ -158,7 +160,8 @@ impl BasePlaces {
         self.tree.len()
     }
 
-    /// The numbers of those that can be what is asked for, ascending; none if there are more than so many.
+    /// The numbers of those that can be what is asked for, ascending; none if there are more than
+    /// so many.
     pub(super) fn candidates(&self, search: &PlaceSearch, most: usize) -> Option<Vec<u32>> {
         let mut found = self.anywhere.clone();
         let mut is_enough = found.len() > most;

@@ -1,4 +1,4 @@
-//! The index of places: which literals can lie to a given place as a filter says, without a look at each.
+//! The spatial index: candidates for a filter by place, without a look at each literal.
 //!
 //! ```text
 //! the base's dictionary: literals of geometries, in two ranges of ranks --one pass--> rectangles in a packed tree    20 bytes a literal
@@ -6,13 +6,18 @@
 //! a place that is given, and how far or in which relation --> rectangles that the others have to meet --> ids of literals
 //! ```
 //!
-//! It is derived from dictionaries, which never change or only grow: so it says nothing of quads, graphs and rights, is right in every state over a base, and nothing of it is on
-//! the disk. What it gives is more than what is asked for, never less; whoever asks joins it with the quads of the state that they read, and keeps the filter.
+//! It is derived from dictionaries, which never change or only grow: so it says nothing of quads,
+//! graphs and rights, is right in every state over a base, and nothing of it is on the disk. What
+//! it gives is more than what is asked for, never less; whoever asks joins it with the quads of the
+//! state that they read, and keeps the filter.
 //!
-//! **When.** Made when queries have looked at a quarter as many literals as there are: at once where there are few ([`AT_ONCE_MAX`]), else on the thread that makes adjacencies, while queries
-//! go on without. It stands in the memory of adjacencies and goes as they do, when it was not used for longest ([`orrery_runtime::Adjacencies`]).
+//! **When.** Made when queries have looked at a quarter as many literals as there are: at once
+//! where there are few ([`AT_ONCE_MAX`]), else on the thread that makes adjacencies, while queries
+//! go on without. It stands in the memory of adjacencies and goes as they do, when it was not used
+//! for longest ([`orrery_runtime::Adjacencies`]).
 //!
-//! **Cost.** To make it, about a microsecond for a literal of a point; to look up, the nodes of the tree that are met, and a look at each literal that came since the base.
+//! **Cost.** To make it, about a microsecond for a literal of a point; to look up, the nodes of the
+//! tree that are met, and a look at each literal that came since the base.
 
 mod base;
 mod recent;
@@ -40,7 +45,8 @@ use crate::pattern::ObjectRanges;
 const AT_ONCE_MAX: u64 = 20_000;
 /// The index is made when queries have looked at one part of so many of the literals.
 const LOOKED_AT_PARTS: u64 = 4;
-/// Of what cannot be told from its rectangle, so much that a search for the nearest may look at each time.
+/// Of what cannot be told from its rectangle, so much that a search for the nearest may look at
+/// each time.
 const ODD_MAX: usize = 1_000;
 
 /// The index of one dictionary's places, as far as it is made.
@@ -89,7 +95,8 @@ impl KeptIndex {
         is_missing
     }
 
-    /// Makes it, if there is memory. Damage is not reported here: the query finds it where it reads the literals itself.
+    /// Makes it, if there is memory. Damage is not reported here: the query finds it where it reads
+    /// the literals itself.
     fn make(self: &Arc<Self>, snapshot: &Snapshot, ranks: Ranks, adjacencies: &Adjacencies) {
         if !self.begin() {
             return;
@@ -126,7 +133,8 @@ pub struct NearestPlaces {
 }
 
 impl PlacesIndex {
-    /// The index of the state that a query reads, if it is there; a query that would look at so many literals without it has it made, now or for later ones.
+    /// The index of the state that a query reads, if it is there; a query that would look at so
+    /// many literals without it has it made, now or for later ones.
     ///
     /// # Errors
     /// When the dictionary cannot be read.
@@ -151,7 +159,8 @@ impl PlacesIndex {
         }))
     }
 
-    /// The literals that can be what is asked for, ascending; none if there are more than so many, or too many came since the base.
+    /// The literals that can be what is asked for, ascending; none if there are more than so many,
+    /// or too many came since the base.
     pub fn candidates(&self, search: &PlaceSearch, most: usize) -> Option<Vec<TermId>> {
         let found = self.base.candidates(search, most)?;
         let ids = found.iter().map(|number| self.base.ranks.id(*number));
@@ -162,7 +171,8 @@ impl PlacesIndex {
         (ids.len() <= most).then_some(ids)
     }
 
-    /// About so many literals that are nearest to a place of the earth; `None` where a look at all is no worse.
+    /// About so many literals that are nearest to a place of the earth; `None` where a look at all
+    /// is no worse.
     pub fn nearest(&self, place: &Shape, wanted: usize) -> Option<NearestPlaces> {
         let (least, most) = (wanted, wanted.saturating_mul(4));
         let half = self.base.len() / 2;
@@ -177,7 +187,8 @@ impl PlacesIndex {
             },
             place,
         )?;
-        // Doubled until there are enough, then halved between what is too little and what is too much.
+        // Doubled until there are enough, then halved between what is too little and what is too
+        // much.
         let (mut too_near, mut too_far) = (0.0, None);
         let mut metres = 1.0;
         for _ in 0..STEPS_MAX {
@@ -200,7 +211,8 @@ impl PlacesIndex {
         None
     }
 
-    /// These literals of the base, those that have no distance, and all that is no literal of a geometry in the base.
+    /// These literals of the base, those that have no distance, and all that is no literal of a
+    /// geometry in the base.
     fn objects(&self, found: &[u32]) -> ObjectRanges {
         let mut intervals = self.base.ranks.others();
         for number in found.iter().chain(self.base.nowhere()) {

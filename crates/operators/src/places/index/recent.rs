@@ -1,7 +1,9 @@
-//! Literals of geometries that came since the base was written.
+//! The spatial index of literals that came after the base.
 //!
-//! They are those of the delta dictionary, which all states over a base share, and which only grows: the first so many terms are those of a state. What
-//! was read once is kept; of a transaction nothing is, for its terms may be taken back and their numbers get to stand for others.
+//! These literals are those of the delta dictionary, which all states over a base share, and which
+//! only grows: the first so many terms are those of a state. What was read once is kept; of a
+//! transaction nothing is, for its terms may be taken back and their numbers get to stand for
+//! others.
 
 use orrery_storage::Snapshot;
 use orrery_term::TermId;
@@ -11,7 +13,8 @@ use super::base::{Entry, text_of};
 use super::search::PlaceSearch;
 use super::tree::Bounds;
 
-/// Literals that are kept: 20 bytes each. Where more came since the last compaction, there is no index until the next.
+/// Literals that are kept: 20 bytes each. Where more came since the last compaction, there is no
+/// index until the next.
 const KEPT_MAX: usize = 1 << 18;
 /// Terms of a transaction that are looked at for each search.
 const OWN_TERMS_MAX: u64 = 1 << 16;
@@ -26,7 +29,8 @@ pub(super) struct Recent(Mutex<Read>);
 struct Read {
     /// So many terms were looked at.
     terms: u64,
-    /// In the order of their terms; those without a rectangle have to be looked at whatever is asked for.
+    /// In the order of their terms; those without a rectangle have to be looked at whatever is
+    /// asked for.
     places: Vec<(u32, Option<Bounds>)>,
 }
 
@@ -68,7 +72,8 @@ impl Read {
 }
 
 impl Recent {
-    /// Adds those of a state that can be what is asked for; `None` where there are too many to look at.
+    /// Adds those of a state that can be what is asked for; `None` where there are too many to look
+    /// at.
     pub(super) fn candidates(
         &self,
         snapshot: &Snapshot,

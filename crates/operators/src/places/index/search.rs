@@ -1,4 +1,4 @@
-//! Where places have to be that can lie to a given one as is asked.
+//! The search rectangle of a spatial filter.
 
 use geo::Rect;
 use orrery_geo::{Shape, covering, surroundings};
@@ -8,7 +8,8 @@ use crate::places::condition::Nearness;
 
 /// One turn, in degrees.
 const TURN: f64 = 360.0;
-/// Longitudes are written within one turn and a half of zero (`orrery_geo::covering`), and asked for within one: so many turns away may be the same place.
+/// Longitudes are written within one turn and a half of zero (`orrery_geo::covering`), and asked
+/// for within one: so many turns away may be the same place.
 const TURNS: [f64; 5] = [0.0, -TURN, TURN, -2.0 * TURN, 2.0 * TURN];
 
 /// Rectangles of which each place that is asked for meets one.

@@ -1,4 +1,4 @@
-//! Rectangles in a packed tree: sorted along a Hilbert curve, sixteen to a node, each level one array.
+//! A packed Hilbert R-tree: rectangles sorted along a Hilbert curve, sixteen to a node.
 //!
 //! ```text
 //! level 0   rectangle and number of each entry, in the curve's order     20 bytes each
@@ -6,8 +6,9 @@
 //! ...       up to one level of at most 16
 //! ```
 //!
-//! Nothing changes once it is made. Coordinates are `f32`, rounded outward, so that what is found is never too little. To make it takes a sort; to look something up,
-//! the nodes whose rectangles meet the one that is looked for.
+//! Nothing changes once it is made. Coordinates are `f32`, rounded outward, so that what is found
+//! is never too little. To make it takes a sort; to look something up, the nodes whose rectangles
+//! meet the one that is looked for.
 
 /// Entries or nodes of a node.
 const NODE: usize = 16;
@@ -77,7 +78,8 @@ pub(super) struct PackedTree {
 }
 
 impl PackedTree {
-    /// Of rectangles without infinite edges, and the numbers of what they stand for, fewer than 2^32.
+    /// Of rectangles without infinite edges, and the numbers of what they stand for, fewer than
+    /// 2^32.
     pub(super) fn new(entries: &[(Bounds, u32)]) -> Self {
         if entries.is_empty() {
             return Self::default();
@@ -121,7 +123,8 @@ impl PackedTree {
         size_of_val(&*self.bounds) + size_of_val(&*self.numbers)
     }
 
-    /// The numbers of entries that meet a rectangle, in no order; `false` once `found` says that it has enough.
+    /// The numbers of entries that meet a rectangle, in no order; `false` once `found` says that it
+    /// has enough.
     pub(super) fn meeting(&self, wanted: Bounds, found: &mut dyn FnMut(u32) -> bool) -> bool {
         let Some(top) = self.ends.len().checked_sub(1) else {
             return true;
@@ -164,7 +167,8 @@ fn on_curve(bounds: Bounds, all: Bounds) -> u32 {
     hilbert(step(0), step(1))
 }
 
-/// The number of a place along the Hilbert curve ("Programming the Hilbert curve", Skilling, 2004, for two axes).
+/// The number of a place along the Hilbert curve ("Programming the Hilbert curve", Skilling, 2004,
+/// for two axes).
 fn hilbert(mut x: u32, mut y: u32) -> u32 {
     let mut number = 0;
     let mut step = 1_u32 << (CURVE_BITS - 1);

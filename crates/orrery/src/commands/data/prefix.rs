@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use orrery_storage::{CommitOptions, WriterOptions};
 use orrery_term::Prefixes;
+use orrery_term::prefixes::well_known;
 use serde_json::Value;
 
 use crate::arguments::{PrefixCommand, PrefixPlace, ReportFormat};
@@ -27,7 +28,7 @@ pub(crate) fn run(command: PrefixCommand) -> Result<(), Failure> {
                 ("iri", &iri),
                 ("replace", if replace { "true" } else { "false" }),
             ];
-            change(&place, &parameters, |prefixes| {
+            let commit = change(&place, &parameters, |prefixes| {
                 prefixes
                     .give(name, &iri, replace)
                     .map(drop)
@@ -37,13 +38,24 @@ pub(crate) fn run(command: PrefixCommand) -> Result<(), Failure> {
                         )),
                         other => other.into(),
                     })
-            })?
+            })?;
+            match commit {
+                Commit::Made(number) => format!("{name}: is now <{iri}> (commit {number})\n"),
+                Commit::Unchanged(number) => {
+                    format!("{name}: is <{iri}> already; nothing was changed (commit {number})\n")
+                }
+            }
         }
         PrefixCommand::Remove { place, name } => {
             let name = without_colon(&name);
-            change(&place, &[("remove", name)], |prefixes| {
+            let commit = change(&place, &[("remove", name)], |prefixes| {
                 Ok(prefixes.remove(name)?)
-            })?
+            })?;
+            let (Commit::Made(number) | Commit::Unchanged(number)) = commit;
+            match well_known(name) {
+                Some(iri) => format!("{name}: is <{iri}> again (commit {number})\n"),
+                None => format!("{name}: is removed (commit {number})\n"),
+            }
         }
     };
     let mut output = Output::open(None)?;
@@ -93,18 +105,31 @@ fn list(place: &PrefixPlace, format: ReportFormat) -> Result<String, Failure> {
     Ok(lines.collect())
 }
 
+/// What became of a change: its commit, or the last one where nothing was to be done.
+enum Commit {
+    Made(u64),
+    Unchanged(u64),
+}
+
 fn change(
     place: &PrefixPlace,
     parameters: &[(&str, &str)],
     apply: impl FnOnce(&mut Prefixes) -> Result<(), Failure>,
-) -> Result<String, Failure> {
+) -> Result<Commit, Failure> {
     let (Some(directory), _) = (&place.directory, &place.server) else {
         let Some(server) = &place.server else {
             return Err(no_place());
         };
         let mut url = server_url(server, "prefixes")?;
         url.query_pairs_mut().extend_pairs(parameters);
-        return post(url, "text/plain", Vec::new().into());
+        let answer = post(url, "text/plain", Vec::new().into())?;
+        let answer: Option<Value> = serde_json::from_str(&answer).ok();
+        let number = answer.and_then(|answer| answer["commit"].as_u64());
+        return number.map(Commit::Made).ok_or_else(|| {
+            Failure::Other(format!(
+                "{server} did not answer with the number of a commit"
+            ))
+        });
     };
     let place = DatabasePlace::of(directory, &place.cache)?;
     let database = Arc::new(place.open()?);
@@ -118,8 +143,8 @@ fn change(
     };
     let commit = transaction.commit(options)?.wait()?;
     Ok(match commit == before {
-        true => format!("nothing was changed, the last commit is still {commit}\n"),
-        false => format!("commit {commit}\n"),
+        true => Commit::Unchanged(commit),
+        false => Commit::Made(commit),
     })
 }
 

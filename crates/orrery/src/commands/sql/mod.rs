@@ -50,6 +50,9 @@ pub(crate) fn run(arguments: SqlArguments) -> Result<(), Failure> {
     }
     let text = text_of(&arguments)?;
     let (target, runtime) = open(&arguments)?;
+    if is_command(&text) {
+        return Shell::new(target, runtime, format, arguments.timing).run_command(text.trim());
+    }
     let mut writing = Writing {
         format,
         has_timing: arguments.timing,
@@ -124,6 +127,12 @@ fn settings() -> impl Iterator<Item = (String, String)> {
 fn is_at_terminal(arguments: &SqlArguments) -> bool {
     let has_text = arguments.command.is_some() || arguments.file.is_some();
     !has_text && std::io::stdin().is_terminal()
+}
+
+/// Whether a text is one command of the shell, such as `\d`: no statement begins with a backslash.
+fn is_command(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with('\\') && text.lines().count() == 1
 }
 
 fn text_of(arguments: &SqlArguments) -> Result<String, Failure> {

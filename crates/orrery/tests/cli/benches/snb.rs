@@ -399,7 +399,7 @@ fn the_mix_runs_on_generated_data() {
 }
 
 #[test]
-fn what_the_mix_lacks_is_told() {
+fn a_mix_without_its_parameter_files_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["bench", "snb", "--data", text(folder.path())];
     fail(&arguments, &["interactive_1_param.txt"]);

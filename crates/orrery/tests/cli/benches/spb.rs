@@ -50,7 +50,7 @@ fn answers_are_those_of_another_evaluation_by_index_and_by_reading() {
 }
 
 #[test]
-fn the_data_at_hand_agree() {
+fn the_shared_data_set_answers_as_the_reference() {
     let shared = std::env::var_os("ORRERY_SHARED").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
         PathBuf::from,

@@ -168,7 +168,7 @@ fn nodes_are_restarted_one_after_the_other_and_clients_notice_nothing_but_a_paus
 }
 
 #[test]
-fn of_new_nodes_that_ask_who_asks_one_makes_the_administrator_and_all_come_up() {
+fn of_new_nodes_with_auth_one_creates_the_administrator_and_all_start() {
     let cluster = Cluster::new();
     let servers: Vec<Server> = (1..=3)
         .map(|node| cluster.first_with(node, &["--auth"]))
@@ -181,7 +181,7 @@ fn of_new_nodes_that_ask_who_asks_one_makes_the_administrator_and_all_come_up() 
 }
 
 #[test]
-fn nodes_within_tls_forward_changes_to_who_is_vouched_for_by_a_file() {
+fn nodes_with_tls_forward_changes_to_a_writer_that_an_authority_file_vouches_for() {
     let cluster = Cluster::new();
     let [certificate, key] = certificate(cluster.home.path());
     let options = ["--tls-certificate", &certificate, "--tls-key", &key];

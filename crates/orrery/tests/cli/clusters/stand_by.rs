@@ -172,12 +172,12 @@ fn another_takes_the_place_of_who_writes(place: &Place) {
 }
 
 #[test]
-fn another_takes_the_place_of_who_writes_in_a_shared_directory() {
+fn a_standby_takes_over_from_the_writer_in_a_shared_directory() {
     another_takes_the_place_of_who_writes(&Place::in_directory());
 }
 
 #[test]
-fn another_takes_the_place_of_who_writes_in_s3() {
+fn a_standby_takes_over_from_the_writer_in_s3() {
     if let Some(server) = S3::get() {
         another_takes_the_place_of_who_writes(&Place::in_s3(server));
     }
@@ -206,7 +206,7 @@ fn a_second_server_at_a_directory_takes_over_when_the_first_has_ended() {
 }
 
 #[test]
-fn who_stands_by_at_a_directory_says_so_and_writes_when_the_other_has_gone() {
+fn a_standby_at_a_directory_reports_its_role_and_takes_over() {
     let home = tempfile::tempdir().unwrap();
     let database = home.path().join("db");
     let data = home.path().join("data.nt");

@@ -40,7 +40,7 @@ fn lines(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_left_out_is_whole_and_what_is_not_read_is_told() {
+fn skip_errors_drops_whole_statements_and_reports_unread_parts() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     let trig = "@prefix : <http://e/> .\n:g1 { :a :p <http://e/x y> . :b :q :r . }\n:g2 { :c :d ( 1 \"x\"@toolonglanguagetag ) ; :m 5 .\n :h :i :j }\n:j :k :l .\n";

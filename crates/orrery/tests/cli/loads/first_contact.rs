@@ -403,7 +403,7 @@ fn an_empty_table_of_data_in_named_graphs_is_explained() {
 }
 
 #[test]
-fn a_day_is_a_time_to_look_back_to() {
+fn a_date_selects_the_state_at_the_end_of_that_day() {
     let home = Home::new();
     let database = home.loaded("a.nt", TRIPLE);
     let at = |at: &str| {
@@ -504,7 +504,11 @@ fn messages_have_words_and_units_and_no_numbers_of_the_system() {
     let output = run(&["query", "--db", text(&database), "--memory", "2M", query]);
     check_failure(
         &output,
-        &["memory budget of 2 MiB", "asked for", "--memory"],
+        &[
+            "more than --memory (2 MiB) allows",
+            "more needed for",
+            "raise --memory",
+        ],
     );
     for part in ["allocate", "reservation", "Exec", "Stream", "bytes"] {
         assert!(!said(&output).contains(part), "{part}: {}", said(&output));

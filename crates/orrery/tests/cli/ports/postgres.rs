@@ -530,7 +530,7 @@ const SYNC: (u8, &[u8]) = (b'S', b"");
 const BIND_AND_EXECUTE: [(u8, &[u8]); 2] = [(b'B', b"\0\0\0\0\0\0\0\0"), (b'E', b"\0\0\0\0\0")];
 
 #[test]
-fn what_no_driver_would_say_harms_nobody() {
+fn malformed_messages_at_the_port_harm_nobody() {
     let server = PostgresServer::start(&[]);
     let mut client = RawClient::connect(&server);
     // A statement that runs itself.

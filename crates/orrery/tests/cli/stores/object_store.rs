@@ -407,7 +407,7 @@ fn one_writes_and_others_follow(place: &Place) {
     assert!(through(&beside, 98).status.success());
     elsewhere.fail(
         &["update", "--db", &database, &insert(99)],
-        &["is locked: another process"],
+        &["is locked: a server or another writer"],
     );
     // A whole new base, and the old one goes: readers take it up.
     let data = place.local("more.nq");

@@ -1,4 +1,4 @@
-//! Who may connect where, passwords, encryption.
+//! Tests of access to foreign servers: allow-list, passwords, encryption.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -44,7 +44,8 @@ async fn only_hosts_that_were_allowed_are_connected_to_for_old_definitions_too()
     let place = Place::with_foreign(&ForeignAccess::to(AllowList::parse([here]).unwrap(), None));
     place.run(&source.create("t", "")).await.unwrap();
     assert_eq!(place.rows("select id from t").await.unwrap(), ["1"]);
-    // The same database under a process that was not allowed to go there: the definition is seen, the table is not read.
+    // The same database under a process that was not allowed to go there: the definition is seen,
+    // the table is not read.
     let other = place.opened_with(&ForeignAccess::refused());
     assert!(
         other

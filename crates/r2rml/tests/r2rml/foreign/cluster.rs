@@ -1,4 +1,4 @@
-//! A server of PostgreSQL in a temporary directory, on a free loopback port, as somebody who is not root; ended by its process id.
+//! A temporary PostgreSQL server on a free loopback port, for tests.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -33,7 +33,8 @@ pub(crate) struct Source {
 
 static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
 
-/// A database in the cluster that running tests share; none, with a word, where there is no PostgreSQL.
+/// A database in the cluster that running tests share; none, with a word, where there is no
+/// PostgreSQL.
 pub(crate) fn source() -> Option<Source> {
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let cluster = match shared.upgrade() {
@@ -219,7 +220,8 @@ impl Cluster {
 
     /// Lines of the server's log with a text, up to now.
     pub(crate) fn logged(&self, part: &str) -> Vec<String> {
-        // An answer may be here before the line about it was read: what is logged later tells that it was.
+        // An answer may be here before the line about it was read: what is logged later tells that
+        // it was.
         let mark = format!("up to {}", self.marks.fetch_add(1, Ordering::Relaxed));
         self.psql("postgres", &format!("SELECT '{mark};'"));
         let end = Instant::now() + Duration::from_secs(30);

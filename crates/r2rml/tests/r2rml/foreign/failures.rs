@@ -1,4 +1,4 @@
-//! What is told when the source changes, refuses or goes away; and that it is told.
+//! Tests of foreign servers that change, refuse or go away.
 
 use std::sync::Arc;
 use std::time::Duration;

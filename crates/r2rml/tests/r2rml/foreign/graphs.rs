@@ -1,4 +1,4 @@
-//! Tables of another server as graphs: virtual, copied, and beside stored quads.
+//! Tests of foreign tables as graphs: virtual, copied, and beside stored quads.
 
 use orrery_sql::ForeignAccess;
 

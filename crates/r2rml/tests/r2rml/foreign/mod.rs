@@ -1,4 +1,5 @@
-//! Tables of another PostgreSQL server, in SQL and as graphs: against Debian's server on a loopback port. Left out, with a word, where there is none.
+//! Tests of foreign PostgreSQL tables, in SQL and as graphs, skipped where no server is installed.
+//! Left out, with a word, where there is none.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! What is sent, and that it means the same there.
+//! Tests of pushed-down filters, which must mean the same at the foreign server.
 
 use orrery_sql::ForeignAccess;
 

@@ -1,4 +1,4 @@
-//! Values of all types, and those that there are none for.
+//! Tests of foreign values of all types.
 
 use orrery_sql::ForeignAccess;
 
@@ -52,7 +52,8 @@ async fn values_and_nulls_of_all_types_come_as_they_are() {
             .unwrap(),
         ["1969-12-31T23:59:59.500Z"]
     );
-    // What the catalog tells is kept with the definition: nobody is asked for it. Like those of views, columns are told without NOT NULL and lengths.
+    // What the catalog tells is kept with the definition: nobody is asked for it. Like those of
+    // views, columns are told without NOT NULL and lengths.
     let columns = "select column_name, data_type, is_nullable from information_schema.columns \
         where table_name = 't' and ordinal_position in (1, 7, 11) order by ordinal_position";
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A database in a directory that goes with it, its session and its engine.
+//! Test helpers: a database in a temporary directory, its session and engine.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -133,7 +133,8 @@ impl Place {
         commit.map(drop).map_err(|error| told(&error))
     }
 
-    /// Brings quads of IRIs into the database, and takes others away, without any look at what they are about: as a load that does not look.
+    /// Brings quads of IRIs into the database, and takes others away, without any look at what they
+    /// are about: as a load that does not look.
     pub(crate) fn change_unseen(&self, gone: &[[&str; 4]], come: &[[&str; 4]]) {
         let mut transaction = self.writer.begin().unwrap();
         let mut ids = |quads: &[[&str; 4]]| -> Vec<_> {

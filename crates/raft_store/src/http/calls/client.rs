@@ -1,8 +1,10 @@
-//! Makes calls, and reads their answers.
+//! The client side of calls.
 //!
-//! Each call has a task on the node's own threads, which sends the request, reads and verifies frames, and hands whole messages on, one at a time:
-//! it reads on while the caller has one that it has not taken, and no further. So connections outlive the threads of those who call, a caller needs
-//! no runtime to read, and one that takes its time is not mistaken for a node that is silent. Dropping the answer ends the task, which closes the connection.
+//! Each call has a task on the node's own threads, which sends the request, reads and verifies
+//! frames, and hands whole messages on, one at a time: it reads on while the caller has one that it
+//! has not taken, and no further. So connections outlive the threads of those who call, a caller
+//! needs no runtime to read, and one that takes its time is not mistaken for a node that is silent.
+//! Dropping the answer ends the task, which closes the connection.
 
 use std::time::Duration;
 
@@ -250,7 +252,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads until a frame is there. It is frames that tell whether the other side is there, not bytes: these anybody can send.
+    /// Reads until a frame is there. It is frames that tell whether the other side is there, not
+    /// bytes: these anybody can send.
     async fn hear(
         &self,
         opener: &mut Opener,

@@ -1,12 +1,14 @@
-//! The body of an answer to a call: frames, each signed, so that a body which was cut off, or changed anywhere, is an error and never a shorter answer.
+//! The frames of an answer, each signed, so that truncation and changes are errors.
 //!
 //! ```text
 //! frame   u32 bytes of the payload (little-endian) | u8 kind | payload | 16 bytes of HMAC (signature.rs: over nonce, number of the frame, kind, payload)
 //! ```
 //!
-//! A message goes as parts of at most [`PART_BYTES`], the last one marked, so that little is held of what is not verified yet, and so that a large
-//! message on a slow line is heard on its way. `END` is the last frame of an answer that is whole, `ERROR` of one that is not; keep-alive frames
-//! go anywhere between. Bytes are copied twice on their way: into a frame, and out of what came in.
+//! A message goes as parts of at most [`PART_BYTES`], the last one marked, so that little is held
+//! of what is not verified yet, and so that a large message on a slow line is heard on its way.
+//! `END` is the last frame of an answer that is whole, `ERROR` of one that is not; keep-alive
+//! frames go anywhere between. Bytes are copied twice on their way: into a frame, and out of what
+//! came in.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -51,7 +53,8 @@ impl Sealer {
         self.seal(KEEP_ALIVE, &[])
     }
 
-    /// Takes the next part of a message; `message` has what is left, `None` when that was the last one.
+    /// Takes the next part of a message; `message` has what is left, `None` when that was the last
+    /// one.
     pub(crate) fn part(&mut self, message: &mut Option<Bytes>) -> Option<Bytes> {
         let mut rest = message.take()?;
         let part = rest.split_to(rest.len().min(PART_BYTES));
@@ -131,7 +134,8 @@ impl Opener {
         !self.bytes.is_empty()
     }
 
-    /// Reads the next frame, if it is there. `Err` says what is wrong with it; nothing after that can be read.
+    /// Reads the next frame, if it is there. `Err` says what is wrong with it; nothing after that
+    /// can be read.
     pub(crate) fn next(&mut self) -> Result<Option<Heard>, &'static str> {
         let Some((head, _)) = self.bytes.split_first_chunk::<HEAD_BYTES>() else {
             return Ok(None);

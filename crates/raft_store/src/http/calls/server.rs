@@ -1,8 +1,9 @@
-//! Calls of other nodes: who is let in, and the body of the answer.
+//! The server side of calls: authentication, and the body of the answer.
 //!
-//! A signature is looked at before the body of the request is read, since it may be large. The answer begins at once, before the handler has said
-//! anything; from then on a frame goes at least every `keep_alive`, unless the caller does not read. Nothing is made ahead: the handler is asked for a message
-//! when the one before has gone to the connection. hyper holds a frame or two.
+//! A signature is looked at before the body of the request is read, since it may be large. The
+//! answer begins at once, before the handler has said anything; from then on a frame goes at least
+//! every `keep_alive`, unless the caller does not read. Nothing is made ahead: the handler is asked
+//! for a message when the one before has gone to the connection. hyper holds a frame or two.
 
 use std::io;
 use std::sync::Arc;

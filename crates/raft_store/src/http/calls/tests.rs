@@ -1,4 +1,4 @@
-//! Calls over sockets, through a line that cuts, changes or stops what it carries.
+//! Tests of calls over sockets that cut, change or stop traffic.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -215,7 +215,8 @@ async fn two_hundred_megabytes_pass_with_a_few_under_way() {
         taken.fetch_add(1, Ordering::SeqCst);
     }
     assert_eq!(taken.load(Ordering::SeqCst), MESSAGES);
-    // Messages of a megabyte: those in the buffers of both sockets, which the system sizes, and a handful of ours.
+    // Messages of a megabyte: those in the buffers of both sockets, which the system sizes, and a
+    // handful of ours.
     let most = most.load(Ordering::SeqCst);
     assert!((2..24).contains(&most), "{most} messages under way");
 }
@@ -386,7 +387,8 @@ impl Drop for Tells {
     }
 }
 
-/// A handler that gives a message and then waits for ever, or gives messages for ever; tells when its stream is dropped.
+/// A handler that gives a message and then waits for ever, or gives messages for ever; tells when
+/// its stream is dropped.
 fn endless(is_idle: bool, dropped: mpsc::UnboundedSender<()>) -> impl CallHandler {
     move |_: Bytes| {
         let tells = Tells(dropped.clone());

@@ -162,7 +162,7 @@ async fn who_may_not_see_all_graphs_changes_nothing_by_any_way() {
         assert_eq!(answer.status, 403, "{}", answer.text());
         let says_why = answer
             .text()
-            .contains("only who may see all graphs may change data");
+            .contains("may not change data: only who may read all graphs may");
         assert!(says_why, "{} {}", answer.status, answer.text());
     }
     let after = get(address, "/graphs?default", &[ALL]).await;

@@ -1,4 +1,4 @@
-//! The `SERVICE` that runs algorithms over graphs: its settings, and the pattern of the edges.
+//! The `SERVICE` of graph algorithms: its settings and edge pattern.
 //!
 //! ```text
 //! SERVICE <https://orrery-db.org/algorithm#run> {

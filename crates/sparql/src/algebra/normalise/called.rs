@@ -1,4 +1,5 @@
-//! Which patterns stand for something else than triples: a walk over a list or a container (`lists`), a search in texts (`text/foreign`), places (`nearby`), relations of places (`related`).
+//! The dispatch of patterns that are no triples: lists (`lists`), text searches (`text/foreign`),
+//! places (`nearby`), relations of places (`related`).
 
 use orrery_geo::Relation;
 use oxrdf::NamedNode;
@@ -73,7 +74,8 @@ pub(super) fn called(pattern: &TriplePattern) -> Option<&str> {
     }
 }
 
-/// Takes the triples of a list `(?a ?b ...)` out of the patterns: its members. `None` where it has more than `most`, or the patterns have no such list.
+/// Takes the triples of a list `(?a ?b ...)` out of the patterns: its members. `None` where it has
+/// more than `most`, or the patterns have no such list.
 pub(super) fn taken_list(
     patterns: &mut Vec<TriplePattern>,
     list: &TermPattern,

@@ -1,7 +1,8 @@
-//! `GRAPH`, for one graph and for all.
+//! The translation of `GRAPH`, for one graph and for all.
 //!
-//! By the specification (SPARQL 1.1, 18.6) `GRAPH ?g { P }` is a union: `P` in each named graph, joined with the
-//! graph's name. We match all graphs at once: the name is a column of every quad inside, and so of every solution.
+//! By the specification (SPARQL 1.1, 18.6) `GRAPH ?g { P }` is a union: `P` in each named graph,
+//! joined with the graph's name. We match all graphs at once: the name is a column of every quad
+//! inside, and so of every solution.
 //!
 //! ```text
 //! GRAPH ?g { ?s :p ?o . ?o :q ?x }              quads of the same graph, because they have ?g in common
@@ -11,8 +12,9 @@
 //! GRAPH ?g { ?s :p ?o FILTER(?g = :a) }         the name is not yet there: ?g is unbound, another variable
 //! ```
 //!
-//! So it matters not how many graphs there are. Only where a `LIMIT` inside lets each graph be read no further, and
-//! there are few, they are taken apart into one branch each, as in the plain translation.
+//! So it matters not how many graphs there are. Only where a `LIMIT` inside lets each graph be read
+//! no further, and there are few, they are taken apart into one branch each, as in the plain
+//! translation.
 
 use orrery_term::{Term, TermId};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern};
@@ -158,8 +160,8 @@ impl Normaliser<'_> {
         }
     }
 
-    /// An aggregation, inside of `GRAPH ?g` one of each graph. Without keys, a graph without solutions has a
-    /// group too, an empty one.
+    /// An aggregation, inside of `GRAPH ?g` one of each graph. Without keys, a graph without
+    /// solutions has a group too, an empty one.
     pub(super) fn aggregated(
         &mut self,
         mut group: Group,
@@ -289,8 +291,8 @@ fn of_nothing(aggregate: &AggregateExpression) -> Option<Literal> {
     }
 }
 
-/// Whether a pattern would be answered otherwise if this variable were bound before its end: something inside reads
-/// it where it may be unbound.
+/// Whether a pattern would be answered otherwise if this variable were bound before its end:
+/// something inside reads it where it may be unbound.
 fn takes_for_bound(pattern: &GraphPattern, variable: &Variable) -> bool {
     let takes = |pattern| takes_for_bound(pattern, variable);
     let is_free = |pattern| !certain(pattern).contains(&variable);

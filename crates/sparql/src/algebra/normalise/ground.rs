@@ -1,4 +1,4 @@
-//! Patterns and inline data without variables, as terms.
+//! Patterns and inline data without variables, converted to terms.
 
 use orrery_term::{Term, Triple};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};

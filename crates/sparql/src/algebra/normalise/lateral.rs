@@ -1,6 +1,7 @@
-//! `LATERAL` (SPARQL-dev SEP-0006): its group sees the solution before it.
+//! The translation of `LATERAL` (SPARQL-dev SEP-0006).
 //!
-//! Where that changes nothing but which solutions join, it is a join, and is planned as any other ([`depends_on_row`]).
+//! Where that changes nothing but which solutions join, it is a join, and is planned as any other
+//! ([`depends_on_row`]).
 
 use spargebra::algebra::GraphPattern;
 

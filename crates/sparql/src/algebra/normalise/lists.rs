@@ -1,4 +1,4 @@
-//! Lists and containers as values: predicates that stand for a walk, as Jena's property functions do.
+//! Property functions over lists and containers, as in Jena.
 //!
 //! ```text
 //! ?list list:member ?m             ?list rdf:rest*/rdf:first ?m
@@ -7,10 +7,12 @@
 //! ?c rdfs:member ?m                the triples of rdfs:member that are there, and those of rdf:_1, rdf:_2 and so on
 //! ```
 //!
-//! Every cell is a list: that of its element and those behind it. So where the list is not known, each has as many solutions as it has
-//! cells. A list that breaks off ends there, one without end has each of its cells once, with the index at which its circle begins. All of it
-//! is paths, patterns and groups, so it reads what these read, and costs and ends as they do; a length is computed from the lists that the
-//! patterns before it have found, each once. Of a list of n cells a length costs n steps, all indices together n² / 2.
+//! Every cell is a list: that of its element and those behind it. So where the list is not known,
+//! each has as many solutions as it has cells. A list that breaks off ends there, one without end
+//! has each of its cells once, with the index at which its circle begins. All of it is paths,
+//! patterns and groups, so it reads what these read, and costs and ends as they do; a length is
+//! computed from the lists that the patterns before it have found, each once. Of a list of n cells
+//! a length costs n steps, all indices together n² / 2.
 
 use oxrdf::vocab::rdf;
 use oxrdf::{Literal, NamedNode, Variable};

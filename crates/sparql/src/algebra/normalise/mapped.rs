@@ -1,4 +1,4 @@
-//! Patterns where some of the graphs are mapped: which of them, and how stored and mapped ones come together.
+//! Patterns over mapped graphs, and their union with stored ones.
 //!
 //! ```text
 //! GRAPH <m> { P }     the leaves of <m>
@@ -6,7 +6,8 @@
 //! FROM <m> FROM <s>   each pattern DISTINCT ( in <s> UNION in <m> ): the merge of graphs is a set
 //! ```
 //!
-//! A name is that of a stored graph or of a mapped one, never of both. Without `FROM`, mapped graphs are in no union of all graphs.
+//! A name is that of a stored graph or of a mapped one, never of both. Without `FROM`, mapped
+//! graphs are in no union of all graphs.
 
 use std::sync::Arc;
 

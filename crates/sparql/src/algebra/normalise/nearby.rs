@@ -1,4 +1,4 @@
-//! Places as Jena's users ask for them: predicates of `http://jena.apache.org/spatial#` that stand for a filter.
+//! Jena's spatial property functions (`http://jena.apache.org/spatial#`), translated to filters.
 //!
 //! ```text
 //! ?s spatial:nearby (48.85 2.35 10 uom:kilometre 20)
@@ -7,8 +7,10 @@
 //!                    UNION { ?s wgs:lat ?lat ; wgs:long ?long FILTER(spatialF:nearby(spatialF:convertLatLon(?lat, ?long), ...)) } } LIMIT 20 }
 //! ```
 //!
-//! What has a place is a geometry with its literal, a feature with such a geometry, or what has a latitude and a longitude. The list behind the predicate has to be of constants. All of it is patterns and
-//! filters, so it reads what these read, and finds by the index of places what they find.
+//! What has a place is a geometry with its literal, a feature with such a geometry, or what has a
+//! latitude and a longitude. The list behind the predicate has to be of constants. All of it is
+//! patterns and filters, so it reads what these read, and finds by the index of places what they
+//! find.
 
 use orrery_geo::{Notation, from_text};
 use oxrdf::vocab::xsd;

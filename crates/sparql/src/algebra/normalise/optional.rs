@@ -1,4 +1,4 @@
-//! `OPTIONAL`, whose filter sees both of its sides.
+//! The translation of `OPTIONAL`, whose filter sees both sides.
 
 use spargebra::algebra::{Expression, GraphPattern};
 
@@ -75,8 +75,8 @@ impl Normaliser<'_> {
         Ok((!needs_left).then_some(condition))
     }
 
-    /// `LeftJoin(left, right, expression)` whose filter has an `EXISTS` that looks at both sides: the filter
-    /// becomes steps on the joined solutions.
+    /// `LeftJoin(left, right, expression)` whose filter has an `EXISTS` that looks at both sides:
+    /// the filter becomes steps on the joined solutions.
     pub(super) fn left_join_if(
         &mut self,
         left: Group,

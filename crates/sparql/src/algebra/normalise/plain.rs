@@ -1,4 +1,4 @@
-//! The choices between the plain translation and the rewritten one ([`Tuning`](crate::options::Tuning)).
+//! The choice between plain and rewritten translation ([`Tuning`](crate::options::Tuning)).
 
 use spargebra::algebra::{Expression, GraphPattern};
 

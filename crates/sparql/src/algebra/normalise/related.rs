@@ -1,4 +1,5 @@
-//! Relations of places as properties: `?a geo:sfWithin ?b`, as GeoSPARQL's query rewrite extension has them (GeoSPARQL 1.1, 11).
+//! GeoSPARQL's query rewrite extension: relations of places as properties, `?a geo:sfWithin ?b`
+//! (GeoSPARQL 1.1, 11).
 //!
 //! ```text
 //! ?a geo:sfWithin ?b
@@ -10,12 +11,17 @@
 //!     ...                   UNION { ?a geo:asWKT ?one FILTER(geof:sfWithin(?one, "POLYGON((...))")) } UNION ...   looked up in the index of places
 //! ```
 //!
-//! A feature lies where its default geometry does (`geo:hasDefaultGeometry`, or `geo:defaultGeometry`), as in the standard's rules; one that has none where its geometries do (`geo:hasGeometry`). A geometry lies where
-//! its literals say. Only properties that the data have are asked for, and where none of them has literals of geometries, the pattern is what it was. Triples about one end that stand beside the pattern
-//! with a constant (`?a a :House`) are asked for on each way, so that the join has no more to do than it must.
+//! A feature lies where its default geometry does (`geo:hasDefaultGeometry`, or
+//! `geo:defaultGeometry`), as in the standard's rules; one that has none where its geometries do
+//! (`geo:hasGeometry`). A geometry lies where its literals say. Only properties that the data have
+//! are asked for, and where none of them has literals of geometries, the pattern is what it was.
+//! Triples about one end that stand beside the pattern with a constant (`?a a :House`) are asked
+//! for on each way, so that the join has no more to do than it must.
 //!
-//! A relation is not looked for where the predicate is a variable, and within paths but for alternatives: `VALUES ?p { geo:sfWithin } ?a ?p ?b` finds what is stated only. All of it is patterns and filters, so it reads
-//! what these read; a constant's literals are read while the query is planned, within the same graphs.
+//! A relation is not looked for where the predicate is a variable, and within paths but for
+//! alternatives: `VALUES ?p { geo:sfWithin } ?a ?p ?b` finds what is stated only. All of it is
+//! patterns and filters, so it reads what these read; a constant's literals are read while the
+//! query is planned, within the same graphs.
 
 use std::slice;
 

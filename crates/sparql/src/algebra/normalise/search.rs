@@ -1,4 +1,4 @@
-//! The `SERVICE` that finds paths: its settings, and the pattern of its edges.
+//! The `SERVICE` of path search: its settings and edge pattern.
 //!
 //! ```text
 //! SERVICE <https://orrery-db.org/path#search> {          or <http://www.ontotext.com/path#search>, with the same names

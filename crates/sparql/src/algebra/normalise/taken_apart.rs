@@ -1,4 +1,4 @@
-//! Triple terms of patterns that are taken apart: what [`triple_terms`](super::triple_terms) collects on the way.
+//! Triple terms taken apart in patterns, as [`triple_terms`](super::triple_terms) collects them.
 
 use spargebra::algebra::{Expression, Function};
 

@@ -1,4 +1,5 @@
-//! `SERVICE <https://orrery-db.org/text#search>`: searches in the index of texts, planned into the pattern around them.
+//! Full-text search, `SERVICE <https://orrery-db.org/text#search>`, planned into the pattern around
+//! it.
 //!
 //! ```text
 //! SERVICE text:search { [] text:query "red wine" ; text:property rdfs:label ; text:entity ?e ; text:literal ?l ; text:score ?s }
@@ -7,13 +8,18 @@
 //!     the index -> literals, the best first, looked up in the quads until there are 20 -> VALUES (?e ?l ?s) { ... }
 //! ```
 //!
-//! The search runs while the query is planned: so the planner knows how many literals there are, and joins them with the other patterns in the order that it finds best: the
-//! literals lead where they are few, and a pattern that matches less leads them. A plan with literals of a state in it is not kept for others.
+//! The search runs while the query is planned: so the planner knows how many literals there are,
+//! and joins them with the other patterns in the order that it finds best: the literals lead where
+//! they are few, and a pattern that matches less leads them. A plan with literals of a state in it
+//! is not kept for others.
 //!
-//! A solution is a quad: its object matches the query, its predicate is one of those that are asked for and that the index covers, its graph one of the pattern's and of the rules', and its subject has a class of the
-//! rules (`TextRule`). With a limit the best of these come:
-//! by score, then by the ids of literal, subject, predicate and graph. Of who does not see all graphs, literals that an index of what they see would not have are left out as they are found, before they
-//! are counted for a limit or a cost: what a search costs, and whether it fails, says nothing of hidden texts, but for its time.
+//! A solution is a quad: its object matches the query, its predicate is one of those that are asked
+//! for and that the index covers, its graph one of the pattern's and of the rules', and its subject
+//! has a class of the rules (`TextRule`). With a limit the best of these come: by score, then by
+//! the ids of literal, subject, predicate and graph. Of who does not see all graphs, literals that
+//! an index of what they see would not have are left out as they are found, before they are counted
+//! for a limit or a cost: what a search costs, and whether it fails, says nothing of hidden texts,
+//! but for its time.
 //!
 //! What is found is paid for while it is found, [`PORTION`] at a time.
 //!
@@ -43,7 +49,8 @@ use crate::error::{QueryError, Result};
 
 /// Literals that are kept at a time, without a limit in all.
 const HITS_MAX: usize = 1 << 20;
-/// Literals that a limit first keeps: more may be needed, for some stand in no quad that is asked for.
+/// Literals that a limit first keeps: more may be needed, for some stand in no quad that is asked
+/// for.
 const FIRST_HITS: usize = 256;
 /// Literals that are paid for at once.
 const PORTION: u64 = 256;
@@ -292,7 +299,8 @@ struct Search<'s, 'q> {
 }
 
 impl Search<'_, '_> {
-    /// The best hits that can be kept, the best first, and whether there were more. Those that the asker would find in an index of what they see.
+    /// The best hits that can be kept, the best first, and whether there were more. Those that the
+    /// asker would find in an index of what they see.
     fn hits(&self, most: usize) -> Result<(Vec<Found>, bool)> {
         let context = self.normaliser.context;
         let patience = context.patience();
@@ -348,7 +356,8 @@ impl Search<'_, '_> {
         self.view.scope().graphs().is_none()
     }
 
-    /// All literals that match and that the asker sees; those alone that stand in a quad of the rules, if no pattern asks for that.
+    /// All literals that match and that the asker sees; those alone that stand in a quad of the
+    /// rules, if no pattern asks for that.
     fn all(&self, is_alone: bool) -> Result<Vec<Found>> {
         let (mut hits, has_more) = self.hits(HITS_MAX)?;
         if has_more {

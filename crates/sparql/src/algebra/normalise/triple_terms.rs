@@ -1,4 +1,4 @@
-//! Triple terms in patterns.
+//! The translation of triple terms in patterns.
 //!
 //! A triple term without variables is a constant like any other. One with variables,
 //! `?r rdf:reifies <<( ?s :p ?o )>>`, becomes a variable of ours that is taken apart:

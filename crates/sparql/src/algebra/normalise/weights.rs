@@ -1,4 +1,4 @@
-//! The `SERVICE` that reads an edge weight, and the same as edges of a search.
+//! The `SERVICE` of edge weights, alone and as edges of a search.
 //!
 //! ```text
 //! SERVICE <https://orrery-db.org/weight#read> { [] weight:name <w> ; weight:start ?a ; weight:end ?b ; weight:value ?w }

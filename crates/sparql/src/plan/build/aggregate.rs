@@ -1,8 +1,9 @@
-//! `GROUP BY` and aggregates.
+//! Plans of `GROUP BY` and aggregates.
 //!
-//! A bare count of one pattern is the length of a range, one by a variable that follows the constants in some permutation
-//! the lengths of its runs; the different graphs or predicates of everything are skipped through. Everything else is DataFusion's hash
-//! aggregation over ids, with SPARQL's aggregate functions.
+//! A bare count of one pattern is the length of a range, one by a variable that follows the
+//! constants in some permutation the lengths of its runs; the different graphs or predicates of
+//! everything are skipped through. Everything else is DataFusion's hash aggregation over ids, with
+//! SPARQL's aggregate functions.
 
 use std::sync::Arc;
 
@@ -109,8 +110,8 @@ impl Planner<'_> {
         )
     }
 
-    /// The same aggregate with less to read: a count of a variable that every solution binds is one of the solutions, and so is one of
-    /// different solutions where none comes twice.
+    /// The same aggregate with less to read: a count of a variable that every solution binds is one
+    /// of the solutions, and so is one of different solutions where none comes twice.
     fn plainer(
         &self,
         inner: &Group,
@@ -256,7 +257,8 @@ impl Planner<'_> {
     }
 }
 
-/// An aggregate over different values, where all are different and none is unbound. What nothing binds has no values.
+/// An aggregate over different values, where all are different and none is unbound. What nothing
+/// binds has no values.
 fn of_different(
     (result, aggregate): &(Var, AggregateExpression),
     certain: &VarSet,

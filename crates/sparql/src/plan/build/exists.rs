@@ -1,17 +1,19 @@
-//! `EXISTS`, as a filter and as a value.
+//! Plans of `EXISTS`, as a filter and as a value.
 //!
 //! Five ways, the first one that may be:
 //!
-//! 1. Nothing inside depends on the outer row, and no variable is shared: it is asked once whether there is a solution.
-//! 2. Only patterns inside, of which single rows have so many partial matches that computing the different values of the shared variables is
-//!    less ([`matched_values`](Planner::matched_values)): a semi join that keeps these.
+//! 1. Nothing inside depends on the outer row, and no variable is shared: it is asked once whether
+//!    there is a solution.
+//! 2. Only patterns inside, of which single rows have so many partial matches that computing the
+//!    different values of the shared variables is less
+//!    ([`matched_values`](Planner::matched_values)): a semi join that keeps these.
 //! 3. Only patterns and conditions inside: `PatternExec` in semi, anti or mark mode. Conditions
 //!    see the outer columns, so that correlation costs nothing.
 //! 4. Nothing inside depends on the outer row but by sharing variables that are surely bound:
 //!    a semi join with the pattern's solutions.
-//! 5. Else the pattern is *correlated*: the outer rows are numbered, and every part of
-//!    the pattern starts from them ([`correlation`](crate::plan::rewrite::correlation)), which is what the specification's
-//!    substitution does, for all rows at once.
+//! 5. Else the pattern is *correlated*: the outer rows are numbered, and every part of the pattern
+//!    starts from them ([`correlation`](crate::plan::rewrite::correlation)), which is what the
+//!    specification's substitution does, for all rows at once.
 
 use std::sync::Arc;
 
@@ -30,9 +32,11 @@ use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
 use crate::plan::rewrite::correlation::{Reach, correlated, depends_on, has_minus};
 
-/// Different values of which a semi join may keep so many, as far as one knows: a hash table of them does not spill.
+/// Different values of which a semi join may keep so many, as far as one knows: a hash table of
+/// them does not spill.
 const VALUES_MAX: f64 = 4_000_000.0;
-/// Rows that a pattern gives at a time where no limit reaches it: even for one row so many are matched.
+/// Rows that a pattern gives at a time where no limit reaches it: even for one row so many are
+/// matched.
 const BATCH_ROWS: f64 = 8_192.0;
 
 impl Planner<'_> {
@@ -140,10 +144,11 @@ impl Planner<'_> {
         self.solution_join(left, any, mode, Vec::new(), (needed, &certain, rows))
     }
 
-    /// The different values of the variables that patterns share with the left side, where these are much less to compute than partial
-    /// matches of each row, of which all are made but the last step's. Where no more rows are asked for than the first ones of the left side
-    /// give, matches of these alone are compared. Equal rows match equally, and what is inside sees nothing else of them: so the group
-    /// may be divided as if its solutions were grouped.
+    /// The different values of the variables that patterns share with the left side, where these
+    /// are much less to compute than partial matches of each row, of which all are made but the
+    /// last step's. Where no more rows are asked for than the first ones of the left side give,
+    /// matches of these alone are compared. Equal rows match equally, and what is inside sees
+    /// nothing else of them: so the group may be divided as if its solutions were grouped.
     pub(in crate::plan) fn matched_values(
         &mut self,
         left: &Relation,
@@ -330,8 +335,8 @@ impl Planner<'_> {
         Ok((left, row, right))
     }
 
-    /// What the rows of a seed replace: all their variables. Of those that may be unbound, a copy tells later
-    /// in which rows they were not.
+    /// What the rows of a seed replace: all their variables. Of those that may be unbound, a copy
+    /// tells later in which rows they were not.
     pub(in crate::plan) fn with_witnesses(
         &mut self,
         seed: Relation,

@@ -1,4 +1,4 @@
-//! Groups: rewritten, their items joined, their steps put on top.
+//! Plans of groups: rewriting, joined items, steps on top.
 
 use crate::algebra::{Group, Step, StepKind, VarSet};
 use crate::error::Result;
@@ -43,7 +43,8 @@ impl Planner<'_> {
         relation
     }
 
-    /// The steps of a group over its items; `needs` are the variables needed after each, the last one's first.
+    /// The steps of a group over its items; `needs` are the variables needed after each, the last
+    /// one's first.
     fn steps(
         &mut self,
         group: &Group,

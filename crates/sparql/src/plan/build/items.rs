@@ -1,4 +1,4 @@
-//! The items of a group: ordered, then joined; runs of patterns as one operator.
+//! Plans of a group's items: ordered, then joined, with runs of patterns as one operator.
 
 use std::sync::Arc;
 
@@ -385,7 +385,8 @@ impl Planner<'_> {
     }
 }
 
-/// Puts those services to the end whose endpoint other members bind, and searches whose ends they bind.
+/// Puts those services to the end whose endpoint other members bind, and searches whose ends they
+/// bind.
 fn services_last(group: &Group, order: &mut Order) {
     let waits = |member: &usize| match &group.items[*member] {
         Item::Service(service) => service.endpoint_variable().is_some(),

@@ -1,12 +1,13 @@
 //! Joins of two planned relations.
 //!
 //! Where both sides surely bind all shared variables, equality is all there is to it, and
-//! DataFusion's hash join does it; the smaller side is the one that is kept in memory. Where a shared
-//! variable may be unbound, compatibility is not an equivalence, and our own
+//! DataFusion's hash join does it; the smaller side is the one that is kept in memory. Where a
+//! shared variable may be unbound, compatibility is not an equivalence, and our own
 //! `SolutionJoinExec` does it.
 //!
-//! Where the probe side of a hash join is a large pattern, the keys of the build side thin it out while it runs (`KeysExec`): the estimate of
-//! what a text search, a union or a path gives may be far too high, and the pattern would look up for each of its rows what the join drops.
+//! Where the probe side of a hash join is a large pattern, the keys of the build side thin it out
+//! while it runs (`KeysExec`): the estimate of what a text search, a union or a path gives may be
+//! far too high, and the pattern would look up for each of its rows what the join drops.
 
 use std::sync::Arc;
 
@@ -25,9 +26,11 @@ use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
 
-/// Expected rows of a probe side from which the keys of the build side are collected for it: half a millisecond of work.
+/// Expected rows of a probe side from which the keys of the build side are collected for it: half a
+/// millisecond of work.
 const THINNED_ROWS_MIN: f64 = 10_000.0;
-/// The keys are no more than one part of so many of these rows, or they are not worth their collection.
+/// The keys are no more than one part of so many of these rows, or they are not worth their
+/// collection.
 const THINNED_PART: f64 = 8.0;
 
 /// The side of a join that is kept in memory.
@@ -155,8 +158,8 @@ impl Planner<'_> {
         )
     }
 
-    /// The shared variables that `MINUS` is not to count. A witness stands for another variable, and
-    /// is none itself.
+    /// The shared variables that `MINUS` is not to count. A witness stands for another variable,
+    /// and is none itself.
     fn uncounted(&self, shared: &VarSet, substituted: &[Substituted]) -> Vec<Uncounted> {
         let name = |var| Arc::clone(self.table.name(var));
         let replaced = substituted.iter().map(|it| Uncounted {
@@ -191,8 +194,9 @@ impl Planner<'_> {
         self.semi_join_keeping(left, right, shared, (kept, is_negated), needed)
     }
 
-    /// The rows of `left` that have (`is_negated`: have no) equal row in `right`, with one of both kept in memory. Where that is the right
-    /// one, rows of the left one come as they are asked for.
+    /// The rows of `left` that have (`is_negated`: have no) equal row in `right`, with one of both
+    /// kept in memory. Where that is the right one, rows of the left one come as they are asked
+    /// for.
     pub(in crate::plan) fn semi_join_keeping(
         &mut self,
         left: Relation,
@@ -269,8 +273,8 @@ impl Planner<'_> {
         self.relation(Arc::new(plan), columns, certain, rows)
     }
 
-    /// The two sides of a hash join: the probe side knows the keys of the build side, if it is a large pattern of whose rows no more come
-    /// out than have one of them.
+    /// The two sides of a hash join: the probe side knows the keys of the build side, if it is a
+    /// large pattern of whose rows no more come out than have one of them.
     fn thinned(
         &mut self,
         build: &Relation,

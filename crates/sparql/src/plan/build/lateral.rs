@@ -1,5 +1,6 @@
-//! `LATERAL` whose group depends on the solution before it. What does not is a join, made when the algebra was
-//! ([`depends_on_row`](crate::algebra::depends_on_row)).
+//! Plans of `LATERAL` whose group depends on the outer row
+//! ([`depends_on_row`](crate::algebra::depends_on_row)). Other groups became joins when the algebra
+//! was made.
 //!
 //! ```text
 //! LATERAL { ?s :p ?o FILTER(?o > ?x) }       the group's parts joined to the rows on the left, its conditions on top: they see ?x
@@ -8,9 +9,11 @@
 //!                                            them at once, and limits count by their number; then it is joined with the left side
 //! ```
 //!
-//! So no plan runs once for each row, and rows with the same values are looked at once. Where a variable of the left side may be unbound, or
-//! something inside gives another value each time, each row has its own number. The left side and the seed are kept in memory, counted
-//! against the pool ([`SharedExec`](orrery_operators::nodes::SharedExec)); sorts, joins and groups above them spill as anywhere.
+//! So no plan runs once for each row, and rows with the same values are looked at once. Where a
+//! variable of the left side may be unbound, or something inside gives another value each time,
+//! each row has its own number. The left side and the seed are kept in memory, counted against the
+//! pool ([`SharedExec`](orrery_operators::nodes::SharedExec)); sorts, joins and groups above them
+//! spill as anywhere.
 
 use crate::algebra::{Group, Item, Seed, Var, VarSet, sees_row_at_top};
 use crate::error::Result;
@@ -116,7 +119,8 @@ impl Planner<'_> {
         })
     }
 
-    /// The solutions of the group for all rows of the seed, with their keys and what is wanted of them.
+    /// The solutions of the group for all rows of the seed, with their keys and what is wanted of
+    /// them.
     fn for_each_of(&mut self, start: &Start, group: &Group, wanted: &VarSet) -> Result<Relation> {
         let (mut seed, mut substituted) = (start.seed.clone(), Vec::new());
         if has_minus(group) {
@@ -142,7 +146,8 @@ impl Planner<'_> {
         self.join(keyed, right, &read, Some(rows))
     }
 
-    /// The solutions with what the left side has beside them. What both have, the seed had of the left side.
+    /// The solutions with what the left side has beside them. What both have, the seed had of the
+    /// left side.
     fn found_back(&mut self, start: Start, right: Relation, needed: &VarSet) -> Result<Relation> {
         let Start { left, keys, .. } = start;
         let columns = right.variables().intersection(&needed.union(&keys));

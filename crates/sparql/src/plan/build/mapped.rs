@@ -1,4 +1,4 @@
-//! Leaves over mapped graphs: the columns that are needed, and what filters tell of them.
+//! Plans of leaves over mapped graphs: needed columns and pushed-down filters.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! From groups to nodes: [`group`] plans the [`items`] of a group, then its steps on top of them, one after the other.
+//! The builder of plan nodes from groups: [`group`] plans [`items`], then the steps on top.
 //!
-//! Joins, those by place, what is nearest, optional groups, `EXISTS`, aggregates, modifiers and `SERVICE` have a file each; unions, paths and computed
-//! columns are in [`operators`]. [`reference`] is the plan without rewrites, with which a test compares all others.
+//! Joins, those by place, what is nearest, optional groups, `EXISTS`, aggregates, modifiers and
+//! `SERVICE` have a file each; unions, paths and computed columns are in [`operators`].
+//! [`reference`] is the plan without rewrites, with which a test compares all others.
 
 mod aggregate;
 mod exists;

@@ -1,8 +1,9 @@
-//! Solution modifiers: projection, `DISTINCT`, `ORDER BY`, `LIMIT` and `OFFSET`.
+//! Plans of solution modifiers: projection, `DISTINCT`, `ORDER BY`, `LIMIT` and `OFFSET`.
 //!
-//! A limit is pushed down as *fetch*: a sort under it keeps only that many rows (top-k), a
-//! pattern stops early. First rows that could fill the memory (a large `OFFSET`) are sorted with all others, which spills. `DISTINCT` over a sort whose keys it keeps is done before the
-//! sort, so that the sort stays a top-k; else the streaming distinct keeps the order.
+//! A limit is pushed down as *fetch*: a sort under it keeps only that many rows (top-k), a pattern
+//! stops early. First rows that could fill the memory (a large `OFFSET`) are sorted with all
+//! others, which spills. `DISTINCT` over a sort whose keys it keeps is done before the sort, so
+//! that the sort stays a top-k; else the streaming distinct keeps the order.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -107,7 +108,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The same by a look at all of its solutions. Of values that the order does not read, only those of rows that are asked for are computed.
+    /// The same by a look at all of its solutions. Of values that the order does not read, only
+    /// those of rows that are asked for are computed.
     pub(in crate::plan) fn ordered_of_all(
         &mut self,
         inner: &Group,
@@ -377,7 +379,8 @@ impl Planner<'_> {
 /// How many of the last steps only give variables values that a sort does not read.
 fn late_steps(group: &Group, read: &VarSet) -> usize {
     let is_late = |step: &&Step| match &step.kind {
-        // What gives another value each time is given to all rows, lest duplicates among them count for nothing.
+        // What gives another value each time is given to all rows, lest duplicates among them count
+        // for nothing.
         StepKind::Bind {
             variable,
             expression,

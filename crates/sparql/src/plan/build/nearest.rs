@@ -1,4 +1,5 @@
-//! What is nearest to a place that is given: `ORDER BY geof:distance(?place, "POINT(...)"^^geo:wktLiteral, uom:metre) LIMIT 10`, without the distance of all.
+//! Plans of nearest-neighbour queries: `ORDER BY geof:distance(?place,
+//! "POINT(...)"^^geo:wktLiteral, uom:metre) LIMIT 10` by the spatial index.
 //!
 //! ```text
 //! FirstEnoughExec: 10 rows
@@ -7,12 +8,16 @@
 //!   SortExec, the first 10:  the group
 //! ```
 //!
-//! Where the group has ten solutions within a distance, all others are farther away. What has no distance at all is first in the order (SPARQL 1.1, 15.1), so all objects that may have none are
-//! looked at, too: what is no geometry, and what came since the base was written. Which these are, and how far so many places reach, the index of places knows. Only
-//! where the group's items are patterns, for who sees all graphs: how far so many places reach tells of all.
+//! Where the group has ten solutions within a distance, all others are farther away. What has no
+//! distance at all is first in the order (SPARQL 1.1, 15.1), so all objects that may have none are
+//! looked at, too: what is no geometry, and what came since the base was written. Which these are,
+//! and how far so many places reach, the index of places knows. Only where the group's items are
+//! patterns, for who sees all graphs: how far so many places reach tells of all.
 //!
-//! Of points that are made of a latitude and a longitude by Jena's function, the ways are by ranges of these numbers, as filters have them (`rewrite/near_places`): as far as, by the rows in both ranges,
-//! so many points would be if they lay evenly. Only where all values of both predicates are numbers in ids that make a point: then each has a distance.
+//! Of points that are made of a latitude and a longitude by Jena's function, the ways are by ranges
+//! of these numbers, as filters have them (`rewrite/near_places`): as far as, by the rows in both
+//! ranges, so many points would be if they lay evenly. Only where all values of both predicates are
+//! numbers in ids that make a point: then each has a distance.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -42,7 +47,8 @@ const ROWS_MIN: f64 = 1_000.0;
 /// So much less than the index surely covers, for what is rounded on the way.
 const SURE: f64 = 1.0 - 1e-9;
 
-/// Points that are wanted for each row that is asked for, by pairs of numbers: at first and then. Where they do not lie evenly, there are more or fewer.
+/// Points that are wanted for each row that is asked for, by pairs of numbers: at first and then.
+/// Where they do not lie evenly, there are more or fewer.
 const PAIRS_PER_ROW: [f64; 3] = [8.0, 256.0, 8_192.0];
 /// Pairs are looked up where the range of latitudes has fewer than one part of so many of all.
 const PAIRS_PART: f64 = 2.0;
@@ -67,7 +73,8 @@ struct ByDistance<'e> {
 }
 
 impl Planner<'_> {
-    /// The first rows of a group by their distance from a given place, if that is the order and the index of places has them.
+    /// The first rows of a group by their distance from a given place, if that is the order and the
+    /// index of places has them.
     pub(in crate::plan) fn nearest_first(
         &mut self,
         inner: &Group,
@@ -175,7 +182,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Distances within which there are, more or less, as many pairs as are wanted; none where that cannot be told, or is no better than a look at all.
+    /// Distances within which there are, more or less, as many pairs as are wanted; none where that
+    /// cannot be told, or is no better than a look at all.
     fn metres_to_pairs(
         &self,
         inner: &Group,
@@ -263,7 +271,8 @@ impl ByDistance<'_> {
     }
 }
 
-/// The group with those of its solutions that have no distance, or one that the index surely covers.
+/// The group with those of its solutions that have no distance, or one that the index surely
+/// covers.
 fn within(
     inner: &Group,
     order: &ByDistance<'_>,

@@ -1,4 +1,4 @@
-//! Unions, paths, computed columns: one plan node each, with its columns.
+//! Plans of unions, paths and computed columns.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,13 +20,15 @@ use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
 use crate::statistics::{operator_scope, operator_slot};
 
-/// Rows of a union up to which its branches run one after the other: what tasks of their own cost does not come back.
+/// Rows of a union up to which its branches run one after the other: what tasks of their own cost
+/// does not come back.
 const APPENDED_ROWS_MAX: f64 = 5_000.0;
 /// Branches of a union that may run at the same time; of more, one after the other.
 const PARALLEL_BRANCHES_MAX: usize = 64;
 
 impl Planner<'_> {
-    /// The solutions of all branches, each joined to the seed if there is one. `fetch`: no more rows will be read.
+    /// The solutions of all branches, each joined to the seed if there is one. `fetch`: no more
+    /// rows will be read.
     pub(in crate::plan) fn union(
         &mut self,
         branches: &[Group],
@@ -145,8 +147,8 @@ impl Planner<'_> {
         self.relation(Arc::new(plan), columns, relation.certain, relation.rows)
     }
 
-    /// `Extend(input, variable, expression)`. Where a seed binds the variable already, the group's solutions
-    /// have to agree with it.
+    /// `Extend(input, variable, expression)`. Where a seed binds the variable already, the group's
+    /// solutions have to agree with it.
     pub(in crate::plan) fn bind(
         &mut self,
         mut input: Relation,
@@ -203,9 +205,9 @@ impl Planner<'_> {
 
     /// The rows of the input from which a path may start.
     ///
-    /// A path of length zero leads from every *node of the graph* to itself; a term that `VALUES` or
-    /// `BIND` gave must be one. Where the other end is a constant, it leads from this to itself, node or not
-    /// (SPARQL 1.1, 18.4).
+    /// A path of length zero leads from every *node of the graph* to itself; a term that `VALUES`
+    /// or `BIND` gave must be one. Where the other end is a constant, it leads from this to itself,
+    /// node or not (SPARQL 1.1, 18.4).
     pub(in crate::plan) fn path_starts(
         &mut self,
         input: Relation,

@@ -1,4 +1,4 @@
-//! `OPTIONAL` and `MINUS`.
+//! Plans of `OPTIONAL` and `MINUS`.
 //!
 //! A right side of patterns only is looked up for each row of the left
 //! (`PatternExec` in optional or anti mode). Anything else is planned by itself, from the left
@@ -49,9 +49,9 @@ impl Planner<'_> {
         self.left_join(left, right, filters, needed)
     }
 
-    /// `LeftJoin(left, group, conditions)` by its definition (SPARQL 1.1, 18.5): the joined solutions that fulfil
-    /// the conditions, and the left ones that have none. The left rows are numbered, so that the joined ones
-    /// find back to theirs.
+    /// `LeftJoin(left, group, conditions)` by its definition (SPARQL 1.1, 18.5): the joined
+    /// solutions that fulfil the conditions, and the left ones that have none. The left rows are
+    /// numbered, so that the joined ones find back to theirs.
     pub(in crate::plan) fn optional_if(
         &mut self,
         left: Relation,
@@ -137,7 +137,8 @@ impl Planner<'_> {
         self.relation(plan, columns, certain, rows)
     }
 
-    /// `Minus(left, group)`. Variables that were replaced by terms must agree, and are not counted as shared.
+    /// `Minus(left, group)`. Variables that were replaced by terms must agree, and are not counted
+    /// as shared.
     pub(in crate::plan) fn minus(
         &mut self,
         left: Relation,

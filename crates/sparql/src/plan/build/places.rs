@@ -1,4 +1,4 @@
-//! Filters about how two places lie to each other, between parts of a group that share no variable: joins by place.
+//! Plans of spatial joins: filters by place between parts of a group without a shared variable.
 //!
 //! ```text
 //! { ?p geo:asWKT ?point . ?a geo:asWKT ?area . FILTER(geof:sfWithin(?point, ?area)) }

@@ -1,7 +1,7 @@
-//! The plain translation: items in the order of the text, each by itself, joined one to the next.
+//! The reference plan: items in the order of the text, joined one by one.
 //!
-//! For queries that are run without rewrites ([`crate::options::Tuning`]). A test compares their answers
-//! with those of the ordered, fused and reduced plans; so nothing here may be clever.
+//! For queries that are run without rewrites ([`crate::options::Tuning`]). A test compares their
+//! answers with those of the ordered, fused and reduced plans; so nothing here may be clever.
 
 use crate::algebra::{Group, Item, VarSet};
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! Searches for paths, and algorithms over graphs: the plans of their edges, and the node that goes over these.
+//! Plans of path searches and graph algorithms over the plans of their edges.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
 use crate::statistics::{operator_scope, operator_slot};
 
-/// Edges up to which all of them are computed at once: a level of a search costs as much as some hundred.
+/// Edges up to which all of them are computed at once: a level of a search costs as much as some
+/// hundred.
 const WHOLE_EDGES_MAX: f64 = 1_000.0;
 /// Nodes that a level of a search is expected to have.
 const FRONTIER_NODES: f64 = 32.0;
@@ -227,7 +228,8 @@ fn quads_of<'i>(item: &'i Item, quads: &mut Vec<&'i Quad>) -> bool {
     }
 }
 
-/// Whether the edges at some nodes are found from these: all that is joined binds nothing but by patterns, and both ends surely.
+/// Whether the edges at some nodes are found from these: all that is joined binds nothing but by
+/// patterns, and both ends surely.
 fn is_seedable(search: &PathSearch) -> bool {
     let ends = VarSet::of(search.ends);
     ends.is_subset(&search.edges.items_certain) && is_matched(&search.edges)

@@ -1,4 +1,4 @@
-//! `SERVICE`: a node that asks, alone or for each row of what comes before it.
+//! Plans of `SERVICE`, alone or per row of the input.
 
 use orrery_operators::service::{Endpoint, ServiceExec, ServiceSpecification, ServiceVariable};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Edge weights that are in memory: looked up for the rows that are there, or all of them.
+//! Plans of edge weights in memory: look-ups for given rows, or all pairs.
 
 use std::sync::Arc;
 

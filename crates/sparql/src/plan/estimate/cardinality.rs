@@ -1,16 +1,17 @@
-//! Expected rows of a join of some members, whichever they are and in whatever order.
+//! The cardinality estimate of a join, for any set of members in any order.
 //!
 //! Three sources, from the plain to the precise:
 //!
-//! * Two members that share a variable: `rows = |A| |B| / max(D(A), D(B))`, where `D` are the distinct values that each has for
-//!   it (values of the one with fewer are taken to be among those of the other, as in System R).
-//!   With more members on one variable, all but the smallest `D` divide.
-//! * Patterns around one subject: the characteristic sets tell how many subjects have all their predicates and how
-//!   often ([`Star`]). A constant object leaves its share of the predicate's quads *within these sets*. Several
-//!   constants are rarely independent (features belong to types), so the second share counts by its square
-//!   root, the third by its fourth root.
-//! * What sampling found ([`sampling`](crate::plan::order::sampling)): the factor by which the rows of some members were wrong holds for every
-//!   join that has these members.
+//! * Two members that share a variable: `rows = |A| |B| / max(D(A), D(B))`, where `D` are the
+//!   distinct values that each has for it (values of the one with fewer are taken to be among those
+//!   of the other, as in System R). With more members on one variable, all but the smallest `D`
+//!   divide.
+//! * Patterns around one subject: the characteristic sets tell how many subjects have all their
+//!   predicates and how often ([`Star`]). A constant object leaves its share of the predicate's
+//!   quads *within these sets*. Several constants are rarely independent (features belong to
+//!   types), so the second share counts by its square root, the third by its fourth root.
+//! * What sampling found ([`sampling`](crate::plan::order::sampling)): the factor by which the rows
+//!   of some members were wrong holds for every join that has these members.
 //!
 //! Then the filters whose variables are bound.
 
@@ -22,7 +23,8 @@ use orrery_storage::statistics;
 /// Variables of one join; what is beyond them is not told apart.
 pub(crate) const VARIABLES_MAX: usize = 128;
 
-/// Of two patterns with the same variables as subject and object: with 1 their objects would be independent, with 0 always equal.
+/// Of two patterns with the same variables as subject and object: with 1 their objects would be
+/// independent, with 0 always equal.
 const PARALLEL_EXPONENT: f64 = 0.5;
 
 /// How a member can be joined.
@@ -30,8 +32,8 @@ const PARALLEL_EXPONENT: f64 = 0.5;
 pub(crate) enum Access {
     /// By looking up bound variables.
     Lookup,
-    /// By looking up bound variables in so many branches, after the left side was computed and shared;
-    /// or by computing all of it.
+    /// By looking up bound variables in so many branches, after the left side was computed and
+    /// shared; or by computing all of it.
     Seeded(usize),
     /// Only by computing all of it once.
     Whole,
@@ -187,7 +189,8 @@ impl Join {
         }
     }
 
-    /// Multiplies by the rows of a star, if at least two of its members are present; returns which members those are.
+    /// Multiplies by the rows of a star, if at least two of its members are present; returns which
+    /// members those are.
     fn add_star(&self, star: &Star, present: u128, sharing: &mut Sharing) -> u128 {
         let mut subset = 0_u32;
         for (number, &member) in star.members.iter().enumerate() {
@@ -218,8 +221,8 @@ impl Join {
         taken
     }
 
-    /// Takes what sampling found: the rows before filters after each of the first members of an order. Returns the largest factor
-    /// between what was expected and what was found.
+    /// Takes what sampling found: the rows before filters after each of the first members of an
+    /// order. Returns the largest factor between what was expected and what was found.
     pub(crate) fn learn(&mut self, order: &[usize], found: &[f64]) -> f64 {
         let mut largest: f64 = 1.0;
         for (number, &rows) in found.iter().enumerate() {
@@ -253,8 +256,8 @@ impl Join {
         member.rows / shared.map(|(_, values)| *values).product::<f64>().max(1.0)
     }
 
-    /// Whether a member only adds what the subjects of a star have besides: nothing selects its objects, and nothing goes on from
-    /// them. The characteristic sets know how many those are.
+    /// Whether a member only adds what the subjects of a star have besides: nothing selects its
+    /// objects, and nothing goes on from them. The characteristic sets know how many those are.
     pub(in crate::plan) fn is_besides(&self, member: usize) -> bool {
         let star = self.stars.iter().find_map(|star| {
             let number = star.members.iter().position(|&other| other == member)?;
@@ -307,8 +310,8 @@ impl Star {
     }
 }
 
-/// The product of shares that are hardly independent: the smallest counts whole, each further one by the root of the root
-/// before.
+/// The product of shares that are hardly independent: the smallest counts whole, each further one
+/// by the root of the root before.
 fn backed_off(shares: &mut [f64]) -> f64 {
     shares.sort_unstable_by(f64::total_cmp);
     let (mut product, mut exponent) = (1.0, 1.0);

@@ -1,7 +1,7 @@
-//! What is expected of items and groups: rows, and distinct values of their variables.
+//! Estimates of items and groups: rows, and distinct values per variable.
 //!
-//! A [`Join`] for the order of a group's items is made of these; groups that are items of others, subqueries and
-//! groupings give their own expectation to the level above.
+//! A [`Join`] for the order of a group's items is made of these; groups that are items of others,
+//! subqueries and groupings give their own expectation to the level above.
 
 use std::sync::Arc;
 
@@ -217,7 +217,8 @@ impl Planner<'_> {
 
     /// The stars among the group's patterns.
     fn stars(&self, group: &Group, local: &LocalVariables) -> Result<Vec<Star>> {
-        /// The patterns around one subject: number of the member, predicate, whether the object is selected.
+        /// The patterns around one subject: number of the member, predicate, whether the object is
+        /// selected.
         type Arms = Vec<(usize, TermId, bool)>;
         let mut subjects: Vec<(u32, Arms)> = Vec::new();
         for (number, item) in group.items.iter().enumerate().take(VARIABLES_MAX) {
@@ -294,8 +295,9 @@ impl Estimate {
     }
 }
 
-/// What is expected of a union. A value that is joined to it finds its matches of all branches, so that the distinct values of
-/// a variable are the rows by the matches that a value has, whether the branches have the same values or others.
+/// What is expected of a union. A value that is joined to it finds its matches of all branches, so
+/// that the distinct values of a variable are the rows by the matches that a value has, whether the
+/// branches have the same values or others.
 fn union_of(branches: &[Estimate]) -> Estimate {
     let mut union = Estimate::default();
     // Of each variable: the rows that bind it, and the matches of a value.

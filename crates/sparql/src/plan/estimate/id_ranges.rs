@@ -1,9 +1,10 @@
-//! Which ids can pass a comparison with a number or a date, or a condition on the beginning of a text, as ranges.
+//! The ranges of ids that pass a comparison with a number or date, or a prefix condition.
 //!
-//! Numbers, dates and dateTimes are inside their ids, ascending by value within each kind. So `?x >= 5` leaves
-//! a range of each numeric kind. Ids that tell nothing of the value (dictionary literals, terms that came by
-//! updates) always remain: what comes out is a superset, the filter decides. Of integers, decimals and dates no value too many is in it:
-//! with few different values (days until something arrives) one more of them may be many rows.
+//! Numbers, dates and dateTimes are inside their ids, ascending by value within each kind. So
+//! `?x >= 5` leaves a range of each numeric kind. Ids that tell nothing of the value (dictionary
+//! literals, terms that came by updates) always remain: what comes out is a superset, the filter
+//! decides. Of integers, decimals and dates no value too many is in it: with few different values
+//! (days until something arrives) one more of them may be many rows.
 
 use orrery_operators::pattern::ObjectRanges;
 use orrery_term::{InlineValue, TermId, TermKind};
@@ -28,8 +29,8 @@ enum Side {
     Equal,
 }
 
-/// The ids of a variable with which a filter can be true; `None` if it does not say. `texts` tells those of
-/// terms whose text begins in some way.
+/// The ids of a variable with which a filter can be true; `None` if it does not say. `texts` tells
+/// those of terms whose text begins in some way.
 pub(in crate::plan) fn passing_ids(
     filter: &Expression,
     variable: &str,
@@ -99,8 +100,9 @@ fn around(literal: &oxrdf::Literal, side: Side) -> Option<ObjectRanges> {
         }
         InlineValue::Decimal(millionths) => exact_numbers(millionths, side, &mut intervals)?,
         InlineValue::Double(value) => numbers_near(value, side, &mut intervals)?,
-        // Where one of two dates has a zone and the other has none, they are ordered only if they are more than 14 hours
-        // apart, so that none passes that does not when its own time is taken for UTC, as its id does.
+        // Where one of two dates has a zone and the other has none, they are ordered only if they
+        // are more than 14 hours apart, so that none passes that does not when its own time is
+        // taken for UTC, as its id does.
         InlineValue::Date(_) => intervals.extend(side.of(TermKind::Date, constant)),
         InlineValue::DateTime(_) => intervals.extend(side.of(TermKind::DateTime, constant)),
         InlineValue::Boolean(_) | InlineValue::String(_) => return None,
@@ -111,7 +113,8 @@ fn around(literal: &oxrdf::Literal, side: Side) -> Option<ObjectRanges> {
 /// Magnitudes below may be in no id; zero is. Ranges go on to this.
 const DOUBLE_MIN: f64 = 1e-17;
 
-/// The inline doubles beside a number, and those next to it: where a decimal becomes a double, it is rounded.
+/// The inline doubles beside a number, and those next to it: where a decimal becomes a double, it
+/// is rounded.
 fn doubles(value: f64, side: Side, intervals: &mut Vec<(TermId, TermId)>) {
     let (mut low, mut high) = (value.next_down(), value.next_up());
     if low.abs() < DOUBLE_MIN {
@@ -134,14 +137,16 @@ fn doubles(value: f64, side: Side, intervals: &mut Vec<(TermId, TermId)>) {
 
 const DOUBLES: [TermKind; 2] = [TermKind::Double, TermKind::DoublePlain];
 
-/// The ids of a double in both forms, which have the same payload; either may be one that no text has.
+/// The ids of a double in both forms, which have the same payload; either may be one that no text
+/// has.
 fn double_ids(value: f64) -> Option<[TermId; 2]> {
     let plain = TermId::double(value)?.bits();
     let payload = plain - TermId::first_of(TermKind::DoublePlain).bits();
     Some(DOUBLES.map(|kind| TermId::from_bits(TermId::first_of(kind).bits() + payload)))
 }
 
-/// The ids of all integers, decimals and doubles between two numbers of at most three digits, these among them, whose value is in the id; no others.
+/// The ids of all integers, decimals and doubles between two numbers of at most three digits, these
+/// among them, whose value is in the id; no others.
 pub(in crate::plan) fn numbers_between(low: f64, high: f64) -> Option<ObjectRanges> {
     let mut intervals = Vec::new();
     let units = MILLIONTHS as f64;
@@ -223,7 +228,8 @@ impl Side {
         }
     }
 
-    /// The ids of a kind whose values are on this side of that of an id of the kind; `None` if there are none.
+    /// The ids of a kind whose values are on this side of that of an id of the kind; `None` if
+    /// there are none.
     fn of(self, kind: TermKind, constant: TermId) -> Option<(TermId, TermId)> {
         let (first, last) = (TermId::first_of(kind), TermId::last_of(kind));
         // What stands below the value in an id: how it was written.

@@ -1,4 +1,4 @@
-//! Which ids a text can have that begins in a certain way.
+//! The id ranges of texts with a given prefix.
 //!
 //! ```text
 //! STRSTARTS(?x, "abc")   REGEX(?x, "^[a-m]")  the dictionary's strings of every language that begin so, short strings
@@ -6,9 +6,10 @@
 //! ```
 //!
 //! The dictionary is sorted by term key ([`orrery_term::key`]): type first, then the text. So all
-//! terms of one type that begin in the same way are a range of ranks, and so are those between two beginnings; the types (languages, datatypes) are
-//! visited by skipping from one to the next. Terms that came by updates have ids without an order and always
-//! remain. What comes out is a superset, the filter decides.
+//! terms of one type that begin in the same way are a range of ranks, and so are those between two
+//! beginnings; the types (languages, datatypes) are visited by skipping from one to the next. Terms
+//! that came by updates have ids without an order and always remain. What comes out is a superset,
+//! the filter decides.
 
 use orrery_expressions::{Beginning, beginnings};
 use orrery_operators::pattern::ObjectRanges;
@@ -18,7 +19,8 @@ use spargebra::algebra::{Expression, Function};
 
 use crate::error::Result;
 
-/// Languages, and datatypes, that are looked at one by one, times the beginnings; what is behind them remains whole.
+/// Languages, and datatypes, that are looked at one by one, times the beginnings; what is behind
+/// them remains whole.
 const TYPED_RANGES_MAX: usize = 64;
 /// No key has this byte where a text goes on: it is not in UTF-8.
 const BEHIND_ALL_TEXT: u8 = 0xff;
@@ -168,7 +170,8 @@ fn whole(kinds: &[TermKind]) -> Vec<(TermId, TermId)> {
         .collect()
 }
 
-/// Numbers and dates begin with a digit, a sign or a point, further there are `true`, `false`, `INF` and `NaN`.
+/// Numbers and dates begin with a digit, a sign or a point, further there are `true`, `false`,
+/// `INF` and `NaN`.
 fn may_begin_a_number_or_boolean(Beginning { first, last }: &Beginning) -> bool {
     let letters = ["true", "false", "INF", "NaN"];
     first != last

@@ -1,4 +1,4 @@
-//! The plans that are kept, by the shape of their queries and the constants that are fixed in it.
+//! The plan cache, by the shape of queries and the constants fixed in it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,8 @@ pub(crate) const VARIANTS_MAX: usize = 16;
 /// Keys that are remembered because their plans could not be kept, and bytes of these.
 const REFUSED_MAX: usize = 1_024;
 const REFUSED_BYTES_MAX: usize = 1 << 20;
-/// After so many plans that could not be kept, no more of a key are tried for some commits. For other constants it may be another plan.
+/// After so many plans that could not be kept, no more of a key are tried for some commits. For
+/// other constants it may be another plan.
 pub(super) const REFUSALS_MAX: u32 = 4;
 /// After so many commits plans are tried again that could not be kept.
 pub(super) const REFUSED_COMMITS: u64 = 256;
@@ -97,7 +98,7 @@ impl PlanKey {
     }
 }
 
-/// How often the plan of a query was known.
+/// The hits and misses of the plan cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanCounts {
     /// Queries whose plan was known.
@@ -217,7 +218,8 @@ impl PlanCache {
 }
 
 impl Plans {
-    /// With the first plan over a new base those over older ones are dropped: they fit no newer state, and their own keys may never come again. Once for each base.
+    /// With the first plan over a new base those over older ones are dropped: they fit no newer
+    /// state, and their own keys may never come again. Once for each base.
     fn begin_base_of(&mut self, plan: &KeptQuery) {
         let (base, commit) = plan.base();
         match &self.base {

@@ -1,4 +1,4 @@
-//! One plan that is kept: for what it was made, when it is one for another query, and how it is made again.
+//! One cached plan: its premises, the check for another query, and its reuse.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,8 +22,9 @@ use crate::statistics::{Counts, Estimator};
 
 /// Counts are similar up to this factor.
 const SIMILAR_MAX: f64 = 2.0;
-/// A plan holds the list of the graphs that its asker sees. Rules by query may find a hundred thousand; for so many and more no plan is kept, or a few askers
-/// would leave no room for the plans of others.
+/// A plan holds the list of the graphs that its asker sees. Rules by query may find a hundred
+/// thousand; for so many and more no plan is kept, or a few askers would leave no room for the
+/// plans of others.
 pub(super) const NAMES_MAX: usize = 1_000;
 
 /// A plan, for what it was made, and how its solutions become the answer.
@@ -32,7 +33,8 @@ pub(crate) struct KeptQuery {
     state: ReadState,
     /// Whether it is a plan for no other commit than its own.
     is_of_commit: bool,
-    /// The last other commit for which it was tested whether what the plan follows from beside the free constants holds, times two, and one more if it does.
+    /// The last other commit for which it was tested whether what the plan follows from beside the
+    /// free constants holds, times two, and one more if it does.
     tested: AtomicU64,
     /// Which free constant of the query each is, and its term and id.
     parameters: Vec<Parameter>,
@@ -51,7 +53,8 @@ pub(crate) struct KeptAnswer {
     pub(crate) columns: Vec<Option<usize>>,
     /// The column of each variable of a template.
     pub(crate) template_columns: HashMap<String, Option<usize>>,
-    /// The ids of the IRIs of a template that are the same in all queries, as far as the state has them.
+    /// The ids of the IRIs of a template that are the same in all queries, as far as the state has
+    /// them.
     pub(crate) template_ids: HashMap<Box<str>, Option<TermId>>,
     pub(crate) gives_each_triple_once: bool,
     /// The graphs from which `DESCRIBE` describes.
@@ -85,7 +88,8 @@ pub(crate) struct Constants<'c> {
 }
 
 impl<'c> Constants<'c> {
-    /// The constants with their ids; nothing if the database does not know one that stands in a pattern, or if no plan is kept for the asker.
+    /// The constants with their ids; nothing if the database does not know one that stands in a
+    /// pattern, or if no plan is kept for the asker.
     pub(crate) fn of(
         shape: &'c KnownShape,
         constants: &'c [Constant<'c>],
@@ -184,7 +188,8 @@ impl ReadState {
         }
     }
 
-    /// Whether terms have the same ids, the same of them is seen, and patterns read the same permutations.
+    /// Whether terms have the same ids, the same of them is seen, and patterns read the same
+    /// permutations.
     fn is_like(&self, view: &ReadView) -> bool {
         *self.base == *view.snapshot().base_name()
             && self.scope == *view.scope()
@@ -215,7 +220,8 @@ impl KeptQuery {
         }
         let snapshot = context.snapshot();
         let parameters = constants.parameters;
-        // What had no rows is left out of the plan, and which condition it followed from is not known any more.
+        // What had no rows is left out of the plan, and which condition it followed from is not
+        // known any more.
         let has_empty_range = made.counts.ranged.iter().any(|(.., rows)| *rows == 0.0);
         if has_empty_range && parameters.iter().any(|it| it.is_in_conditions) {
             return None;
@@ -280,8 +286,8 @@ impl KeptQuery {
         Ok(Some(bindings))
     }
 
-    /// Whether a newer plan makes this one useless: it is of an earlier commit, and of another base, or none for later commits, or for what its asker saw
-    /// then and sees no more.
+    /// Whether a newer plan makes this one useless: it is of an earlier commit, and of another
+    /// base, or none for later commits, or for what its asker saw then and sees no more.
     pub(super) fn is_outlived_by(&self, newer: &Self) -> bool {
         let (old, new) = (&self.state, &newer.state);
         old.commit < new.commit
@@ -290,8 +296,10 @@ impl KeptQuery {
                 || old.scope.asker() == new.scope.asker() && old.scope != new.scope)
     }
 
-    /// Whether a plan that was kept later makes this one needless: it is for an earlier state, so that later ones can take it, too, and about as much was counted for it; or it was
-    /// made for the same query at the same time. Where that is guessed wrongly, a plan is made again: whether one fits is asked for each query.
+    /// Whether a plan that was kept later makes this one needless: it is for an earlier state, so
+    /// that later ones can take it, too, and about as much was counted for it; or it was made for
+    /// the same query at the same time. Where that is guessed wrongly, a plan is made again:
+    /// whether one fits is asked for each query.
     pub(super) fn is_covered_by(&self, later: &Self) -> bool {
         let (ours, theirs) = (&self.state, &later.state);
         if !ours.sees_like(theirs) || !are_alike(&self.parameters, &later.parameters) {
@@ -310,7 +318,8 @@ impl KeptQuery {
         (&self.state.base, self.state.commit)
     }
 
-    /// Whether what the plan follows from beside the free constants is so for a commit; found out once for each.
+    /// Whether what the plan follows from beside the free constants is so for a commit; found out
+    /// once for each.
     fn holds(&self, estimator: &Estimator<'_>, view: &ReadView) -> Result<bool> {
         let commit = view.snapshot().commit();
         if commit == self.state.commit {
@@ -330,8 +339,8 @@ impl KeptQuery {
         Ok(holds)
     }
 
-    /// Whether patterns and ranges without free constants have about as many rows as they had, none where there were none, and what the
-    /// template found unknown still is.
+    /// Whether patterns and ranges without free constants have about as many rows as they had, none
+    /// where there were none, and what the template found unknown still is.
     fn holds_now(&self, estimator: &Estimator<'_>, view: &ReadView) -> Result<bool> {
         let is_free = |term: &TermId| self.parameters.iter().any(|it| it.id == Some(*term));
         for (pattern, rows) in &self.counts.patterns {
@@ -365,7 +374,8 @@ impl KeptQuery {
     }
 }
 
-/// Whether the free constants of two queries of a shape are of the same kinds, and the same ones of them are equal.
+/// Whether the free constants of two queries of a shape are of the same kinds, and the same ones of
+/// them are equal.
 fn are_alike(kept: &[Parameter], now: &[Parameter]) -> bool {
     let what = |it: &Parameter| (it.id.map(TermId::kind), it.first_equal);
     kept.iter().map(what).eq(now.iter().map(what))
@@ -414,8 +424,8 @@ fn are_similar(counts: &Counts, others: &Counts) -> bool {
     rows.len() == of_others.len() && pairs.all(|(rows, other)| is_similar(*rows, *other))
 }
 
-/// About so many bytes are held: most of them are properties and descriptions of nodes. The list of graphs is counted with each plan, for it may be the last one
-/// that holds it.
+/// About so many bytes are held: most of them are properties and descriptions of nodes. The list of
+/// graphs is counted with each plan, for it may be the last one that holds it.
 fn bytes_of(nodes: usize, counts: &Counts, scope: &ReadScope) -> usize {
     const NODE_BYTES: usize = 4 << 10;
     const COUNT_BYTES: usize = 256;

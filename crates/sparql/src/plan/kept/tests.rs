@@ -1,4 +1,4 @@
-//! What is kept holds nothing of the query that it was made for.
+//! Tests that a cached plan holds nothing of its original query.
 
 use std::sync::{Arc, Weak};
 

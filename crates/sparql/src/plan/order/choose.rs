@@ -1,4 +1,4 @@
-//! The order of a join: the one that is kept for joins like it, or the best that is found, corrected by sampling.
+//! The choice of a join order: a cached one, or the best found and corrected by sampling.
 
 use super::join_order::Order;
 use super::order_cache::{KeptOrder, counts, is_kept, shape};
@@ -8,7 +8,8 @@ use crate::plan::estimate::cardinality::Join;
 use crate::plan::planner::Planner;
 
 impl Planner<'_> {
-    /// The order of a join: the one that is kept, or the best that is found, with estimates for this join's counts.
+    /// The order of a join: the one that is kept, or the best that is found, with estimates for
+    /// this join's counts.
     pub(in crate::plan) fn order_of(&self, group: &Group, join: &mut Join) -> Result<Order> {
         let order = self.known_or_chosen(group, join)?;
         // An order that was broken off is none.

@@ -1,19 +1,20 @@
-//! In which order to join.
+//! The join order search.
 //!
-//! Greedy first. Where that plan costs more than the search itself, dynamic programming: over all subsets of the members that hang
-//! together, if they are no more than a thousand (chains of any length up to a dozen, stars of ten); else over windows of
-//! neighbours in the greedy order, from its end to its beginning, so that a member that filters moves forward from window to
-//! window.
+//! Greedy first. Where that plan costs more than the search itself, dynamic programming: over all
+//! subsets of the members that hang together, if they are no more than a thousand (chains of any
+//! length up to a dozen, stars of ten); else over windows of neighbours in the greedy order, from
+//! its end to its beginning, so that a member that filters moves forward from window to window.
 //!
-//! Plans are left-deep: each member is joined to what came before, a pattern by
-//! looking up its bound positions. The rows of a subset do not depend on the order ([`cardinality`](crate::plan::estimate::cardinality)), so
-//! they are computed once a subset.
+//! Plans are left-deep: each member is joined to what came before, a pattern by looking up its
+//! bound positions. The rows of a subset do not depend on the order
+//! ([`cardinality`](crate::plan::estimate::cardinality)), so they are computed once a subset.
 //!
-//! Cost is counted in rows: what goes into a step, and what comes out. A look-up costs less where the keys come in
-//! order: after a scan or a look-up by the same variable, neighbours are near each other in the permutation.
-//! With more keys than one chunk sorts, others are scattered (measured: 9 ns against 73 ns and more,
-//! decision 0008). Members that share nothing with what is there come only when nothing else is left, or
-//! if they are tiny: a single row may be what a filter waits for.
+//! Cost is counted in rows: what goes into a step, and what comes out. A look-up costs less where
+//! the keys come in order: after a scan or a look-up by the same variable, neighbours are near each
+//! other in the permutation. With more keys than one chunk sorts, others are scattered (measured: 9
+//! ns against 73 ns and more, decision 0008). Members that share nothing with what is there come
+//! only when nothing else is left, or if they are tiny: a single row may be what a filter waits
+//! for.
 
 use crate::plan::estimate::cardinality::{Access, Join, Rows};
 
@@ -27,15 +28,16 @@ const WINDOW: usize = 6;
 const WINDOW_OVERLAP: usize = 3;
 /// With more members than this, the greedy order stays as it is.
 const WINDOWS_MEMBERS_MAX: usize = 24;
-/// What looking at one subset of the members takes, in rows of a plan's cost: some tens of nanoseconds a member, against
-/// half a microsecond for a row that is looked up.
+/// What looking at one subset of the members takes, in rows of a plan's cost: some tens of
+/// nanoseconds a member, against half a microsecond for a row that is looked up.
 const SUBSET_COST: f64 = 0.3;
 /// Starting members that the greedy search tries.
 const GREEDY_STARTS: usize = 4;
 /// With more members than this, greedy begins with the smallest only.
 const GREEDY_STARTS_MEMBERS_MAX: usize = 24;
-/// With more members than this, a greedy step multiplies by what each candidate alone would add, instead of estimating all that is
-/// joined so far again: a query of thousands of patterns is planned in quadratic time, not cubic.
+/// With more members than this, a greedy step multiplies by what each candidate alone would add,
+/// instead of estimating all that is joined so far again: a query of thousands of patterns is
+/// planned in quadratic time, not cubic.
 const GREEDY_EXACT_MEMBERS_MAX: usize = 64;
 /// Cost of looking up a key, in output rows.
 const LOOKUP_COST: f64 = 2.0;
@@ -94,8 +96,8 @@ impl Join {
             1 => self.follow(vec![0]),
             count => {
                 let greedy = self.greedy();
-                // A search can save no more than the whole plan takes: a star around one product runs in less time than
-                // all its orders are looked at.
+                // A search can save no more than the whole plan takes: a star around one product
+                // runs in less time than all its orders are looked at.
                 let pays = |subsets: usize| {
                     #[expect(clippy::cast_precision_loss, reason = "a cost")]
                     let searching = subsets as f64 * SUBSET_COST;
@@ -118,8 +120,8 @@ impl Join {
         }
     }
 
-    /// How many subsets of the members a search goes through; `None` where they are more than [`SUBSETS_MAX`], or the members
-    /// more than [`SEARCH_MAX`].
+    /// How many subsets of the members a search goes through; `None` where they are more than
+    /// [`SUBSETS_MAX`], or the members more than [`SEARCH_MAX`].
     fn connected_subsets(&self) -> Option<usize> {
         let count = self.members.len();
         if count > SEARCH_MAX {
@@ -158,7 +160,8 @@ impl Join {
         }
     }
 
-    /// Joins one member more, with what is known of the rows after it: the new prefix and the cost of the step.
+    /// Joins one member more, with what is known of the rows after it: the new prefix and the cost
+    /// of the step.
     fn step(&self, prefix: &Prefix, next: usize, after: Rows) -> (Prefix, f64) {
         let member = &self.members[next];
         let shared = prefix.rows.bound & member.variables;
@@ -217,7 +220,8 @@ impl Join {
         self.follow(self.search_among(&[], (0.0, self.start()), &all))
     }
 
-    /// An order in which windows of neighbours have been put into their cheapest order, the last window first.
+    /// An order in which windows of neighbours have been put into their cheapest order, the last
+    /// window first.
     fn search_windows(&self, order: &[usize]) -> Order {
         let mut members = order.to_vec();
         let mut end = members.len();
@@ -370,7 +374,8 @@ impl Join {
         }
     }
 
-    /// The cost of joining some members in their order, and what is there then; tells the rows after each.
+    /// The cost of joining some members in their order, and what is there then; tells the rows
+    /// after each.
     fn after(&self, members: &[usize], mut tell: impl FnMut(Rows)) -> (f64, Prefix) {
         let mut prefix = self.start();
         let mut cost = 0.0;
@@ -473,8 +478,8 @@ mod tests {
         assert_eq!(join.order().members, [0, 2, 1]);
     }
 
-    /// Twelve members around one variable: `base` rows, nine that multiply them by 1.1 each, and two that double them but
-    /// bring a filter that keeps a thousandth.
+    /// Twelve members around one variable: `base` rows, nine that multiply them by 1.1 each, and
+    /// two that double them but bring a filter that keeps a thousandth.
     fn star_with_a_late_filter(base: f64) -> Join {
         let arm = |own: u32, fan_out: f64| {
             let rows = base * fan_out;

@@ -1,9 +1,11 @@
-//! In which order `OPTIONAL`s come, and which need not come at all.
+//! The order of `OPTIONAL`s, and the removal of needless ones.
 //!
-//! Neighbouring `OPTIONAL`s of which none reads what another binds may come in any order: what they share, all rows bind before
-//! (they are *well designed*: Pérez, Arenas and Gutierrez, "Semantics and complexity of SPARQL", TODS 2009, section 4). A left
-//! join never gives fewer rows than it takes, so those that give at most one for each row come first, and those that multiply last.
-//! Where it does not matter how often a solution comes, one whose variables nobody needs says nothing.
+//! Neighbouring `OPTIONAL`s of which none reads what another binds may come in any order: what they
+//! share, all rows bind before (they are *well designed*: Pérez, Arenas and Gutierrez, "Semantics
+//! and complexity of SPARQL", TODS 2009, section 4). A left join never gives fewer rows than it
+//! takes, so those that give at most one for each row come first, and those that multiply last.
+//! Where it does not matter how often a solution comes, one whose variables nobody needs says
+//! nothing.
 
 use std::borrow::Cow;
 
@@ -45,7 +47,8 @@ impl Planner<'_> {
         }))
     }
 
-    /// The places of the steps, each after those that it depends on, those that multiply as late as can be.
+    /// The places of the steps, each after those that it depends on, those that multiply as late as
+    /// can be.
     fn cheapest_first(&self, group: &Group, steps: &[Step]) -> Result<Vec<usize>> {
         let mut matches = Vec::with_capacity(steps.len());
         for step in steps {
@@ -86,7 +89,8 @@ impl Planner<'_> {
         Ok(estimate.rows / values)
     }
 
-    /// Whether a step only multiplies solutions, where their number does not matter, by values that nobody needs.
+    /// Whether a step only multiplies solutions, where their number does not matter, by values that
+    /// nobody needs.
     pub(in crate::plan) fn says_nothing(&self, step: &Step, needed: &VarSet) -> bool {
         let is_left_join = matches!(
             step.kind,

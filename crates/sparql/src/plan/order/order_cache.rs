@@ -1,4 +1,4 @@
-//! Join orders of earlier queries, for queries of the same shape whose constants have similar counts.
+//! The cache of join orders, for queries of the same shape whose constants have similar counts.
 //!
 //! ```text
 //! group, join -> shape: which pattern has which variables, predicates and kinds of constants; filters; seed
@@ -8,11 +8,13 @@
 //!                else                                            -> search, sampling; the result is kept
 //! ```
 //!
-//! Any order of a group's members is right, so that what is kept can only be slow, never wrong. It says nothing of a base with
-//! other statistics and other ids, so a new base (a load, a compaction) makes it unknown; changes between show in the counts,
-//! which are exact for the constants of each query. A pattern without matches never comes here: its group is empty.
+//! Any order of a group's members is right, so that what is kept can only be slow, never wrong. It
+//! says nothing of a base with other statistics and other ids, so a new base (a load, a compaction)
+//! makes it unknown; changes between show in the counts, which are exact for the constants of each
+//! query. A pattern without matches never comes here: its group is empty.
 //!
-//! Bounded by [`SHAPES_MAX`], with [`VARIANTS_MAX`] sets of counts each; the shape that was not used for longest goes.
+//! Bounded by [`SHAPES_MAX`], with [`VARIANTS_MAX`] sets of counts each; the shape that was not
+//! used for longest goes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,8 +26,8 @@ use crate::plan::estimate::cardinality::{Access, Correction, Join};
 
 /// Shapes that are kept.
 const SHAPES_MAX: usize = 1_024;
-/// Sets of counts of one shape. With two features and a type, each of them frequent or rare, four were too few: BSBM explore Q1
-/// mostly looked for its order again.
+/// Sets of counts of one shape. With two features and a type, each of them frequent or rare, four
+/// were too few: BSBM explore Q1 mostly looked for its order again.
 const VARIANTS_MAX: usize = 16;
 /// Counts are similar up to this factor.
 const SIMILAR_MAX: f64 = 2.0;
@@ -67,7 +69,7 @@ pub(super) struct KeptOrder {
     pub(super) corrections: Vec<Correction>,
 }
 
-/// How often the order of a join was known.
+/// The hits and misses of the join order cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderCounts {
     /// Joins whose order was known.
@@ -137,8 +139,8 @@ pub(super) fn counts(join: &Join) -> Box<[f64]> {
     members.chain(join.seed_rows).collect()
 }
 
-/// All of a join but its counts, in words that no other shape has. What was found among some graphs is told nobody who sees others, so the number of
-/// the list belongs to it.
+/// All of a join but its counts, in words that no other shape has. What was found among some graphs
+/// is told nobody who sees others, so the number of the list belongs to it.
 pub(super) fn shape(group: &Group, join: &Join, scope: &ReadScope) -> Box<[u64]> {
     let mut key = Vec::with_capacity(8 * group.items.len() + 16);
     key.push(scope.number().unwrap_or(0));
@@ -178,7 +180,8 @@ fn push_mask(key: &mut Vec<u64>, mask: u128) {
     key.extend([low, high]);
 }
 
-/// Variables by their number, a predicate by its id, other constants as such: their counts tell them apart.
+/// Variables by their number, a predicate by its id, other constants as such: their counts tell
+/// them apart.
 fn push_quad(key: &mut Vec<u64>, quad: &Quad) {
     const CONSTANT: u64 = u64::MAX;
     let slot = |slot: Slot| match slot {

@@ -1,4 +1,4 @@
-//! Random walks through a join in the order that was chosen for it: how many rows there really are after each step.
+//! Sampling by random walks through a join, which gives actual cardinalities per step.
 //!
 //! ```text
 //! ?review reviewFor ?p   rows 3, 1,003, 2,003 ... of its range      weight 1,000 each
@@ -6,16 +6,19 @@
 //! ?m country <GB>        look up ?m, <GB>: 0 or 1 row               weight 1,000 x 0 or 1
 //! ```
 //!
-//! A walk takes one of the rows that match at each step, all equally likely, and multiplies its weight by their exact number; the
-//! mean of the weights estimates the rows after the step without bias, however the steps are correlated (Li, Wu, Yi, Zhao: "Wander
-//! join", SIGMOD 2016). Orders are searched again with what was found, as long as they change (Wu, Naughton, Singh: "Sampling-based
-//! query re-optimization", SIGMOD 2016).
+//! A walk takes one of the rows that match at each step, all equally likely, and multiplies its
+//! weight by their exact number; the mean of the weights estimates the rows after the step without
+//! bias, however the steps are correlated (Li, Wu, Yi, Zhao: "Wander join", SIGMOD 2016). Orders
+//! are searched again with what was found, as long as they change (Wu, Naughton, Singh:
+//! "Sampling-based query re-optimization", SIGMOD 2016).
 //!
-//! A look-up costs a microsecond or two, so there are walks only where the plan is expected to take some fifty times as long, or
-//! where a step goes through hubs, whose mean says little; and all samples of a query together have [`SAMPLED_LOOKUPS_MAX`](crate::plan::planner::SAMPLED_LOOKUPS_MAX). Walks do not
-//! go where the characteristic sets know the answer: to what a subject of the star has besides, if nothing goes on from there.
-//! Each step looks its keys up in their order. Filters are not evaluated: their guess stands as it was. The walks are the same
-//! each time.
+//! A look-up costs a microsecond or two, so there are walks only where the plan is expected to take
+//! some fifty times as long, or where a step goes through hubs, whose mean says little; and all
+//! samples of a query together have
+//! [`SAMPLED_LOOKUPS_MAX`](crate::plan::planner::SAMPLED_LOOKUPS_MAX). Walks do not go where the
+//! characteristic sets know the answer: to what a subject of the star has besides, if nothing goes
+//! on from there. Each step looks its keys up in their order. Filters are not evaluated: their
+//! guess stands as it was. The walks are the same each time.
 
 use std::ops::Bound;
 
@@ -91,8 +94,8 @@ impl Planner<'_> {
         Ok(best.unwrap_or(order))
     }
 
-    /// The members that are worth walking through: patterns at the beginning of an order, without those of which the
-    /// characteristic sets know what walks could find.
+    /// The members that are worth walking through: patterns at the beginning of an order, without
+    /// those of which the characteristic sets know what walks could find.
     fn walkable(&self, group: &Group, join: &Join, order: &[usize]) -> Vec<usize> {
         let mut members = Vec::with_capacity(order.len());
         let mut bound = 0;
@@ -122,8 +125,8 @@ fn quad_of(group: &Group, member: usize) -> Option<&Quad> {
     }
 }
 
-/// Whether a step may find very many matches: where the mean is that large, some keys have far more (instances of a
-/// class), and a plan that seems cheap may not be.
+/// Whether a step may find very many matches: where the mean is that large, some keys have far more
+/// (instances of a class), and a plan that seems cheap may not be.
 fn has_hubs(join: &Join, order: &[usize]) -> bool {
     let mut bound = 0;
     order.iter().enumerate().any(|(number, &member)| {
@@ -279,7 +282,8 @@ impl<'q> LookUp<'q> {
         Ok(found)
     }
 
-    /// So many rows of the ranges, at equal distances from a random one on, each as the continuation of a walk.
+    /// So many rows of the ranges, at equal distances from a random one on, each as the
+    /// continuation of a walk.
     fn spread(
         &mut self,
         ranges: &[RowRange],

@@ -1,4 +1,4 @@
-//! Aggregates over what a pattern does not match, without the product that this is by the book.
+//! The rewrite of aggregates over non-matching pairs, which avoids the product.
 //!
 //! ```text
 //! GROUP BY ?feature                                     ComplementExec by ?feature
@@ -8,9 +8,10 @@
 //! features x products with prices
 //! ```
 //!
-//! Where a group joins two parts that share nothing, a `NOT EXISTS` over one variable of each is all that comes after, the
-//! aggregates read one part and the key is the other's variable, nobody needs the pairs: each key gets the
-//! aggregate of all members but its matches ([`orrery_operators::complement`]).
+//! Where a group joins two parts that share nothing, a `NOT EXISTS` over one variable of each is
+//! all that comes after, the aggregates read one part and the key is the other's variable, nobody
+//! needs the pairs: each key gets the aggregate of all members but its matches
+//! ([`orrery_operators::complement`]).
 
 use std::sync::Arc;
 
@@ -183,8 +184,9 @@ impl Planner<'_> {
 }
 
 impl Planner<'_> {
-    /// The pairs that match, of all members and perhaps of others, which do no harm: where patterns say what a member is, they are
-    /// matched a second time, else the members are computed once for both.
+    /// The pairs that match, of all members and perhaps of others, which do no harm: where patterns
+    /// say what a member is, they are matched a second time, else the members are computed once for
+    /// both.
     fn matches(
         &mut self,
         parts: &Parts<'_>,

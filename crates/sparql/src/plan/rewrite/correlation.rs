@@ -1,15 +1,17 @@
-//! Making a pattern depend on the rows around it, as the substitution of `EXISTS` does.
+//! Correlation: a pattern is made dependent on outer rows, as the substitution of `EXISTS` is.
 //!
 //! Substitution replaces the outer variables by the outer row's terms everywhere in the pattern,
-//! also where SPARQL's bottom-up evaluation would not see them: in a filter of a nested group, on the
-//! right side of an `OPTIONAL`. For all rows at once that means: every nested group is joined to
-//! the numbered outer rows, and since the number is among the shared variables, the parts
-//! find together again row by row. Subqueries of `EXISTS` are left alone: only what they project is shared. Those of `LATERAL` that choose or
-//! count among solutions do that for each row ([`Reach`]): the number is a key of their groups, and limits count by it.
+//! also where SPARQL's bottom-up evaluation would not see them: in a filter of a nested group, on
+//! the right side of an `OPTIONAL`. For all rows at once that means: every nested group is joined
+//! to the numbered outer rows, and since the number is among the shared variables, the parts find
+//! together again row by row. Subqueries of `EXISTS` are left alone: only what they project is
+//! shared. Those of `LATERAL` that choose or count among solutions do that for each row
+//! ([`Reach`]): the number is a key of their groups, and limits count by it.
 //!
-//! One operator tells a variable from the term in its place: `MINUS` asks whether both sides bind a common
-//! variable. What the rows replaced, and their number, are not among those ([`Substituted`]). In `LATERAL`, where rows are
-//! put beside patterns and replace nothing (SEP-0006), those that both sides mention are.
+//! One operator tells a variable from the term in its place: `MINUS` asks whether both sides bind a
+//! common variable. What the rows replaced, and their number, are not among those
+//! ([`Substituted`]). In `LATERAL`, where rows are put beside patterns and replace nothing
+//! (SEP-0006), those that both sides mention are.
 
 use crate::algebra::expression::variables;
 use crate::algebra::{
@@ -56,7 +58,8 @@ fn step_depends_on(step: &Step, group: &Group, outer: &VarSet, table: &VariableT
         StepKind::Minus { group: right, .. } => {
             let shared = group.visible.intersection(&right.visible);
             let own = shared.difference(outer);
-            // A common variable that is always there makes the domains meet whatever else is counted.
+            // A common variable that is always there makes the domains meet whatever else is
+            // counted.
             let always_meets = own.intersects(&group.items_certain.intersection(&right.certain));
             (shared.intersects(outer) && !always_meets) || depends_on(right, outer, table)
         }
@@ -137,8 +140,8 @@ fn correlated_item(item: &Item, seed: &Seed, reach: Reach) -> Item {
     }
 }
 
-/// Whether rows can go into a subquery. An aggregation of everything has a solution where there is none to aggregate, and shares nothing
-/// with rows: what is around it, in the same subquery, may.
+/// Whether rows can go into a subquery. An aggregation of everything has a solution where there is
+/// none to aggregate, and shares nothing with rows: what is around it, in the same subquery, may.
 fn takes_rows(derived: &Derived) -> bool {
     match &derived.modifier {
         Modifier::Aggregate { keys, .. } => !keys.is_empty(),

@@ -1,13 +1,13 @@
-//! Branches of a union and optional parts of which only totals are asked.
+//! The rewrite of union branches and optional parts of which only totals are needed.
 //!
 //! ```text
 //! COUNT(*) of { A } UNION { B }            SUM(n) of { COUNT(*) AS n of A } UNION { COUNT(*) AS n of B }
 //! COUNT(*) of A OPTIONAL { B }             SUM(w) of A OPTIONAL { COUNT(*) AS n of B by what it shares with A }, w = COALESCE(n, 1)
 //! ```
 //!
-//! So a branch of one pattern is counted without a row, and a row of the left side that has a hundred matches stays one row. The
-//! aggregations that are made here are planned as any others, so that a branch may be taken apart itself
-//! ([`eager_aggregation`](super::eager_aggregation)).
+//! So a branch of one pattern is counted without a row, and a row of the left side that has a
+//! hundred matches stays one row. The aggregations that are made here are planned as any others, so
+//! that a branch may be taken apart itself ([`eager_aggregation`](super::eager_aggregation)).
 
 use spargebra::algebra::{AggregateExpression, Expression};
 
@@ -26,8 +26,8 @@ const MATCHES_MIN: f64 = 4.0;
 pub(super) type Totalled = (Group, Vec<(Var, Total)>);
 
 impl Planner<'_> {
-    /// The totals of a union as totals of those of its branches, if some branch is then counted without its solutions. Patterns that have
-    /// nothing but keys are joined to each branch.
+    /// The totals of a union as totals of those of its branches, if some branch is then counted
+    /// without its solutions. Patterns that have nothing but keys are joined to each branch.
     pub(super) fn with_counted_branches(
         &mut self,
         inner: &Group,
@@ -101,7 +101,8 @@ impl Planner<'_> {
         Ok(Some((group, merged.collect())))
     }
 
-    /// The group with optional parts counted by what they share with it, where that saves most rows.
+    /// The group with optional parts counted by what they share with it, where that saves most
+    /// rows.
     pub(super) fn with_counted_optionals(
         &mut self,
         inner: &Group,
@@ -203,7 +204,8 @@ impl Planner<'_> {
         Ok(Some((steps, weighted)))
     }
 
-    /// A variable of an optional part, and a step that gives another one its value, or a number where it has none.
+    /// A variable of an optional part, and a step that gives another one its value, or a number
+    /// where it has none.
     fn or_else(&mut self, otherwise: i64, hint: &str) -> (Var, (Var, Step)) {
         let [partial, variable] = ["optional", hint].map(|hint| self.table.fresh(hint));
         let read = self.table.read(partial);
@@ -219,7 +221,8 @@ impl Planner<'_> {
         (partial, (variable, step))
     }
 
-    /// An optional part that only its own total may depend on, what it shares with the group, and what it has of its own.
+    /// An optional part that only its own total may depend on, what it shares with the group, and
+    /// what it has of its own.
     fn countable_optional<'g>(
         &self,
         group: &'g Group,
@@ -284,8 +287,8 @@ impl Planner<'_> {
                 false => OptionalSide::Untouched,
             });
         }
-        // A count is 0 where the part has no solution, as with nothing to add up. (Of other sums that are 0 there, an error would be
-        // taken for it.)
+        // A count is 0 where the part has no solution, as with nothing to add up. (Of other sums
+        // that are 0 there, an error would be taken for it.)
         let is_zero_without = match read {
             Some(Expression::If(condition, then, otherwise)) => {
                 **then == number(1)

@@ -1,10 +1,9 @@
-//! `DISTINCT` over one position of one pattern, by skipping from value to value in a permutation
-//! that starts with it.
+//! The skip scan: `DISTINCT` over one position of one pattern, by jumps in a permutation.
 //!
-//! `SELECT DISTINCT ?p { ?s ?p ?o }` has as many answers as there are predicates; reading all quads for
-//! them would take a thousand times longer. These are looked up while planning, so
-//! only where there are few. Others stand in the order of a permutation after the constants: there each value is a run
-//! of rows ([`RunCountsExec`]), and nothing has to be remembered.
+//! `SELECT DISTINCT ?p { ?s ?p ?o }` has as many answers as there are predicates; reading all quads
+//! for them would take a thousand times longer. These are looked up while planning, so only where
+//! there are few. Others stand in the order of a permutation after the constants: there each value
+//! is a run of rows ([`RunCountsExec`]), and nothing has to be remembered.
 
 use std::sync::Arc;
 

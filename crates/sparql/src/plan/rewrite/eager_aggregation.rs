@@ -1,4 +1,4 @@
-//! Aggregation below joins: counts are multiplied where solutions would be.
+//! Eager aggregation: counts are computed below joins and multiplied.
 //!
 //! ```text
 //!   price of every feature            GROUP BY ?feature                 GROUP BY ?feature
@@ -15,17 +15,22 @@
 //!                                          ?b :knows ?c
 //! ```
 //!
-//! What hangs on the rest of a group by some variables, its *separator*, and has no other variable that a key, a filter or another part
-//! needs, is aggregated by the separator first: a product's twenty offers meet its features as one row with the weight 20, by which sums above
-//! are multiplied. (Yan and Larson, "Eager Aggregation and Lazy Aggregation", VLDB 1995; taken as far as it goes, along the whole tree of a join,
-//! it is the factorized aggregation of Olteanu and Schleich, "Factorized Databases", SIGMOD Record 2016.) What depends on different
-//! solutions only (`DISTINCT`, `MIN`, `MAX`) needs no weights: a part is then the different values of its separator.
+//! What hangs on the rest of a group by some variables, its *separator*, and has no other variable
+//! that a key, a filter or another part needs, is aggregated by the separator first: a product's
+//! twenty offers meet its features as one row with the weight 20, by which sums above are
+//! multiplied. (Yan and Larson, "Eager Aggregation and Lazy Aggregation", VLDB 1995; taken as far
+//! as it goes, along the whole tree of a join, it is the factorized aggregation of Olteanu and
+//! Schleich, "Factorized Databases", SIGMOD Record 2016.) What depends on different solutions only
+//! (`DISTINCT`, `MIN`, `MAX`) needs no weights: a part is then the different values of its
+//! separator.
 //!
-//! Parts are taken away one at a time, the one that leaves the least work first ([`parts`](super::parts) says which there are), as long as that
-//! leaves less; the last state is planned where its work is much less than all solutions. A part may have
-//! parts taken away before; it is planned as any other aggregation, and counted by runs where it can be. Weights are `xsd:integer`s, which
-//! have no bound, and `*` and `SUM` are SPARQL's own, so a count is exact however large. Sums of floating numbers may differ in their last
-//! digit, as they do with any other order of the rows.
+//! Parts are taken away one at a time, the one that leaves the least work first
+//! ([`parts`](super::parts) says which there are), as long as that leaves less; the last state is
+//! planned where its work is much less than all solutions. A part may have parts taken away before;
+//! it is planned as any other aggregation, and counted by runs where it can be. Weights are
+//! `xsd:integer`s, which have no bound, and `*` and `SUM` are SPARQL's own, so a count is exact
+//! however large. Sums of floating numbers may differ in their last digit, as they do with any
+//! other order of the rows.
 
 use orrery_operators::run_counts::has_runs;
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
@@ -39,7 +44,8 @@ use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
 use crate::statistics::operator_pattern;
 
-/// The rows that are not aggregated early must be so many times what is read and computed otherwise.
+/// The rows that are not aggregated early must be so many times what is read and computed
+/// otherwise.
 const GAIN_MIN: f64 = 4.0;
 /// With fewer rows than this it is not worth a second aggregation.
 const ROWS_MIN: f64 = 10_000.0;
@@ -88,8 +94,8 @@ impl Planner<'_> {
         self.with_columns(relation, columns).map(Some)
     }
 
-    /// The different values that some variables have in the solutions of a group, if computing them in several steps takes much less than
-    /// so many rows of a join.
+    /// The different values that some variables have in the solutions of a group, if computing them
+    /// in several steps takes much less than so many rows of a join.
     pub(in crate::plan) fn distinct_in_steps(
         &mut self,
         inner: &Group,
@@ -115,7 +121,8 @@ impl Planner<'_> {
         relation.map(Some)
     }
 
-    /// What a division costs where its parts are taken apart as well, as they are when they are planned.
+    /// What a division costs where its parts are taken apart as well, as they are when they are
+    /// planned.
     fn cost_in_steps(&mut self, divided: &Divided) -> Result<f64> {
         let mut saved = 0.0;
         for part in &divided.parts {
@@ -177,7 +184,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The aggregates as totals, if parts may be taken away from the group: averages are sums and counts, and quotients of these.
+    /// The aggregates as totals, if parts may be taken away from the group: averages are sums and
+    /// counts, and quotients of these.
     fn totals_of(
         &mut self,
         inner: &Group,
@@ -272,8 +280,9 @@ impl Planner<'_> {
         Ok(cost.map(|cost| Divided { cost, ..state }))
     }
 
-    /// What separates parts. Where a `NOT EXISTS` pairs what belongs to a key with what is aggregated, the keys' side stays as it is:
-    /// with weights, the pairs would have to be made ([`complement`](super::complement)).
+    /// What separates parts. Where a `NOT EXISTS` pairs what belongs to a key with what is
+    /// aggregated, the keys' side stays as it is: with weights, the pairs would have to be made
+    /// ([`complement`](super::complement)).
     fn separators_of(&self, inner: &Group, keys: &[Var], totals: &Totals) -> Separators {
         let aggregate = |(result, total): &(Var, Total)| (*result, total.aggregate(&self.table));
         let aggregates: Aggregates = totals.iter().map(aggregate).collect();
@@ -413,7 +422,8 @@ impl Planner<'_> {
     }
 }
 
-/// How many estimates may be made to save so many rows: one takes about as long as two thousand rows of a join.
+/// How many estimates may be made to save so many rows: one takes about as long as two thousand
+/// rows of a join.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,12 +1,14 @@
-//! Groups of which only is asked whether they have a solution: `ASK`, and `EXISTS` that shares nothing with the rows around it.
+//! The rewrite of groups of which only existence is asked: `ASK`, and uncorrelated `EXISTS`.
 //!
 //! ```text
 //! ASK { SELECT ?p (SUM(?x) AS ?s) { A OPTIONAL { B } } GROUP BY ?p ORDER BY ?s }        ASK { A }
 //! ```
 //!
-//! An order changes nothing then, nor do projections and duplicates; there is a group where there is a solution, and a group of all
-//! even where there is none; what is bound or optional after the join takes no solution away. What is left stops at its first row, where a sort or an
-//! aggregation would have read all. What counts solutions (`OFFSET`) or reads what an aggregate gives (`HAVING`) stays.
+//! An order changes nothing then, nor do projections and duplicates; there is a group where there
+//! is a solution, and a group of all even where there is none; what is bound or optional after the
+//! join takes no solution away. What is left stops at its first row, where a sort or an aggregation
+//! would have read all. What counts solutions (`OFFSET`) or reads what an aggregate gives
+//! (`HAVING`) stays.
 
 use crate::algebra::{Derived, Group, Item, Modifier, Step, StepKind, VarSet, VariableTable};
 use crate::error::Result;
@@ -28,7 +30,8 @@ impl Planner<'_> {
     }
 }
 
-/// A group that has a solution if and only if this one has. Its variables may be fewer than it says.
+/// A group that has a solution if and only if this one has. Its variables may be fewer than it
+/// says.
 fn existence(group: Group, table: &VariableTable) -> Group {
     let mut group = group;
     group.steps = dropping_steps(std::mem::take(&mut group.steps), table);

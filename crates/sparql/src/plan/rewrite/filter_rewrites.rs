@@ -1,18 +1,23 @@
-//! Filters that say more than "drop this row": turned into joins and ranges before a group is planned.
+//! The rewrite of filters into joins and ranges, before a group is planned.
 //!
-//! * `FILTER(?a = ?b)` between two variables of the group's patterns, of which one surely is
-//!   a node (an IRI or a blank node): `=` is then identity of terms, so `?b` becomes `?a` in the patterns, a join
-//!   instead of a product, and a step gives `?b` its value again. That a variable is a node is
-//!   known of subjects, and of objects where the predicate has no literal at all, which one
+//! * `FILTER(?a = ?b)` between two variables of the group's patterns, of which one surely is a node
+//!   (an IRI or a blank node): `=` is then identity of terms, so `?b` becomes `?a` in the patterns,
+//!   a join instead of a product, and a step gives `?b` its value again. That a variable is a node
+//!   is known of subjects, and of objects where the predicate has no literal at all, which one
 //!   look-up in POSG tells.
-//! * `FILTER(?a = <iri>)` says just as much: the IRI takes the variable's place, and the pattern is looked up by it.
-//! * `FILTER(?o < 5)` or `FILTER(STRSTARTS(?o, "abc"))` on the object of a pattern with constant predicate: the ids that
-//!   can pass are a few ranges of POSG ([`id_ranges`](crate::plan::estimate::id_ranges), [`text_prefixes`](crate::plan::estimate::text_prefixes)). The filter stays; the ranges bound what is read, and their
-//!   exact length is the estimate.
-//! * `FILTER(CONTAINS(?o, "abc"))` and `REGEX` are joins with literals where an index of trigrams finds few ([`gram_filters`](super::gram_filters)).
-//! * `FILTER(geof:sfWithin(?place, "..."))` is a join with the literals that the index of places has ([`near_places`](super::near_places)); the filter stays.
-//! * `FILTER(?a IN (<x>, <y>))`, or the same written with `||`, is a join with these IRIs, where the group would have much more to
-//!   read without.
+//! * `FILTER(?a = <iri>)` says just as much: the IRI takes the variable's place, and the pattern is
+//!   looked up by it.
+//! * `FILTER(?o < 5)` or `FILTER(STRSTARTS(?o, "abc"))` on the object of a pattern with constant
+//!   predicate: the ids that can pass are a few ranges of POSG
+//!   ([`id_ranges`](crate::plan::estimate::id_ranges),
+//!   [`text_prefixes`](crate::plan::estimate::text_prefixes)). The filter stays; the ranges bound
+//!   what is read, and their exact length is the estimate.
+//! * `FILTER(CONTAINS(?o, "abc"))` and `REGEX` are joins with literals where an index of trigrams
+//!   finds few ([`gram_filters`](super::gram_filters)).
+//! * `FILTER(geof:sfWithin(?place, "..."))` is a join with the literals that the index of places
+//!   has ([`near_places`](super::near_places)); the filter stays.
+//! * `FILTER(?a IN (<x>, <y>))`, or the same written with `||`, is a join with these IRIs, where
+//!   the group would have much more to read without.
 //!
 //! All only where every solution binds the variables by patterns, so that no error or unbound value
 //! can tell the difference.
@@ -33,11 +38,13 @@ use crate::plan::estimate::id_ranges::passing_ids;
 use crate::plan::estimate::text_prefixes::TextPrefix;
 use crate::plan::planner::Planner;
 
-/// Rows of the smallest pattern for each IRI that a filter names, from which on a join with the IRIs is better than the filter.
+/// Rows of the smallest pattern for each IRI that a filter names, from which on a join with the
+/// IRIs is better than the filter.
 const ROWS_PER_NAME: f64 = 50.0;
 
 impl Planner<'_> {
-    /// The group with its filters used as joins and ranges; `outside` are variables that have values already.
+    /// The group with its filters used as joins and ranges; `outside` are variables that have
+    /// values already.
     pub(in crate::plan) fn with_filters_rewritten<'g>(
         &self,
         group: &'g Group,
@@ -131,7 +138,8 @@ impl Planner<'_> {
         Ok(with_filters_rewritten)
     }
 
-    /// A filter that says that two variables are the same node: its place, and which variable replaces which.
+    /// A filter that says that two variables are the same node: its place, and which variable
+    /// replaces which.
     fn find_equality(&self, group: &Group, outside: &VarSet) -> Result<Option<(usize, Var, Var)>> {
         for (at, filter) in group.filters.iter().enumerate() {
             let (Expression::Equal(left, right) | Expression::SameTerm(left, right)) = filter
@@ -167,7 +175,8 @@ impl Planner<'_> {
         Ok(None)
     }
 
-    /// A filter that says which IRI a variable is: its place, the variable and the IRI. No other filter reads the variable.
+    /// A filter that says which IRI a variable is: its place, the variable and the IRI. No other
+    /// filter reads the variable.
     fn find_constant(&self, group: &Group, outside: &VarSet) -> Option<(usize, Var, NamedNode)> {
         group.filters.iter().enumerate().find_map(|(at, filter)| {
             let (var, iri) = self.named(filter)?;
@@ -182,7 +191,8 @@ impl Planner<'_> {
         })
     }
 
-    /// The IRIs that a filter leaves for a variable that patterns bind, if it does, and these have many more rows.
+    /// The IRIs that a filter leaves for a variable that patterns bind, if it does, and these have
+    /// many more rows.
     fn named_values(&self, group: &Group, at: usize, outside: &VarSet) -> Result<Option<Values>> {
         let mut iris = Vec::new();
         let Some(var) = one_of(&group.filters[at], &mut iris) else {
@@ -243,7 +253,8 @@ impl Planner<'_> {
         Some((self.table.get(variable.as_str())?, iri.clone()))
     }
 
-    /// The group of an `EXISTS` with IRIs in the place of variables that must be these; nothing but its own filters reads those.
+    /// The group of an `EXISTS` with IRIs in the place of variables that must be these; nothing but
+    /// its own filters reads those.
     pub(in crate::plan) fn with_constants<'g>(
         &self,
         group: &'g Group,
@@ -321,7 +332,8 @@ fn one_of<'e>(condition: &'e Expression, iris: &mut Vec<&'e NamedNode>) -> Optio
     }
 }
 
-/// Puts something else in the place of a variable in the patterns, as a filter says, which then has no more to say.
+/// Puts something else in the place of a variable in the patterns, as a filter says, which then has
+/// no more to say.
 fn unify(group: &mut Group, at: usize, replaced: Var, same: Slot) {
     group.filters.remove(at);
     for item in &mut group.items {
@@ -359,7 +371,8 @@ fn binds_by_patterns(group: &Group, var: Var) -> bool {
         .any(|item| matches!(item, Item::Quad(quad) if quad.nodes().contains(var)))
 }
 
-/// Whether the variable stands as subject or object of patterns, and nowhere else in the group's items.
+/// Whether the variable stands as subject or object of patterns, and nowhere else in the group's
+/// items.
 fn occurs_in_nodes_only(group: &Group, var: Var) -> bool {
     group.items.iter().all(|item| match item {
         Item::Quad(Quad {

@@ -1,23 +1,33 @@
-//! `CONTAINS`, `STRSTARTS`, `STRENDS` and `REGEX` through the trigrams of an index of texts.
+//! The rewrite of `CONTAINS`, `STRSTARTS`, `STRENDS` and `REGEX` to trigram look-ups.
 //!
 //! ```text
 //! ?s rdfs:label ?l   FILTER(REGEX(?l, "ing.*ed s"))
 //!     filter -> AND and OR of trigrams -> the index -> literals that have them -> VALUES ?l { ... }   beside the pattern, and the filter
 //! ```
 //!
-//! The filter stays and decides, so what is added takes nothing away as long as every literal is in it that can pass. Which ones are those:
+//! The filter stays and decides, so what is added takes nothing away as long as every literal is in
+//! it that can pass. Which ones are those:
 //!
-//! * The variable is the object of a pattern in the same group, so it has a value that stands in a quad; with a predicate that the index
-//!   covers, or the index covers all; in a graph that it covers, and with a type beside it, if it is of some graphs or classes. If the index is of some languages, another filter has to say which language it is.
-//! * Of a term that is no string these functions are errors, but of its `STR`. There the objects of the predicate that are no strings come in too, if they are few.
+//! * The variable is the object of a pattern in the same group, so it has a value that stands in a
+//!   quad; with a predicate that the index covers, or the index covers all; in a graph that it
+//!   covers, and with a type beside it, if it is of some graphs or classes. If the index is of some
+//!   languages, another filter has to say which language it is.
+//! * Of a term that is no string these functions are errors, but of its `STR`. There the objects of
+//!   the predicate that are no strings come in too, if they are few.
 //!
-//! What is found is used where it is few: literals for [`ROWS_PER_CANDIDATE`] rows of the smallest pattern each, [`CANDIDATES_MAX`] at most. Before anything is read it is known how many
-//! postings that takes. A plan for such a filter is not kept: what was found is of one state, and one needle is rare where another is not.
+//! What is found is used where it is few: literals for [`ROWS_PER_CANDIDATE`] rows of the smallest
+//! pattern each, [`CANDIDATES_MAX`] at most. Before anything is read it is known how many postings
+//! that takes. A plan for such a filter is not kept: what was found is of one state, and one needle
+//! is rare where another is not.
 //!
-//! Literals that stand in no quad of the predicate are left out before they are counted: a walk over its objects, where the filter would decode them.
+//! Literals that stand in no quad of the predicate are left out before they are counted: a walk
+//! over its objects, where the filter would decode them.
 //!
-//! Of who does not see all graphs, what is found, whether it is used and what it costs is told by what they see alone: all grams are looked at whatever others have them, without a bound on postings; what an index of
-//! what they see would not have is left out before it is counted; and tests of any term's text (`STR`) are not looked up, for which terms came after the last compaction depends on all graphs. Time alone may tell.
+//! Of who does not see all graphs, what is found, whether it is used and what it costs is told by
+//! what they see alone: all grams are looked at whatever others have them, without a bound on
+//! postings; what an index of what they see would not have is left out before it is counted; and
+//! tests of any term's text (`STR`) are not looked up, for which terms came after the last
+//! compaction depends on all graphs. Time alone may tell.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -35,7 +45,8 @@ use crate::plan::rewrite::text_tests::{TextTest, language};
 
 /// Literals at most.
 const CANDIDATES_MAX: usize = 50_000;
-/// Rows of the smallest pattern for each literal, from which on to look these up is better than to filter.
+/// Rows of the smallest pattern for each literal, from which on to look these up is better than to
+/// filter.
 const ROWS_PER_CANDIDATE: f64 = 16.0;
 /// Of fewer rows nothing is looked up.
 const ROWS_MIN: f64 = 1_000.0;
@@ -55,7 +66,8 @@ impl Planner<'_> {
         self.tuning.looks_grams_up && rules.is_some_and(|rules| rules.grams)
     }
 
-    /// The literals that filters on texts leave for variables of the group's patterns, where they are few. `outside` are variables that have values already.
+    /// The literals that filters on texts leave for variables of the group's patterns, where they
+    /// are few. `outside` are variables that have values already.
     pub(super) fn gram_values(&self, group: &Group, outside: &VarSet) -> Result<Vec<Values>> {
         let mut asked: Vec<(Var, TextTest<'_>)> = Vec::new();
         for filter in &group.filters {
@@ -180,7 +192,8 @@ impl Planner<'_> {
         Ok(found)
     }
 
-    /// Whether the index has all strings that stand in the pattern's quads: by its predicate, its graph, and a type that the group asks of its subject.
+    /// Whether the index has all strings that stand in the pattern's quads: by its predicate, its
+    /// graph, and a type that the group asks of its subject.
     fn is_covered(&self, quad: &Quad, group: &Group, rules: &TextRules) -> Result<bool> {
         let has_predicate = match (rules.predicates.is_empty(), quad.predicate) {
             (true, _) => true,
@@ -221,7 +234,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether another pattern of the group says that the subject has a class of the rules: in whichever graph, as the index has it.
+    /// Whether another pattern of the group says that the subject has a class of the rules: in
+    /// whichever graph, as the index has it.
     fn has_class(&self, quad: &Quad, group: &Group, rules: &TextRules) -> Result<bool> {
         if rules.classes.is_empty() {
             return Ok(true);
@@ -247,7 +261,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The literals that have the grams, if they are not more than so many, and no more than so many postings have to be read.
+    /// The literals that have the grams, if they are not more than so many, and no more than so
+    /// many postings have to be read.
     fn literals_with(
         &self,
         grams: &GramQuery,
@@ -284,7 +299,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The same for who does not see all graphs: of those literals that an index of what they see would have.
+    /// The same for who does not see all graphs: of those literals that an index of what they see
+    /// would have.
     fn seen_with(
         &self,
         reader: &TextReader,
@@ -334,7 +350,8 @@ impl Planner<'_> {
         Ok((seen.len() <= most).then_some(seen))
     }
 
-    /// Those of some literals that are objects of a predicate. The filter would decode the texts of other predicates, too, which may be long; here each is a step of a walk.
+    /// Those of some literals that are objects of a predicate. The filter would decode the texts of
+    /// other predicates, too, which may be long; here each is a step of a walk.
     fn objects_among(&self, predicate: TermId, mut ids: Vec<TermId>) -> Result<Vec<TermId>> {
         let Some(index) = self.context.view().index(Permutation::Posg) else {
             return Ok(Vec::new());

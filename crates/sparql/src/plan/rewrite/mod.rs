@@ -1,4 +1,4 @@
-//! Groups made into other groups that have the same solutions, or are planned in other ways.
+//! Rewrites of groups into equivalent groups that run faster.
 //!
 //! | file | rewrite |
 //! | --- | --- |

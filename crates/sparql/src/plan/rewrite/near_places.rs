@@ -1,18 +1,20 @@
-//! Filters by a place that is given: `FILTER(geof:sfWithin(?place, "POLYGON((...))"^^geo:wktLiteral))`, `FILTER(geof:distance(?place, "POINT(...)"^^geo:wktLiteral, uom:metre) < 500)`.
+//! The rewrite of filters by a given place to look-ups in the spatial index.
 //!
 //! ```text
 //! { ?x geo:asWKT ?place . FILTER(...) }  -->  { VALUES ?place { what the index has around it } ?x geo:asWKT ?place . FILTER(...) }
 //! ```
 //!
-//! Where the place of a quad is a pair of numbers, made into a point by Jena's function, the filter says between which numbers they are, and these are looked up in the permutations:
+//! Where the place of a quad is a pair of numbers, made into a point by Jena's function, the filter
+//! says between which numbers they are, and these are looked up in the permutations:
 //!
 //! ```text
 //! { ?x wgs:lat ?lat ; wgs:long ?long . FILTER(spatialF:nearby(spatialF:convertLatLon(?lat, ?long), ...)) }  -->  { ... FILTER(?lat >= 48.7) FILTER(?lat <= 49.0) FILTER(?long >= ...) ... }
 //! ```
 //!
-//! The filter stays: the index says only what cannot be. So the answers are the same, and the order of joins is found as for all values. Who does not see all graphs does
-//! without it. Not where the values would be more than half of what the group's smallest pattern has,
-//! or more than [`VALUES_MAX`].
+//! The filter stays: the index says only what cannot be. So the answers are the same, and the order
+//! of joins is found as for all values. Who does not see all graphs does without it. Not where the
+//! values would be more than half of what the group's smallest pattern has, or more than
+//! [`VALUES_MAX`].
 
 use orrery_geo::surroundings;
 use orrery_operators::places::{Nearness, PlaceSearch, PlacesIndex};
@@ -31,16 +33,19 @@ const VALUES_MAX: usize = 1 << 17;
 const ROWS_MIN: f64 = 16.0;
 /// Decimals are inside ids with so many digits, and what is sorted by them is a range.
 const ROUNDED: f64 = 2e-6;
-/// Rows of the smallest pattern for each value: to look at a literal costs more than to join with it.
+/// Rows of the smallest pattern for each value: to look at a literal costs more than to join with
+/// it.
 const ROWS_PER_VALUE: f64 = 2.0;
 
 impl Planner<'_> {
-    /// Whether the index of places may be used. Not of who does not see all graphs: whether it is there, and what it has, depends on the places of all, and so would the cost.
+    /// Whether the index of places may be used. Not of who does not see all graphs: whether it is
+    /// there, and what it has, depends on the places of all, and so would the cost.
     pub(in crate::plan) fn may_look_places_up(&self) -> bool {
         self.tuning.uses_places_index && self.context.view().scope().graphs().is_none()
     }
 
-    /// The values of the variable of a filter by a given place, if the filter is one and there are few.
+    /// The values of the variable of a filter by a given place, if the filter is one and there are
+    /// few.
     pub(in crate::plan) fn near_values(
         &self,
         group: &Group,
@@ -82,7 +87,8 @@ impl Planner<'_> {
         }))
     }
 
-    /// What a filter by a given place says of the latitude and the longitude that its other place is made of: between which numbers they are.
+    /// What a filter by a given place says of the latitude and the longitude that its other place
+    /// is made of: between which numbers they are.
     pub(in crate::plan) fn near_ranges(
         &self,
         group: &Group,
@@ -132,7 +138,8 @@ impl Planner<'_> {
         ranges
     }
 
-    /// Rows of the smallest pattern of a group, if one of its patterns binds a variable as its object, and there is enough to do.
+    /// Rows of the smallest pattern of a group, if one of its patterns binds a variable as its
+    /// object, and there is enough to do.
     pub(in crate::plan) fn rows_with_object(&self, group: &Group, var: Var) -> Result<Option<f64>> {
         if !is_object(group, var) {
             return Ok(None);

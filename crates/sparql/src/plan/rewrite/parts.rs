@@ -1,15 +1,18 @@
-//! Parts of a group that can be aggregated before they are joined with the rest.
+//! The parts of a group that can be aggregated before they are joined.
 //!
-//! Without the variables of a *separator* the items of a group fall apart into components, which meet in the separator only. A
-//! component whose own variables nothing else needs is a part. Separators are single variables, what one item or step has in common with all
-//! others, and nothing at all: what is not connected is a part as well. Patterns whose variables are all in the separator say which of its
-//! values there are; they stand on both sides, for it matters not how often they are joined.
+//! Without the variables of a *separator* the items of a group fall apart into components, which
+//! meet in the separator only. A component whose own variables nothing else needs is a part.
+//! Separators are single variables, what one item or step has in common with all others, and
+//! nothing at all: what is not connected is a part as well. Patterns whose variables are all in the
+//! separator say which of its values there are; they stand on both sides, for it matters not how
+//! often they are joined.
 //!
-//! Steps (`EXISTS`, `MINUS`, `OPTIONAL`, `BIND` ...) hang together with what binds the variables that they mention, and are steps of the part
-//! then: a semi join with one part leaves the other parts alone. One that mentions the separator only stays above.
+//! Steps (`EXISTS`, `MINUS`, `OPTIONAL`, `BIND` ...) hang together with what binds the variables
+//! that they mention, and are steps of the part then: a semi join with one part leaves the other
+//! parts alone. One that mentions the separator only stays above.
 //!
-//! Components of one pattern each around one variable are one part if each has the variable's values as runs in a permutation: their
-//! counts are the products of run lengths.
+//! Components of one pattern each around one variable are one part if each has the variable's
+//! values as runs in a permutation: their counts are the products of run lengths.
 
 use orrery_operators::run_counts::has_runs;
 
@@ -40,15 +43,17 @@ impl Part {
     }
 }
 
-/// Which variables may separate a part from the rest: those that items share, or also those that an item shares with a step.
+/// Which variables may separate a part from the rest: those that items share, or also those that an
+/// item shares with a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Separators {
     OfItems,
     OfItemsAndSteps,
 }
 
-/// Whether a group is a join on which all else treats equal solutions equally, so that there may be parts: what steps do with a solution
-/// depends on the variables that they mention, and on nothing else. (Solutions that are grouped see no rows from outside, of `EXISTS` for instance; who
+/// Whether a group is a join on which all else treats equal solutions equally, so that there may be
+/// parts: what steps do with a solution depends on the variables that they mention, and on nothing
+/// else. (Solutions that are grouped see no rows from outside, of `EXISTS` for instance; who
 /// divides others has to know that, too.)
 pub(super) fn is_dividable(group: &Group) -> bool {
     let members = group.items.len() + group.steps.len();
@@ -102,7 +107,8 @@ pub(super) fn parts(
 /// A group to be divided, and what depends on its variables.
 struct Division<'g> {
     group: &'g Group,
-    /// The variables of each item, then those that each step shares with items and other steps. Members are numbered as they are here.
+    /// The variables of each item, then those that each step shares with items and other steps.
+    /// Members are numbered as they are here.
     visible: Vec<VarSet>,
     /// Variables that steps bind.
     introduced: VarSet,
@@ -147,7 +153,8 @@ impl Division<'_> {
         separators
     }
 
-    /// The members that hang together without the separator, by their numbers. What has no other variables is in none.
+    /// The members that hang together without the separator, by their numbers. What has no other
+    /// variables is in none.
     fn components(&self, separator: &VarSet) -> Vec<Vec<usize>> {
         let mut components: Vec<(VarSet, Vec<usize>)> = Vec::new();
         for (number, visible) in self.visible.iter().enumerate() {
@@ -288,12 +295,14 @@ impl Division<'_> {
         let pure = self.pure(separator);
         let is_left = |number: &usize| !items.contains(number) && !pure.contains(number);
         let mut above: Vec<usize> = (0..self.group.items.len()).filter(is_left).collect();
-        // A group by finer keys is no step towards one by these, unless there is a rest; by none it is the same.
+        // A group by finer keys is no step towards one by these, unless there is a rest; by none it
+        // is the same.
         let has_rest = !above.is_empty() || steps.len() < self.group.steps.len();
         if !has_rest && (!self.keys.is_empty() || separator.is_empty()) {
             return None;
         }
-        // A part that was started from the values of its separator would be started from them again.
+        // A part that was started from the values of its separator would be started from them
+        // again.
         let is_seed = |number: &usize| matches!(self.group.items[*number], Item::Seed(_));
         if above.iter().all(is_seed) && is_same(separator, &self.keys) {
             return None;
@@ -334,7 +343,8 @@ impl Division<'_> {
     }
 }
 
-/// Whether the solutions of a group that is an item can be counted: nothing in it asks other endpoints, or depends on rows outside.
+/// Whether the solutions of a group that is an item can be counted: nothing in it asks other
+/// endpoints, or depends on rows outside.
 fn can_be_counted(group: &Group) -> bool {
     let of_item = |item: &Item| match item {
         Item::Service(_)

@@ -1,9 +1,9 @@
-//! Chains of patterns and paths as one path, where it does not matter how often a solution comes.
+//! The rewrite of chains of patterns and paths to one path, where multiplicity does not matter.
 //!
-//! `?a :p/:q*/:p ?b` is a join of three items on variables that nobody asks for. By the book each way
-//! through them is a solution, and their number multiplies from item to item. Below `DISTINCT` (and
-//! in `ASK`, `DESCRIBE` and most `CONSTRUCT`s) only the pairs of ends count, so the chain is put back
-//! together and evaluated on sets of pairs ([`orrery_operators::path`]).
+//! `?a :p/:q*/:p ?b` is a join of three items on variables that nobody asks for. By the book each
+//! way through them is a solution, and their number multiplies from item to item. Below `DISTINCT`
+//! (and in `ASK`, `DESCRIBE` and most `CONSTRUCT`s) only the pairs of ends count, so the chain is
+//! put back together and evaluated on sets of pairs ([`orrery_operators::path`]).
 
 use orrery_term::Term;
 use spargebra::algebra::PropertyPathExpression;
@@ -24,8 +24,8 @@ struct Chain {
 }
 
 impl Planner<'_> {
-    /// The group with its chains put together; `None` if there are none. Only the `needed` variables
-    /// are looked at outside of the join; those of the `seed` are bound before.
+    /// The group with its chains put together; `None` if there are none. Only the `needed`
+    /// variables are looked at outside of the join; those of the `seed` are bound before.
     pub(in crate::plan) fn with_chains(
         &self,
         group: &Group,
@@ -156,8 +156,8 @@ impl Chain {
         }
     }
 
-    /// Whether one path is better than the join of its parts. From a constant end on a single repetition,
-    /// the join gives few solutions more than once, and gives them as they come.
+    /// Whether one path is better than the join of its parts. From a constant end on a single
+    /// repetition, the join gives few solutions more than once, and gives them as they come.
     fn is_worthwhile(&self) -> bool {
         let path = &self.path;
         let has_constant_end = [path.subject, path.object]

@@ -1,4 +1,4 @@
-//! Which subqueries a query has more than once, and what they were planned to.
+//! The register of repeated subqueries and their plans.
 
 use hashbrown::HashMap;
 
@@ -9,7 +9,8 @@ use crate::plan::relation::Relation;
 /// The subqueries that a query has more than once.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct RepeatedSubqueries {
-    /// Whether there are several groupings, so that what the planner makes of one may come again with another.
+    /// Whether there are several groupings, so that what the planner makes of one may come again
+    /// with another.
     pub(super) may_repeat: bool,
     /// Texts that occurred more than once.
     pub(super) texts: HashMap<String, usize>,

@@ -1,4 +1,4 @@
-//! Starting the right side of a join from what the left side has.
+//! The semi-join rewrite: the right side of a join begins from the left side's values.
 //!
 //! A union of two large predicates joined to three rows must not scan the predicates. The left
 //! side is computed once and shared ([`SharedExec`]); its distinct values for the shared
@@ -12,9 +12,10 @@
 //!                                      A joined to { SELECT .. { B, ?x one of those of A } GROUP BY ?x }
 //! ```
 //!
-//! A join distributes over a union, so its branches can take the left rows with all their columns, and there is nothing left to join,
-//! as long as no step in a branch could see a column that is not its own. A seed reaches into a subquery through
-//! projections, `DISTINCT` and the keys of groupings: groups of other keys find no partner.
+//! A join distributes over a union, so its branches can take the left rows with all their columns,
+//! and there is nothing left to join, as long as no step in a branch could see a column that is not
+//! its own. A seed reaches into a subquery through projections, `DISTINCT` and the keys of
+//! groupings: groups of other keys find no partner.
 
 use std::sync::Arc;
 
@@ -32,10 +33,12 @@ use crate::plan::relation::Relation;
 const WORTH_ROWS: f64 = 1_000.0;
 /// How many times larger than the left side the right must be.
 const WORTH_RATIO: f64 = 4.0;
-/// What a row of the left side costs that is kept, and of which the keys are made distinct, in rows of a join (as `Order::cost` counts them).
+/// What a row of the left side costs that is kept, and of which the keys are made distinct, in rows
+/// of a join (as `Order::cost` counts them).
 const SHARED_COST: f64 = 4.0;
-/// How many times what a subquery costs from the keys it has to cost as a whole: a HAVING, or the keys of a group, are estimated wrongly by factors of
-/// three (BI Q3, where two was too little: 1.2 times the time), and a whole one has more threads.
+/// How many times what a subquery costs from the keys it has to cost as a whole: a HAVING, or the
+/// keys of a group, are estimated wrongly by factors of three (BI Q3, where two was too little: 1.2
+/// times the time), and a whole one has more threads.
 const KEYED_GAIN_MIN: f64 = 4.0;
 
 impl Planner<'_> {
@@ -68,8 +71,8 @@ impl Planner<'_> {
         self.seed(left, keys, rows)
     }
 
-    /// The join of the left side with the groups of an item, each of which starts from the rows of the left side, if that is
-    /// right and pays.
+    /// The join of the left side with the groups of an item, each of which starts from the rows of
+    /// the left side, if that is right and pays.
     pub(in crate::plan) fn distributed(
         &mut self,
         left: &Relation,
@@ -122,8 +125,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether looking up what the keys of the left side lead to costs much less than computing a subquery as a whole. What a range bounds
-    /// is read as it stands in the one case; in the other the keys lead to what lies outside of it, too, which the order of the join tells.
+    /// Whether looking up what the keys of the left side lead to costs much less than computing a
+    /// subquery as a whole. What a range bounds is read as it stands in the one case; in the other
+    /// the keys lead to what lies outside of it, too, which the order of the join tells.
     fn is_cheaper_by_keys(
         &self,
         left: &Relation,
@@ -155,7 +159,8 @@ impl Planner<'_> {
         Ok(whole_cost > keyed_cost * KEYED_GAIN_MIN)
     }
 
-    /// Whether a subquery only counts the rows of one pattern by a variable whose values are runs of a permutation.
+    /// Whether a subquery only counts the rows of one pattern by a variable whose values are runs
+    /// of a permutation.
     fn runs_of_subquery(&self, derived: &Derived) -> bool {
         match (&derived.modifier, derived.inner.only_derived()) {
             (_, Some(below)) => self.runs_of_subquery(below),
@@ -209,8 +214,8 @@ impl Planner<'_> {
         keys: &VarSet,
     ) -> Result<Option<(Relation, Relation)>> {
         let keys = keys.intersection(&left.certain);
-        // A solution that leaves a key unbound meets several rows of the seed, and a volatile step would give it
-        // a value for each.
+        // A solution that leaves a key unbound meets several rows of the seed, and a volatile step
+        // would give it a value for each.
         let is_sound = groups
             .iter()
             .all(|g| !depends_on(g, &keys, &self.table) && !g.is_volatile());
@@ -261,7 +266,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether a right side of so many rows is better started from the left's values for the keys, which have to be certain.
+    /// Whether a right side of so many rows is better started from the left's values for the keys,
+    /// which have to be certain.
     fn is_worth_reducing(&self, left: &Relation, keys: &VarSet, rows: f64) -> bool {
         let is_much = rows > WORTH_ROWS && rows > left.rows * WORTH_RATIO;
         let is_possible = !keys.is_empty() && keys.is_subset(&left.certain) && !left.is_empty;
@@ -288,7 +294,8 @@ impl Planner<'_> {
 }
 
 impl Derived {
-    /// The variables whose values may be given to the innermost group, for solutions with other values of them are not needed.
+    /// The variables whose values may be given to the innermost group, for solutions with other
+    /// values of them are not needed.
     pub(in crate::plan) fn seedable(&self) -> VarSet {
         let below = match self.inner.items.as_slice() {
             [Item::Derived(below)] => below.seedable(),
@@ -317,7 +324,8 @@ impl Derived {
     }
 }
 
-/// Whether a step of a group could see columns that the group does not know of, or give another value for each row that has them.
+/// Whether a step of a group could see columns that the group does not know of, or give another
+/// value for each row that has them.
 fn may_see(group: &Group, hidden: &VarSet, table: &VariableTable) -> bool {
     group.is_volatile()
         || group.outer.intersects(hidden)

@@ -1,14 +1,16 @@
-//! Patterns that a group and a subquery in it have in common are matched once.
+//! The rewrite of patterns common to a group and its subquery, matched once.
 //!
 //! ```text
 //! { SELECT (AVG(?s1) AS ?average) { ?p1 :producer :P . ?r1 :reviewFor ?p1 . ?r1 :rating ?s1 } }
 //! ?p :producer :P . ?r :reviewFor ?p . ?r :rating ?s . ?r :reviewer ?reviewer           the first three are the same
 //! ```
 //!
-//! A subquery that aggregates all solutions of its patterns has to match them. Where the group around it joins the same
-//! patterns, written alike but for the names of their variables, their solutions are kept ([`SharedExec`](orrery_operators::nodes::SharedExec)): the subquery
-//! aggregates them, and the group goes on from them. What is matched twice is then matched once, and the group has no more to read than the
-//! subquery anyway. Only while the solutions are expected to fit into [`SHARED_BYTES_MAX`], and where nothing aggregates the subquery's patterns
+//! A subquery that aggregates all solutions of its patterns has to match them. Where the group
+//! around it joins the same patterns, written alike but for the names of their variables, their
+//! solutions are kept ([`SharedExec`](orrery_operators::nodes::SharedExec)): the subquery
+//! aggregates them, and the group goes on from them. What is matched twice is then matched once,
+//! and the group has no more to read than the subquery anyway. Only while the solutions are
+//! expected to fit into [`SHARED_BYTES_MAX`], and where nothing aggregates the subquery's patterns
 //! without their solutions ([`eager_aggregation`](super::eager_aggregation)).
 
 use spargebra::algebra::AggregateExpression;
@@ -38,7 +40,8 @@ struct Overlap<'g> {
 }
 
 impl Planner<'_> {
-    /// The group with what it has in common with a subquery as rows that are computed once, if it has.
+    /// The group with what it has in common with a subquery as rows that are computed once, if it
+    /// has.
     pub(in crate::plan) fn with_shared_matching(
         &mut self,
         group: &Group,
@@ -113,7 +116,8 @@ impl Planner<'_> {
         }))
     }
 
-    /// Rows that the planner has as an item, with how many values their variables are expected to have.
+    /// Rows that the planner has as an item, with how many values their variables are expected to
+    /// have.
     fn seed_item(&mut self, rows: Relation, distinct: &[(Var, f64)]) -> Item {
         let number = self.seeds.len();
         let visible = rows.variables();
@@ -130,7 +134,8 @@ impl Planner<'_> {
     }
 }
 
-/// What a group has in common with one of its items, a subquery that aggregates nothing but patterns.
+/// What a group has in common with one of its items, a subquery that aggregates nothing but
+/// patterns.
 fn overlap_of(group: &Group, subquery: usize) -> Option<Overlap<'_>> {
     let Item::Derived(derived) = &group.items[subquery] else {
         return None;

@@ -1,14 +1,16 @@
-//! Subqueries that stand in a query more than once are computed once.
+//! The rewrite of repeated subqueries, computed once.
 //!
 //! ```text
 //! { SELECT ?country (MAX(?n) AS ?max) { { SELECT ?country ?product (COUNT(?r) AS ?n) {..} } } }
 //! { SELECT ?country ?product (COUNT(?r) AS ?n) {..} }                      the same: read from one SharedExec
 //! ```
 //!
-//! Two subqueries are the same if they are written alike but for the names of their variables: each has a *text* in which variables
-//! are numbered as they come. Only what groups or removes duplicates is looked at (the rest is cheap to compute again, or
-//! better computed from the other side of a join), and only while the rows are expected to fit into [`SHARED_BYTES_MAX`]. What gives another value
-//! each time (`RAND`, `UUID`), asks endpoints, or looks at an outer row has no text.
+//! Two subqueries are the same if they are written alike but for the names of their variables: each
+//! has a *text* in which variables are numbered as they come. Only what groups or removes
+//! duplicates is looked at (the rest is cheap to compute again, or better computed from the other
+//! side of a join), and only while the rows are expected to fit into [`SHARED_BYTES_MAX`]. What
+//! gives another value each time (`RAND`, `UUID`), asks endpoints, or looks at an outer row has no
+//! text.
 
 use std::sync::Arc;
 
@@ -35,8 +37,9 @@ impl Planner<'_> {
         self.repeated = Some(RepeatedSubqueries::of(query, &self.table, is_looked_for));
     }
 
-    /// Keeps a subquery that the planner itself has made for a like one that may follow. Where none does, what shares it goes
-    /// again when the plan is spread ([`parallel`](crate::plan::parallel)).
+    /// Keeps a subquery that the planner itself has made for a like one that may follow. Where none
+    /// does, what shares it goes again when the plan is spread
+    /// ([`parallel`](crate::plan::parallel)).
     pub(in crate::plan) fn expect_again(&mut self, derived: &Derived) {
         if let Some(repeated) = self
             .repeated

@@ -1,4 +1,4 @@
-//! The text of a subquery, by which two that differ in the names of their variables only are the same.
+//! The canonical text of a subquery, equal for subqueries that differ only in variable names.
 
 use std::fmt::Write;
 
@@ -110,7 +110,8 @@ impl TextWriter<'_> {
                 }
                 self.set(solution);
             }
-            // Which rows a limit takes is free, but must not be the same in both places by accident of a plan.
+            // Which rows a limit takes is free, but must not be the same in both places by accident
+            // of a plan.
             Modifier::Order(_) | Modifier::Slice { .. } => return None,
         }
         self.set(&derived.visible);

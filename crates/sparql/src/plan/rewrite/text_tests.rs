@@ -1,4 +1,4 @@
-//! What `CONTAINS`, `STRSTARTS`, `STRENDS` and `REGEX` with constants say of the text of a variable, in trigrams; and what was looked up of these.
+//! The trigrams implied by constant text tests on a variable, and their look-ups.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,7 +9,8 @@ use orrery_full_text::GramQuery;
 use orrery_term::TermId;
 use spargebra::algebra::{Expression, Function};
 
-/// What was asked, of which predicate, whether other objects than strings count too, and how many there may be.
+/// What was asked, of which predicate, whether other objects than strings count too, and how many
+/// there may be.
 pub(super) type SearchKey = (GramQuery, Option<TermId>, bool, usize);
 
 /// What was looked up for a query.
@@ -22,7 +23,8 @@ pub(in crate::plan) struct GramSearches {
 }
 
 impl GramSearches {
-    /// Whether a filter could have been answered so, so that another constant in it may want another plan.
+    /// Whether a filter could have been answered so, so that another constant in it may want
+    /// another plan.
     pub(in crate::plan) fn are_possible(&self) -> bool {
         self.are_possible.get()
     }
@@ -90,7 +92,8 @@ impl<'e> TextTest<'e> {
     }
 }
 
-/// The variable whose text something is, but for its case, and whether it may be the text of a term that is no string.
+/// The variable whose text something is, but for its case, and whether it may be the text of a term
+/// that is no string.
 fn text_of(subject: &Expression) -> Option<(&str, bool)> {
     match subject {
         Expression::Variable(variable) => Some((variable.as_str(), false)),

@@ -1,4 +1,4 @@
-//! Aggregates that can be put together from those of parts.
+//! Aggregates that are combined from those of parts.
 //!
 //! ```text
 //! COUNT(*)      SUM of nothing but weights        a solution stands for as many as the product of the weights says
@@ -67,7 +67,8 @@ impl Total {
         }
     }
 
-    /// Where it is computed when a part with such variables of its own and such a separator is taken away; `None` if nowhere.
+    /// Where it is computed when a part with such variables of its own and such a separator is
+    /// taken away; `None` if nowhere.
     pub(super) fn side(
         &self,
         own: &VarSet,
@@ -218,7 +219,8 @@ fn argument_of(aggregate: &AggregateExpression) -> Option<&Expression> {
     }
 }
 
-/// Whether an aggregate can be put together from those of parts, at least where its argument stays above.
+/// Whether an aggregate can be put together from those of parts, at least where its argument stays
+/// above.
 pub(super) fn can_be_split(aggregate: &AggregateExpression) -> bool {
     match aggregate {
         AggregateExpression::CountSolutions { distinct } => !distinct,

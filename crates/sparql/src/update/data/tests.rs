@@ -1,4 +1,4 @@
-//! Whatever this reader reads, the grammar reads the same.
+//! Tests of the fast parser against the grammar.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

@@ -1,4 +1,4 @@
-//! `CONSTRUCT` of quads.
+//! Tests of `CONSTRUCT` of quads.
 
 use orrery_sparql::QueryOptions;
 

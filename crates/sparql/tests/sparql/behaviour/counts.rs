@@ -1,4 +1,4 @@
-//! Aggregates over joins whose solutions nobody needs are what they are over the solutions.
+//! Tests of aggregates over joins, against aggregates over the solutions.
 
 use orrery_sparql::{QueryOptions, Tuning};
 
@@ -229,7 +229,7 @@ fn conditions_and_unions_beside_counted_parts_make_no_solutions() {
 }
 
 #[test]
-fn what_is_started_from_keys_is_not_taken_apart_by_them_again() {
+fn counts_over_key_filtered_patterns_are_right_with_forced_rewrites() {
     let fixture = Fixture::new(super::DATA);
     let mut options = forced();
     options.tuning.reduces_always = true;

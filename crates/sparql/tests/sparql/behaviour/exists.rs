@@ -1,4 +1,4 @@
-//! `EXISTS` and what the outer row reaches in it.
+//! Tests of `EXISTS` and its outer row.
 
 use super::{rows, rows_both_ways};
 use crate::common::{Answer, Fixture, PREFIXES};
@@ -27,7 +27,8 @@ fn minus_inside_of_exists_does_not_count_what_the_outer_row_replaced() {
 #[test]
 fn the_outer_row_reaches_optional_parts_of_optional_parts_inside_of_exists() {
     let fixture = Fixture::new(MINUS_DATA);
-    // With :a in place of ?x the innermost part binds ?w to :c; for all ?x it would bind it to :e as well.
+    // With :a in place of ?x the innermost part binds ?w to :c; for all ?x it would bind it to :e
+    // as well.
     let query = "SELECT ?x { VALUES ?x { :a }
         FILTER EXISTS { ?x :p ?y OPTIONAL { ?z :p :e OPTIONAL { ?x :q ?w } } FILTER(?w = :c) } }";
     assert_eq!(rows_both_ways(&fixture, query), ["x=<a>"]);
@@ -57,8 +58,8 @@ fn exists_in_the_filter_of_an_optional_part_sees_the_joined_solution() {
     // ?o is of the left side only.
     let query = "SELECT ?x ?y { ?x :p ?o OPTIONAL { ?x :q ?y FILTER NOT EXISTS { ?z :q ?o } } }";
     assert_eq!(rows_both_ways(&fixture, query), ["x=<a> y=<c>", "x=<d>"]);
-    // The right side is joined, and not evaluated anew for each row of the left: inside of it, the inner OPTIONAL binds
-    // ?v for another ?w first.
+    // The right side is joined, and not evaluated anew for each row of the left: inside of it, the
+    // inner OPTIONAL binds ?v for another ?w first.
     let query = "SELECT ?z ?v { ?z :p ?w OPTIONAL { OPTIONAL { ?w :r ?v } FILTER(NOT EXISTS { VALUES ?y { } }) } }";
     assert_eq!(rows_both_ways(&fixture, query), ["z=<a>", "z=<d>"]);
     let query = "SELECT ?x ?n { { ?x :p ?o } UNION { ?x :p ?o } OPTIONAL { :a :q ?n FILTER EXISTS { ?x :q ?n } } }";
@@ -89,7 +90,8 @@ fn subjects(count: usize) -> Fixture {
     Fixture::new(&data)
 }
 
-/// What a pattern reads before it knows whether that is enough, where few rows are wanted (the first chunk of its pipeline).
+/// What a pattern reads before it knows whether that is enough, where few rows are wanted (the
+/// first chunk of its pipeline).
 const FIRST_CHUNK: usize = 256;
 
 #[test]
@@ -126,7 +128,8 @@ fn ask_reads_no_more_than_a_first_solution_takes() {
             true,
             1,
         ),
-        // No value of :f has an :r of its own: that there is no group is known when all of the smaller predicate was looked at.
+        // No value of :f has an :r of its own: that there is no group is known when all of the
+        // smaller predicate was looked at.
         (
             "SELECT ?v (COUNT(*) AS ?n) { ?s :f ?v . ?v :r ?w } GROUP BY ?v",
             false,
@@ -172,8 +175,9 @@ fn ask_reads_no_more_than_a_first_solution_takes() {
     assert!(more.is_empty(), "{}", more.join("\n"));
 }
 
-/// A query that counts the subjects under a condition, alike in both plans over a few of them (the reference plan makes all solutions of
-/// the condition for each row: with thousands it would take minutes); its rows and its plan over many.
+/// A query that counts the subjects under a condition, alike in both plans over a few of them (the
+/// reference plan makes all solutions of the condition for each row: with thousands it would take
+/// minutes); its rows and its plan over many.
 fn counted_under(
     many: &Fixture,
     few: &Fixture,
@@ -195,7 +199,7 @@ fn counted_under(
 }
 
 #[test]
-fn what_exists_whatever_the_row_is_asked_once() {
+fn uncorrelated_exists_is_evaluated_once() {
     let (many, few) = (many(), subjects(12));
     for (condition, count) in [
         ("FILTER EXISTS { ?a :f ?g . ?b :r ?g }", 3_000),
@@ -219,7 +223,7 @@ fn what_exists_whatever_the_row_is_asked_once() {
 }
 
 #[test]
-fn partial_matches_that_multiply_are_made_values_first() {
+fn exists_with_multiplying_matches_is_computed_over_values() {
     let (many, few) = (many(), subjects(24));
     for (condition, count) in [
         (
@@ -233,8 +237,9 @@ fn partial_matches_that_multiply_are_made_values_first() {
         ("MINUS { ?s :r ?g . ?t :f ?g . ?t :r ?h . ?u :r ?h }", 1_000),
     ] {
         let (rows, plan) = counted_under(&many, &few, condition, count);
-        // One by one, each of 3,000 subjects has 600 others with its value. As values, a pair of two of the five or four values stands for
-        // all of them, and the most that anything has is what a predicate has.
+        // One by one, each of 3,000 subjects has 600 others with its value. As values, a pair of
+        // two of the five or four values stands for all of them, and the most that anything has is
+        // what a predicate has.
         assert!(rows <= 3_000, "{rows} rows: {condition}\n{plan}");
         // The values are what is kept in memory, however few the rows around.
         assert!(
@@ -245,9 +250,10 @@ fn partial_matches_that_multiply_are_made_values_first() {
 }
 
 #[test]
-fn few_rows_that_are_asked_for_are_not_matched_by_all_values() {
-    // 19 subjects share a value, two thirds have another: 560,000 partial matches of all subjects, 150,000 of the first 8,192 (what
-    // goes through a step at a time). Computing the values in steps takes some 50,000 rows, and has to be a quarter or less.
+fn exists_under_a_limit_is_not_computed_over_all_values() {
+    // 19 subjects share a value, two thirds have another: 560,000 partial matches of all subjects,
+    // 150,000 of the first 8,192 (what goes through a step at a time). Computing the values in
+    // steps takes some 50,000 rows, and has to be a quarter or less.
     let mut data = "@prefix : <http://example.org/> .\n".to_owned();
     for subject in 0..30_000 {
         data += &format!(":s{subject} :p 1 ; :f :g{} .\n", subject % 1_600);

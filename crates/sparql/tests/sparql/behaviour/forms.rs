@@ -1,4 +1,4 @@
-//! `DESCRIBE`, `CONSTRUCT` and `ASK`.
+//! Tests of `DESCRIBE`, `CONSTRUCT` and `ASK`.
 
 use orrery_sparql::{EngineOptions, QueryError, QueryOptions};
 

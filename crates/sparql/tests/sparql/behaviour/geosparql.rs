@@ -1,13 +1,16 @@
-//! The abstract tests of GeoSPARQL 1.1 (OGC 22-047r1, Annex A), requirement by requirement, with cases of our own.
+//! The abstract tests of GeoSPARQL 1.1 (OGC 22-047r1, Annex A), requirement by requirement, with
+//! cases of our own.
 //!
-//! The table of `docs/geo.md` has each requirement and whether it is met; that it is the same as here is tested, too.
+//! The table of `docs/geo.md` has each requirement and whether it is met; that it is the same as
+//! here is tested, too.
 
 use std::collections::BTreeSet;
 
 use super::rows_both_ways;
 use crate::common::Fixture;
 
-/// Features a to g, whose default geometries are written in all notations; and what is stated of others.
+/// Features a to g, whose default geometries are written in all notations; and what is stated of
+/// others.
 const DATA: &str = r#"
     @prefix : <http://example.org/> .
     @prefix geo: <http://www.opengis.net/ont/geosparql#> .

@@ -1,4 +1,4 @@
-//! Named graphs, datasets, and what `GRAPH` binds.
+//! Tests of named graphs, datasets and `GRAPH`.
 
 use orrery_sparql::QueryOptions;
 

@@ -1,7 +1,7 @@
-//! `LATERAL`: what its group sees of the solution before it, and what is counted and chosen for each.
+//! Tests of `LATERAL`.
 //!
-//! The cases are those that Jena's and Oxigraph's tests ask about (top rows of each, `OPTIONAL` and `FILTER` inside, names that a subquery
-//! hides), and what our plans do in different ways.
+//! The cases are those that Jena's and Oxigraph's tests ask about (top rows of each, `OPTIONAL` and
+//! `FILTER` inside, names that a subquery hides), and what our plans do in different ways.
 
 use orrery_sparql::QueryOptions;
 

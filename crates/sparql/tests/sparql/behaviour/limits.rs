@@ -1,4 +1,4 @@
-//! Limits of time and memory, and what errors say.
+//! Tests of time and memory limits, and of error messages.
 
 use std::time::{Duration, Instant};
 

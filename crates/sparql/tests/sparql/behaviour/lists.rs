@@ -1,4 +1,4 @@
-//! Lists and containers as values.
+//! Tests of lists and containers.
 
 use super::{error, rows_both_ways};
 use crate::common::Fixture;

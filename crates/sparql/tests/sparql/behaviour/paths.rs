@@ -1,4 +1,4 @@
-//! Property paths.
+//! Tests of property paths.
 
 use super::{DATA, rows};
 use crate::common::Fixture;

@@ -1,4 +1,4 @@
-//! Filters about how places lie to each other, as joins and as filters.
+//! Tests of spatial filters, as joins and as filters.
 
 use super::{rows, rows_both_ways};
 use crate::common::{Fixture, PREFIXES};
@@ -268,7 +268,8 @@ fn aggregates_make_one_shape_of_those_of_a_group() {
             .any(|row| row.contains("true") && !row.contains("hull")),
         "{found:?}"
     );
-    // All that follow of the same: the hull's circle, distinct values, HAVING and ORDER BY, and states in parts.
+    // All that follow of the same: the hull's circle, distinct values, HAVING and ORDER BY, and
+    // states in parts.
     for (query, expected) in [
         (format!("SELECT (geof:aggCentroid(DISTINCT ?place) AS ?c) {{ {good} VALUES ?twice {{ 1 2 }} FILTER(?t IN (:lyon)) }}"), "POINT(4.8357 45.764)"),
         (format!("SELECT (COUNT(*) AS ?c) {{ {good} }} HAVING (geof:dimension(geof:aggBoundingCircle(?place)) = 2)"), "\"5\""),

@@ -1,4 +1,4 @@
-//! What the planner rewrites answers as the reference plan does.
+//! Tests of planner rewrites against the reference plan.
 
 use orrery_sparql::QueryOptions;
 
@@ -360,7 +360,8 @@ fn a_subquery_starts_from_keys_where_these_lead_to_less_than_all_of_it() {
     let fixture = Fixture::new(&data);
     let grouped =
         "{ SELECT ?a (COUNT(?b) AS ?n) (MAX(?v) AS ?m) { ?a :knows ?b . ?b :p ?v } GROUP BY ?a }";
-    // One key leads to two of 6,000 pairs, too few for the fixed factor of pairs that stood here; all keys lead to all.
+    // One key leads to two of 6,000 pairs, too few for the fixed factor of pairs that stood here;
+    // all keys lead to all.
     let one = format!("SELECT * {{ ?a :q 1 {grouped} }}");
     assert_eq!(rows_both_ways(&fixture, &one).len(), 1);
     let most = fixture.most_rows(&format!("{PREFIXES}{one}"));

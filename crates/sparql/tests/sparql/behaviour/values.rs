@@ -1,4 +1,4 @@
-//! Values, counts and the order of solutions.
+//! Tests of values, counts and the order of solutions.
 
 use super::{DATA, rows};
 use crate::common::{Answer, Fixture, PREFIXES};

@@ -1,4 +1,4 @@
-//! Updates, against models.
+//! Tests of updates against models.
 
 pub(crate) mod update_rights;
 pub(crate) mod update_service;

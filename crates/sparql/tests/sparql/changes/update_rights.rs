@@ -1,6 +1,4 @@
-//! Rights to write, as a property: for whoever sees some graphs and may change some of these, an update over the whole database ends as it ends over a
-//! database that holds only what they see: refused by the same words, or with the same quads; and all that they do not see, or may
-//! not change, is what it was.
+//! Property tests of write rights: an update sees and changes what its asker may, and nothing else.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

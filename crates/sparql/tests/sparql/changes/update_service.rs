@@ -1,4 +1,4 @@
-//! `SERVICE` in updates: what it changes, that nobody waits for other endpoints, and what happens where they may not be asked.
+//! Tests of `SERVICE` in updates: its effect, concurrency, and refusals.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use crate::endpoints;
@@ -186,7 +186,7 @@ fn what_commits_while_others_are_asked_counts() {
 }
 
 #[test]
-fn data_that_change_each_time_are_asked_about_within_the_turn_at_last() {
+fn data_that_keep_changing_are_asked_about_under_the_writer_lock_in_the_end() {
     let (store, _) = Store::with_endpoints(|_| {});
     store.update("INSERT DATA { :b :p :c }");
     let insert = "INSERT { ?s :n ?n } WHERE { ?s :p ?o SERVICE :g1 { ?s :q ?n } }";
@@ -199,7 +199,7 @@ fn data_that_change_each_time_are_asked_about_within_the_turn_at_last() {
 }
 
 #[test]
-fn many_blocks_of_keys_take_few_turns() {
+fn many_service_blocks_take_the_writer_lock_few_times() {
     let (store, endpoints) = Store::with_endpoints(|service| service.block_keys_max = 1);
     let keys: String = (0..60).map(|n| format!(":k{n} :p {n} . ")).collect();
     store.update(&format!("INSERT DATA {{ {keys} }}"));

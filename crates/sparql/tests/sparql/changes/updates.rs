@@ -1,4 +1,4 @@
-//! Random updates against a model: a plain set of quads, with `spareval` for the `WHERE`s.
+//! Tests of random updates against a set of quads, with `spareval` for the `WHERE`s.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -330,7 +330,8 @@ impl Store {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Requests of one to three operations; each is committed, or rolled back and then leaves no trace.
+    /// Requests of one to three operations; each is committed, or rolled back and then leaves no
+    /// trace.
     #[test]
     fn random_updates_do_what_the_model_does(
         requests in prop::collection::vec((prop::collection::vec(step(), 1..4), prop::bool::weighted(0.8)), 1..12),
@@ -555,7 +556,8 @@ fn who_may_not_see_all_graphs_changes_nothing() {
     }
 }
 
-/// Tags that a modification computes: each as it came first, unless the database or the update's text has it already.
+/// Tags that a modification computes: each as it came first, unless the database or the update's
+/// text has it already.
 #[test]
 fn language_tags_that_an_update_computes_are_kept_as_they_came_first() {
     let store = Store::new();
@@ -610,7 +612,8 @@ fn language_tags_are_kept_as_written_and_compared_without_case() {
     let snapshot = store.engine.database().snapshot();
     let known: Vec<&str> = snapshot.language_tags().iter().collect();
     assert_eq!(known, ["de-AT", "en-GB"]);
-    // Who follows is told what is written, and who opens the database anew reads it, from the log or from a checkpoint.
+    // Who follows is told what is written, and who opens the database anew reads it, from the log
+    // or from a checkpoint.
     let database = store.engine.database();
     // What was committed without waiting for the disk is told when it is there.
     while database.lasting_commit() < snapshot.commit() {

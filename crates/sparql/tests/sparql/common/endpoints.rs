@@ -1,4 +1,4 @@
-//! Other endpoints in memory: the graph named like the endpoint is its default graph, and spareval
+//! Test endpoints in memory: the graph of the endpoint's name is its default graph, and spareval
 //! answers. So `SERVICE <g> { ... }` must answer as `GRAPH <g> { ... }` does.
 
 #![allow(unreachable_pub, clippy::expect_used, reason = "shared by test files")]

@@ -1,4 +1,4 @@
-//! A small database from TriG, the same data for spareval, and answers in a comparable form.
+//! Test helpers: a small database from TriG, the same data for spareval, and comparable answers.
 
 #![allow(
     dead_code,
@@ -90,8 +90,9 @@ async fn solutions(prepared: &PreparedQuery) -> Result<SolutionStream, QueryErro
 }
 
 impl Fixture {
-    /// The same data, of which a random part came by updates: a base with some of the quads and some others, then
-    /// transactions that insert the rest and delete the others, with a checkpoint among them. With seed 0 the base is empty.
+    /// The same data, of which a random part came by updates: a base with some of the quads and
+    /// some others, then transactions that insert the rest and delete the others, with a checkpoint
+    /// among them. With seed 0 the base is empty.
     pub fn by_updates(trig: &str, seed: u64) -> Self {
         let (quads, dataset) = read(trig);
         let mut random = seed;
@@ -170,7 +171,8 @@ impl Fixture {
         writer.expect("the writer")
     }
 
-    /// Inserts the quads of TriG without blank nodes, or deletes them, as one commit. The oracle does not hear of it.
+    /// Inserts the quads of TriG without blank nodes, or deletes them, as one commit. The oracle
+    /// does not hear of it.
     pub fn commit(writer: &Writer, trig: &str, inserts: bool) {
         let change: Change = match inserts {
             true => Transaction::insert,
@@ -188,7 +190,8 @@ impl Fixture {
         self.run(&self.engine.prepare(query, options)?)
     }
 
-    /// The rows of a query that come before an error, and how many batches and errors the stream gives after it.
+    /// The rows of a query that come before an error, and how many batches and errors the stream
+    /// gives after it.
     pub fn around_error(&self, query: &str) -> Result<(usize, usize), QueryError> {
         let prepared = self.engine.prepare(query, &QueryOptions::of_process())?;
         self.runtime.block_on(async {
@@ -245,7 +248,8 @@ impl Fixture {
         })
     }
 
-    /// The solutions of a SELECT in their order, as a format writes them from their terms, and as they come written.
+    /// The solutions of a SELECT in their order, as a format writes them from their terms, and as
+    /// they come written.
     pub fn written_both_ways(
         &self,
         query: &str,
@@ -339,7 +343,8 @@ impl Fixture {
         let parsed = spargebra::SparqlParser::new()
             .parse_query(query)
             .unwrap_or_else(|error| panic!("{error} in\n{query}"));
-        // Where it knows LATERAL, its optimizer makes that of joins, and a branch of a union then sees variables that are not in its scope.
+        // Where it knows LATERAL, its optimizer makes that of joins, and a branch of a union then
+        // sees variables that are not in its scope.
         let evaluator = spareval::QueryEvaluator::new().without_optimizations();
         let results = evaluator
             .prepare(&parsed)

@@ -1,4 +1,4 @@
-//! Random choices that are the same for the same seed.
+//! A seeded random generator.
 
 #![allow(unreachable_pub, clippy::expect_used, reason = "shared by test files")]
 

@@ -1,4 +1,4 @@
-//! A small database that is changed by transactions of quads, and asked.
+//! A small database for tests, changed by transactions of quads.
 
 #![allow(
     dead_code,
@@ -94,7 +94,8 @@ impl Store {
         pending.wait().unwrap()
     }
 
-    /// The rows of a SELECT in their order: their terms with blanks between, `-` for what is unbound.
+    /// The rows of a SELECT in their order: their terms with blanks between, `-` for what is
+    /// unbound.
     pub fn rows(&self, query: &str, options: &QueryOptions) -> Vec<String> {
         let prepared = self.engine.prepare(query, options).unwrap();
         self.runtime.block_on(async {

@@ -1,5 +1,4 @@
-//! What is derived from quads (indices of texts, trigrams and places, edge weights, adjacencies, kept plans, figures, states that are shown in part) beside changes of whole graphs: in
-//! every state, within a transaction too, the answers are those of a database that is made anew from the same quads; and nobody sees what was not committed.
+//! Tests of all derived indexes and caches beside changes of whole graphs.
 
 #![allow(
     clippy::unwrap_used,
@@ -275,7 +274,7 @@ fn run(seed: u64, requests: usize) {
 }
 
 #[test]
-fn what_is_derived_is_what_a_database_made_anew_has_after_any_change_of_graphs() {
+fn derived_indexes_after_graph_changes_equal_those_of_a_new_database() {
     let rounds: u64 = std::env::var("DERIVED_ROUNDS").map_or(4, |it| it.parse().unwrap());
     for seed in 1..=rounds {
         run(seed, 6);

@@ -1,4 +1,4 @@
-//! Tests of texts by the index of trigrams: the same answers as without it, in every state and for every asker; and when it is used.
+//! Tests of the trigram index: the same answers as without it, in every state and for every asker.
 
 #![allow(
     clippy::unwrap_used,
@@ -304,7 +304,8 @@ fn the_index_is_used_where_it_has_all_that_can_pass() {
             "?s :label ?l FILTER(!CONTAINS(?l, \"singing\"))",
             [None, None, None],
         ),
-        // The filter lets no row through that the optional part did not match, so it is not optional.
+        // The filter lets no row through that the optional part did not match, so it is not
+        // optional.
         (
             "?s :label ?m OPTIONAL { ?s :note ?l } FILTER(CONTAINS(?l, \"singing\"))",
             [Some(1), None, None],

@@ -1,4 +1,4 @@
-//! Indices that are derived from the data: answers with and without them are the same.
+//! Tests of derived indexes: answers with and without them are the same.
 
 pub(crate) mod derived;
 pub(crate) mod grams;

@@ -1,4 +1,4 @@
-//! The index of places: the same answers with it and without, in every state and for every asker; and that it is used.
+//! Tests of the spatial index: the same answers as without it, in every state and for every asker.
 
 #![allow(
     clippy::unwrap_used,
@@ -566,7 +566,8 @@ fn the_nearest_pairs_are_those_of_a_sort_of_all() {
     }
 }
 
-/// What a million points cost with the index and without: `cargo test --release --test sparql places_index -- --ignored --nocapture`.
+/// What a million points cost with the index and without: `cargo test --release --test sparql
+/// places_index -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn a_million_points() {

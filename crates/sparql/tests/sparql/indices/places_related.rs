@@ -1,4 +1,4 @@
-//! Relations of places as properties (GeoSPARQL's query rewrite extension), against a naive evaluation of its rules; and that they are joined by place and looked up.
+//! Tests of GeoSPARQL's query rewrite extension against a naive evaluation of its rules.
 
 #![allow(
     clippy::unwrap_used,
@@ -51,7 +51,8 @@ fn literal(random: &mut Random) -> (Term<'static>, &'static str) {
     }
 }
 
-/// Features with geometries of each kind, geometries without a feature, and stated relations; some in a named graph.
+/// Features with geometries of each kind, geometries without a feature, and stated relations; some
+/// in a named graph.
 fn data(random: &mut Random) -> Vec<SmallQuad> {
     let mut quads = Vec::new();
     for number in 0..6 + random.below(8) {

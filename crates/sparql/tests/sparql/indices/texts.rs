@@ -1,4 +1,5 @@
-//! Searches in the index of texts: against a naive reading of the quads, in every state and for every asker; and what mistakes are told.
+//! Tests of full-text search against a naive search of the quads, in every state and for every
+//! asker.
 
 #![allow(
     clippy::unwrap_used,
@@ -247,7 +248,8 @@ proptest! {
         drop((engine, writer));
         let verified = verify(&directory, |_| {}).unwrap();
         prop_assert!(verified.is_empty(), "{:?}", verified);
-        // After a restart the texts in memory are made anew; an index that is made anew has them in its file.
+        // After a restart the texts in memory are made anew; an index that is made anew has them in
+        // its file.
         let database = Database::open(&directory).unwrap();
         let rebuilt = database.set_text_rules(Some(rules.clone()), None).unwrap();
         prop_assert_eq!(rebuilt.commit(), *states.keys().last().unwrap());
@@ -432,7 +434,8 @@ fn texts_that_came_take_memory_that_others_can_have() {
         let other = Arc::new(Other);
         assert!(memory.keep(&other, ROOM, || Some(ROOM)));
         assert_eq!(kept_bytes(), 0);
-        // Who has begun keeps what they have; who comes then makes it again, in the place of the other.
+        // Who has begun keeps what they have; who comes then makes it again, in the place of the
+        // other.
         assert_eq!(reader.documents().unwrap().1, 1);
         assert_eq!(documents(&memory).unwrap(), 1);
         assert_eq!(memory.counts().bytes, kept_bytes());

@@ -1,4 +1,4 @@
-//! A database in which tables and graphs are.
+//! Test helpers: a database with tables and graphs.
 
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! Small tables made row by row.
+//! A builder of small tables, row by row.
 
 use std::sync::Arc;
 
@@ -65,8 +65,9 @@ macro_rules! row {
 }
 pub(super) use row;
 
-/// A table of rows. Columns are a text of names, each followed by its type: `b`oolean, `i`nteger, `t`ext, `I` and `T` for arrays of them,
-/// `V` for an array of numbers that PostgreSQL writes with blanks between them.
+/// A table of rows. Columns are a text of names, each followed by its type: `b`oolean, `i`nteger,
+/// `t`ext, `I` and `T` for arrays of them, `V` for an array of numbers that PostgreSQL writes with
+/// blanks between them.
 pub(super) fn table(
     columns: &str,
     rows: Vec<Vec<Cell>>,

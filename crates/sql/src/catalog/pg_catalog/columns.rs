@@ -1,4 +1,4 @@
-//! The tables of the catalog and their columns, as far as clients name them.
+//! The tables and columns of `pg_catalog` that clients use.
 
 /// The schemas that are made here.
 pub(crate) const SCHEMAS: [&str; 2] = ["pg_catalog", "information_schema"];

@@ -1,4 +1,4 @@
-//! Definitions as SQL writes them: of indexes, of constraints.
+//! Definitions of indexes and constraints as SQL text.
 
 use orrery_storage::table::{ColumnId, ForeignKey, IndexDefinition, TableDefinition, Tables};
 

@@ -1,6 +1,6 @@
-//! PostgreSQL's functions about the session and the catalog.
+//! PostgreSQL's functions about session and catalog.
 //!
-//! They are asked for a few rows at a time, so each is a function of one row's values.
+//! Clients call them for a few rows at a time, so each is evaluated row by row.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,4 @@
-//! PostgreSQL's catalog over what there is here: `pg_catalog` and `information_schema`, as far as clients ask for it.
+//! PostgreSQL's catalogs, `pg_catalog` and `information_schema`, as far as clients query them.
 //!
 //! ```text
 //!   numbers      oids and types            definitions   constraints and indexes as SQL writes them
@@ -6,8 +6,9 @@
 //!                                          rewrite       what clients write, in words that the planner knows
 //! ```
 //!
-//! A table is made when a statement names it, out of the same state of the tables that the statement sees; nothing is kept. A database has ten thousand
-//! tables at most, so that one is small.
+//! A table is made when a statement names it, out of the same state of the tables that the
+//! statement sees; nothing is kept. A database has ten thousand tables at most, so that one is
+//! small.
 
 mod cells;
 mod columns;

@@ -1,5 +1,5 @@
-//! The numbers that objects have in the catalog (`oid`): the same as long as an object has its name. For who sees some tables they are counted among these, so
-//! that gaps do not tell of others.
+//! Object identifiers (`oid`): stable as long as an object has its name. For who sees some tables
+//! they are counted among these, so that gaps do not tell of others.
 
 use std::collections::HashMap;
 
@@ -60,7 +60,8 @@ pub(super) fn own_tables() -> impl Iterator<Item = (i64, &'static str, usize)> {
 /// Of what is in tables and views.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    /// Those of tables, views and indexes among these that are seen, in the order in which they came; where all are, they have numbers of their own.
+    /// Those of tables, views and indexes among these that are seen, in the order in which they
+    /// came; where all are, they have numbers of their own.
     among_seen: Option<HashMap<RelationId, i64>>,
 }
 
@@ -128,7 +129,8 @@ fn hash(text: &str) -> i64 {
     i64::from((hash >> 32) as u32 >> 3)
 }
 
-/// A type of PostgreSQL: its number, its name in the catalog and in SQL, the bytes of a value, its category, the number of the type of its arrays.
+/// A type of PostgreSQL: its number, its name in the catalog and in SQL, the bytes of a value, its
+/// category, the number of the type of its arrays.
 pub(super) struct Type {
     pub(super) oid: i64,
     pub(super) name: &'static str,

@@ -1,6 +1,7 @@
-//! What there is, as rows of the catalog's tables.
+//! The rows of `pg_class` and related tables.
 //!
-//! Columns that speak of what cannot be here (inheritance, rules, toast) are there, for clients name them, and say so.
+//! Columns that speak of what cannot be here (inheritance, rules, toast) are there, for clients
+//! name them, and say so.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -41,7 +42,8 @@ struct Found {
 
 pub(super) type Rows = Vec<Vec<Cell>>;
 
-/// A relation with its columns: number, schema, name; of each column its name, type, whether it may be NULL, and its default.
+/// A relation with its columns: number, schema, name; of each column its name, type, whether it may
+/// be NULL, and its default.
 pub(super) type WithColumns<'s> = (
     i64,
     &'s str,

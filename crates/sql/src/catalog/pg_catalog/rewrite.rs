@@ -1,4 +1,5 @@
-//! What PostgreSQL's clients write that the planner does not know, put into words that it does. This is the one place where that is done.
+//! Rewrites of PostgreSQL clients' catalog queries to forms that the planner knows. Nothing else
+//! rewrites for clients.
 //!
 //! | written | planned as |
 //! | --- | --- |

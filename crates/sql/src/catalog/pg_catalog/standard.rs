@@ -1,4 +1,4 @@
-//! The tables of the standard's `information_schema`.
+//! The tables of `information_schema`.
 
 use std::sync::Arc;
 

@@ -1,12 +1,14 @@
-//! Subqueries of the catalog's clients that stand as values, such as `(SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND ...)`.
+//! Rewrites of scalar subqueries in catalog queries, such as psql's.
 //!
-//! PostgreSQL runs them for each row; the planner makes joins of them, for which it wants to see that there is one row at most, and that outer columns stand in
-//! equalities alone. So, of a query of the catalog:
+//! PostgreSQL runs them for each row; the planner makes joins of them, for which it wants to see
+//! that there is one row at most, and that outer columns stand in equalities alone. So, of a query
+//! of the catalog:
 //!
 //! - what it selects is put under `max`, or under `array_agg` for `ARRAY(SELECT ...)`;
 //! - conditions on outer columns alone go before it: `CASE WHEN a.atthasdef THEN (SELECT ...) END`;
 //! - where `c.oid = a.attcollation`, other conditions say `c.oid` for `a.attcollation`;
-//! - one over a table that is always empty is NULL; and so is what a query over such a table selects by subqueries, for it has no rows;
+//! - one over a table that is always empty is NULL; and so is what a query over such a table
+//!   selects by subqueries, for it has no rows;
 //! - `EXISTS` among the selected columns is `(SELECT count(*) > 0 ...)`;
 //! - `(SELECT oid FROM pg_class WHERE relname = 'x')` is the number of `x`.
 
@@ -197,7 +199,8 @@ fn planned(query: &mut Query, aggregate: &str, null: impl FnOnce() -> Expr) -> O
     })
 }
 
-/// Takes a LIMIT 1 off: of rows without an order any one is right, and one that is there is all that EXISTS asks for.
+/// Takes a LIMIT 1 off: of rows without an order any one is right, and one that is there is all
+/// that EXISTS asks for.
 pub(super) fn let_all(query: &mut Query) {
     if let Some(LimitClause::LimitOffset {
         limit: Some(limit),
@@ -240,7 +243,8 @@ fn gathered(select: &mut Select, aggregate: &str, order: Option<ast::OrderBy>) {
     }
 }
 
-/// Takes conditions on outer columns alone out of a WHERE, and puts inner columns in the place of outer ones that are equal to them.
+/// Takes conditions on outer columns alone out of a WHERE, and puts inner columns in the place of
+/// outer ones that are equal to them.
 fn conditions_before(select: &mut Select, may_go: bool) -> Vec<Expr> {
     let (Some(names), Some(condition)) = (names_of(select), select.selection.take()) else {
         return Vec::new();

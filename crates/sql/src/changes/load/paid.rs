@@ -1,4 +1,4 @@
-//! How rows that go to new files are paid for: batch by batch, before a batch is written, so that what costs more than there is ends in the middle.
+//! The charge for bulk-loaded rows, batch by batch before each is written.
 
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
-//! Rows of a plan in the order of a key, within the memory given.
+//! The sort of a plan's rows by a key, within a memory limit.
 //!
 //! ```text
 //! partitions of the plan -> texts copied into their batches, no batch too large -> each sorted, spilled beyond its share -> merged -> texts as they were
 //! ```
 //!
-//! A merged batch of views holds the buffers of all batches that it was merged of: forty runs of a megabyte each make it forty megabytes large, and
-//! the memory ends long before it is full of rows. So views are sorted as what they show.
+//! A merged batch of views holds the buffers of all batches that it was merged of: forty runs of a
+//! megabyte each make it forty megabytes large, and the memory ends long before it is full of rows.
+//! So views are sorted as what they show.
 
 use std::sync::Arc;
 
@@ -29,14 +30,16 @@ use orrery_runtime::Runtime;
 
 use crate::execute::stopping::ending_with;
 
-/// Sorts have so much of the memory together; the rest is for merging what they give, and for what makes their rows.
+/// Sorts have so much of the memory together; the rest is for merging what they give, and for what
+/// makes their rows.
 const SORTS_SHARE: (usize, usize) = (3, 4);
 /// A sort that has less would merge few runs at once, and often.
 const SHARE_BYTES_MIN: usize = 32 << 20;
 /// A sort holds many batches at least, however long their rows are.
 const BATCHES_MIN: usize = 32;
 
-/// Rows in one partition. Each sort has an equal share of the task's memory, and one does the work of all where that would be little.
+/// Rows in one partition. Each sort has an equal share of the task's memory, and one does the work
+/// of all where that would be little.
 pub(super) fn sorted(
     plan: Arc<dyn ExecutionPlan>,
     ordering: LexOrdering,
@@ -113,7 +116,8 @@ fn cast_columns(
     Ok(Arc::new(ProjectionExec::try_new(expressions, plan)?))
 }
 
-/// One partition of a plan, with memory of its own whatever the plan above is run with: a sort has its share, what makes its rows has not to fit into it. It ends with the plan above.
+/// One partition of a plan, with memory of its own whatever the plan above is run with: a sort has
+/// its share, what makes its rows has not to fit into it. It ends with the plan above.
 #[derive(Debug)]
 struct PartWithTask {
     plan: Arc<dyn ExecutionPlan>,
@@ -146,7 +150,8 @@ impl PartitionStream for PartWithTask {
     }
 }
 
-/// The rows of a batch in as many as it takes for each to have so many bytes, of its own, where rows are of one length.
+/// The rows of a batch in as many as it takes for each to have so many bytes, of its own, where
+/// rows are of one length.
 fn divided(
     batch: RecordBatch,
     bytes_max: usize,

@@ -1,4 +1,4 @@
-//! Loads against a plain map: any order of rows, over any rows that are there.
+//! Tests of bulk loads against a map: any order of rows, over any existing rows.
 
 use std::collections::BTreeMap;
 
@@ -205,7 +205,8 @@ async fn sorts_within_little_memory_do_not_take_it_from_each_other() {
     const ROWS: i32 = 200_000;
     let directory = tempfile::tempdir().unwrap();
     let writer = writer(&directory.path().join("db"), true);
-    // Long texts, of which a sort keeps few, in an order that a step without a divisor of the number makes.
+    // Long texts, of which a sort keeps few, in an order that a step without a divisor of the
+    // number makes.
     let numbers = (0..ROWS).map(|at| (i64::from(at) * 7_919 % i64::from(ROWS)) as i32);
     let rows: Vec<Row> = numbers
         .map(|number| (number, Some(format!("{number:0600}"))))

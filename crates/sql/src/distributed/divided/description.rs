@@ -1,4 +1,4 @@
-//! What a process is told of a part of a statement that it is to plan.
+//! The description of a statement's part for a worker, which plans it.
 //!
 //! ```text
 //! length, 4 bytes    the statement: JSON of `Stated`
@@ -7,7 +7,8 @@
 //! the rest           values of the scalar subqueries of that part (`value_row`)
 //! ```
 //!
-//! Lengths are little-endian. The first two parts are the same for all parts of a statement, and by them its plan is kept.
+//! Lengths are little-endian. The first two parts are the same for all parts of a statement, and by
+//! them its plan is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +38,8 @@ pub(super) struct Stated {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) partitions: usize,
-    /// The place of a scalar subquery among those of the statement, of one within that, and so on; the statement itself if empty.
+    /// The place of a scalar subquery among those of the statement, of one within that, and so on;
+    /// the statement itself if empty.
     pub(super) path: Vec<usize>,
 }
 

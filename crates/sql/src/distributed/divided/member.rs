@@ -1,4 +1,4 @@
-//! What a process does that runs parts of statements which others were asked: it makes their plans.
+//! The worker's side: plans of statement parts that other processes send.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ const KEPT_DESCRIPTION_BYTES_MAX: usize = 64 << 10;
 const COMMIT_WAIT: Duration = Duration::from_secs(1);
 
 impl Session {
-    /// Lets processes divide queries of sessions like this one, and runs parts of theirs on those threads.
+    /// Distributes queries of such sessions over processes, and runs parts of theirs on those
+    /// threads.
     pub fn divide_among(&self, processes: &Arc<Workers>, threads: Handle) {
         let mut session = self.clone();
         session.processes = None;
@@ -55,8 +56,9 @@ struct SqlPlans {
     kept: Arc<KeptPlans>,
 }
 
-/// The optimized plans of the statements that came last, by their descriptions. They are of one commit: a later one is likely to be asked for from then on, and what plans of an
-/// earlier one hold is to go.
+/// The optimized plans of the statements that came last, by their descriptions. They are of one
+/// commit: a later one is likely to be asked for from then on, and what plans of an earlier one
+/// hold is to go.
 #[derive(Default)]
 struct KeptPlans(Mutex<(u64, VecDeque<(Bytes, LogicalPlan)>)>);
 
@@ -177,7 +179,8 @@ fn asked_session(session: &Session, stated: &Stated) -> Session {
     session
 }
 
-/// What the optimizer makes of the statement with the values of its parameters, and whether it is the same the next time.
+/// What the optimizer makes of the statement with the values of its parameters, and whether it is
+/// the same the next time.
 async fn optimized(planner: &Planner, description: &Description) -> Result<(LogicalPlan, bool)> {
     let text = &description.stated.text;
     let Some(statement) = only_query(text)? else {

@@ -1,4 +1,4 @@
-//! What the nodes of plans of SQL are, and which plans may be divided.
+//! The rules for distributing SQL plans: roles of nodes, and plans that qualify.
 
 use std::sync::Arc;
 
@@ -86,7 +86,8 @@ fn label(node: &Plan) -> String {
     text
 }
 
-/// Whether a plan, or a scalar subquery in it, reads so many rows of stored tables and may be divided.
+/// Whether a plan, or a scalar subquery in it, reads so many rows of stored tables and may be
+/// divided.
 pub(super) fn is_large(plan: &Plan, least_rows: f64) -> bool {
     let mut subqueries = Vec::new();
     let own = read_rows(plan, &mut subqueries);
@@ -101,7 +102,8 @@ pub(super) fn is_large_itself(plan: &Plan, least_rows: f64) -> bool {
     subqueries.is_empty() && own.is_some_and(|rows| rows >= least_rows)
 }
 
-/// The rows that a plan reads of stored tables beside its scalar subqueries; none where it must not be divided.
+/// The rows that a plan reads of stored tables beside its scalar subqueries; none where it must not
+/// be divided.
 fn read_rows<'p>(plan: &'p Plan, subqueries: &mut Vec<&'p Plan>) -> Option<f64> {
     if plan.is::<RecursiveQueryExec>() || plan.is::<WorkTableExec>() {
         return None;
@@ -117,7 +119,8 @@ fn read_rows<'p>(plan: &'p Plan, subqueries: &mut Vec<&'p Plan>) -> Option<f64> 
     children.try_fold(0.0, |sum, child| Some(sum + read_rows(child, subqueries)?))
 }
 
-/// Whether a plan has a function that may give something else from one row, or from one statement, to the next.
+/// Whether a plan has a function that may give something else from one row, or from one statement,
+/// to the next.
 pub(super) fn gives_other_rows(plan: &LogicalPlan, from: Volatility) -> bool {
     let is_of = |expr: &Expr| match expr {
         Expr::ScalarFunction(call) => call.func.signature().volatility >= from,

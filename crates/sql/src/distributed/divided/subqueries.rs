@@ -1,7 +1,9 @@
-//! Scalar subqueries that do not depend on the row at hand. The engine runs all of them before anything else of a plan, each once (`ScalarSubqueryExec`), and what reads their values finds these in one
+//! Uncorrelated scalar subqueries of distributed plans. The engine runs all of them before anything
+//! else of a plan, each once (`ScalarSubqueryExec`), and what reads their values finds these in one
 //! place of the process. So here they run first, as queries of their own, and their values travel.
 //!
-//! They are known by their places among those of the optimized plan, whose joins are in order by then, as the engine numbers them. A subquery within a subquery is one of that.
+//! They are known by their places among those of the optimized plan, whose joins are in order by
+//! then, as the engine numbers them. A subquery within a subquery is one of that.
 
 use std::sync::Arc;
 
@@ -54,7 +56,8 @@ fn node_of(plan: &Plan) -> Option<&ScalarSubqueryExec> {
     node.or_else(|| plan.children().into_iter().find_map(node_of))
 }
 
-/// The scalar subqueries of a plan, optimized and physical; nothing if they are not the same in both, so that what belongs together is not known.
+/// The scalar subqueries of a plan, optimized and physical; nothing if they are not the same in
+/// both, so that what belongs together is not known.
 pub(super) fn pairs(optimized: &LogicalPlan, physical: &Plan) -> Result<Option<Vec<Pair>>> {
     let Some(node) = node_of(physical) else {
         return Ok(Some(Vec::new()));

@@ -1,4 +1,4 @@
-//! A transaction of a client of another process, in this one, which writes.
+//! A guest transaction: one of another process's client, in the writing process.
 
 use std::fmt;
 use std::sync::Arc;

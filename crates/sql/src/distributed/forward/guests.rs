@@ -1,4 +1,4 @@
-//! Answers other processes, whose clients change something here.
+//! The service for forwarded statements in the writing process.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -64,7 +64,7 @@ impl Drop for Wanted {
 }
 
 impl Guests {
-    /// Of processes that serve the same database as this one.
+    /// The guests from processes that serve the same database.
     ///
     /// Their sessions are others of `sessions`; `know` says who they are and lets their statements begin, which compute on
     /// `threads`, where tokio runs.
@@ -84,7 +84,7 @@ impl Guests {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Those that are open.
+    /// The number of open guest transactions.
     pub fn open(&self) -> u64 {
         self.open.lock().len() as u64
     }
@@ -95,7 +95,8 @@ impl Guests {
         self.open.lock().clear();
     }
 
-    /// Answers a request. Its work is done on the threads of statements, and ends with the answer, but for a commit that has begun.
+    /// Answers a request. Its work is done on the threads of statements, and ends with the answer,
+    /// but for a commit that has begun.
     pub fn answer(self: &Arc<Self>, request: Bytes) -> ForwardAnswer {
         let (answers, receiver) = mpsc::channel(AHEAD);
         let guests = Arc::clone(self);
@@ -168,7 +169,8 @@ impl Guests {
                 format!("{OPEN_MAX} transactions of clients of other processes are open"),
             ));
         }
-        // Not counted: a process that has begun anew would give a number a second time, and who had it first would ask in another's transaction.
+        // Not counted: a process that has begun anew would give a number a second time, and who had
+        // it first would ask in another's transaction.
         let mut session = rand::random();
         while open.contains_key(&session) {
             session = rand::random();

@@ -1,4 +1,4 @@
-//! What a client sends piece by piece, for a statement that another process was asked.
+//! Data that a client streams for a forwarded statement.
 
 use bytes::Bytes;
 use datafusion::arrow::array::RecordBatch;

@@ -1,4 +1,4 @@
-//! What processes say to each other about forwarded statements.
+//! The messages of forwarding.
 //!
 //! ```text
 //! message   4 bytes: how long the JSON is (little-endian)   JSON (Ask, Told)   bytes: Arrow IPC, or what a client sends and is sent
@@ -26,7 +26,8 @@ use crate::{Error, Result, SqlState};
 /// What the process that was asked by a client asks the one that writes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Ask {
-    /// Begin a transaction of a session. [`Told::Opened`] is all that is told; the transaction lasts no longer than that answer.
+    /// Begin a transaction of a session. [`Told::Opened`] is all that is told; the transaction
+    /// lasts no longer than that answer.
     Open(Opening),
     /// Run a statement of a text. Behind it: the values of its parameters, if it was prepared.
     Run(Asked),
@@ -56,7 +57,8 @@ pub(super) enum Ask {
 /// The transaction that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Within {
-    /// A random number: nobody has had it before, in this process or in one that ran here earlier, and nobody guesses it.
+    /// A random number: nobody has had it before, in this process or in one that ran here earlier,
+    /// and nobody guesses it.
     pub(super) session: u64,
     /// What the user of the opening is known by. A number by itself opens nobody's transaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +81,8 @@ pub(super) struct Opening {
     pub(super) after: Option<u64>,
     /// Savepoints that were set before anything was changed, in their order.
     pub(super) savepoints: Vec<String>,
-    /// Whether all further messages name the passport, too. Those of programs before 2026-11-29 do not, while nodes are upgraded one after the other.
+    /// Whether all further messages name the passport, too. Those of programs before 2026-11-29 do
+    /// not, while nodes are upgraded one after the other.
     #[serde(default)]
     pub(super) names_user: bool,
 }
@@ -94,7 +97,8 @@ pub(super) struct Asked {
     pub(super) text: String,
     /// Which of the text's statements.
     pub(super) place: usize,
-    /// Whether it was prepared: the types of its parameters, and their values, are behind the message.
+    /// Whether it was prepared: the types of its parameters, and their values, are behind the
+    /// message.
     pub(super) is_prepared: bool,
 }
 
@@ -125,7 +129,8 @@ pub(super) enum Told {
     Parameters,
     /// Behind it: columns.
     Columns,
-    /// There are no more rows or bytes, or no columns: an answer that ends without it is cut off, by a panic there or the end of its threads.
+    /// There are no more rows or bytes, or no columns: an answer that ends without it is cut off,
+    /// by a panic there or the end of its threads.
     End,
     /// The number of a commit that is at least that of the transaction.
     Committed(u64),

@@ -1,4 +1,4 @@
-//! A transaction of a session of this process, in the process that writes.
+//! A session's transaction in the writing process, seen from the session.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +29,8 @@ pub(crate) struct Remote {
     within: Within,
     /// As they were told last.
     settings: Mutex<SettingValues>,
-    /// The answer to [`Ask::Open`], for as long as the transaction is wanted. Where it ends first, so has the transaction.
+    /// The answer to [`Ask::Open`], for as long as the transaction is wanted. Where it ends first,
+    /// so has the transaction.
     open: Mutex<ForwardAnswer>,
 }
 
@@ -47,7 +48,8 @@ pub(super) struct Answer {
 }
 
 impl Remote {
-    /// Begins a transaction where the database is written. None as soon as `is_here` says that this is here now.
+    /// Begins a transaction where the database is written. None as soon as `is_here` says that this
+    /// is here now.
     ///
     /// # Errors
     /// When whoever writes is not found for some seconds (57P03), or refuses; nothing was done.
@@ -92,7 +94,8 @@ impl Remote {
         self.within.clone()
     }
 
-    /// Fails where the call that opened the transaction has ended: nothing more is asked in it, whoever answers under the same name by now.
+    /// Fails where the call that opened the transaction has ended: nothing more is asked in it,
+    /// whoever answers under the same name by now.
     fn require_open(&self) -> Result<()> {
         match self.open.lock().next().now_or_never() {
             None => Ok(()),

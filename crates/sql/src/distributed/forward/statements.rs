@@ -1,4 +1,4 @@
-//! Which statements of a session are run where the database is written, and how they come there.
+//! The choice of a session's statements that are forwarded, and their transfer.
 
 use std::sync::Arc;
 
@@ -39,7 +39,8 @@ struct Forwarded {
 }
 
 impl Session {
-    /// Whether a statement is to be run where the database is written: because the open transaction is there, or because it changes something and that is another process.
+    /// Whether a statement is to be run where the database is written: because the open transaction
+    /// is there, or because it changes something and that is another process.
     pub(crate) fn is_forwarded(&self, statement: &Statement) -> bool {
         // First what is so nearly always: statements of a server by itself pay nothing.
         let has_remote = self.block().lock().has_remote();
@@ -85,7 +86,8 @@ impl Session {
         folded(name).is_ok_and(|name| self.block().lock().cursor(&name).is_some())
     }
 
-    /// Runs a statement elsewhere, with values of its parameters if it was prepared. None where it has to be run here after all: this process has begun to write.
+    /// Runs a statement elsewhere, with values of its parameters if it was prepared. None where it
+    /// has to be run here after all: this process has begun to write.
     pub(crate) async fn forwarded(
         &self,
         statement: &Statement,
@@ -220,8 +222,9 @@ impl Session {
             .collect()
     }
 
-    /// The transaction elsewhere for a change: the block's, which is begun there if it was not yet, or one of its own. Until the statement has ended, the block counts as failed: one that
-    /// is stopped leaves the transaction in a state that nobody knows. None if this process writes.
+    /// The transaction elsewhere for a change: the block's, which is begun there if it was not yet,
+    /// or one of its own. Until the statement has ended, the block counts as failed: one that is
+    /// stopped leaves the transaction in a state that nobody knows. None if this process writes.
     async fn forwarding(&self) -> Result<Option<Forwarded>> {
         // From now on it waits for another process.
         self.leave_place();

@@ -1,11 +1,13 @@
-//! A batch in parts that are small by their bytes, each with its keys.
+//! The split of a batch into chunks of bounded bytes, each with its sort keys.
 //!
 //! ```text
 //! batch -> rows_at_once of it, as many as the last keys say fit -> keys of these -> too long? half of them -> a batch of its own
 //! ```
 //!
-//! What is held is counted: the batch as long as it has rows left, and the keys of the part that is made. It is there already, so that it is never refused: a sort that finds too little left for the
-//! next part spills, or ends with an error. A part is a copy where the batch holds more than the part shows: a slice would hold, and count for, all of it.
+//! What is held is counted: the batch as long as it has rows left, and the keys of the part that is
+//! made. It is there already, so that it is never refused: a sort that finds too little left for
+//! the next part spills, or ends with an error. A part is a copy where the batch holds more than
+//! the part shows: a slice would hold, and count for, all of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -168,7 +170,8 @@ fn own(part: RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(schema, columns, &count)?)
 }
 
-/// A column without what it does not show, where that is most of it. Texts that many rows share stay shared.
+/// A column without what it does not show, where that is most of it. Texts that many rows share
+/// stay shared.
 fn compact(column: &ArrayRef) -> Result<ArrayRef> {
     let shown = bytes_of_array(column) as usize;
     let is_mostly_hidden = |held: usize| held > 2 * shown + HIDDEN_BYTES;

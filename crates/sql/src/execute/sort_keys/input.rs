@@ -1,4 +1,4 @@
-//! What a sort of texts reads: each row with its keys, few at once where they are long.
+//! The input of a text sort: rows with their keys, few at once where these are long.
 
 use std::fmt;
 use std::sync::Arc;

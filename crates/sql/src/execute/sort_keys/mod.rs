@@ -1,7 +1,9 @@
-//! Sorts by texts that are computed, which are counted.
+//! Sorts by computed texts, with counted memory.
 //!
-//! DataFusion's sort counts the columns of its rows. Keys that are expressions are computed beside these, for a whole run and again where runs are merged, and nobody asks for their memory: a run of a megabyte of
-//! numbers may have a gigabyte of keys. So here keys that are texts become columns first, and rows come in batches that are small by their bytes.
+//! DataFusion's sort counts the columns of its rows. Keys that are expressions are computed beside
+//! these, for a whole run and again where runs are merged, and nobody asks for their memory: a run
+//! of a megabyte of numbers may have a gigabyte of keys. So here keys that are texts become columns
+//! first, and rows come in batches that are small by their bytes.
 //!
 //! ```text
 //! SortPreservingMergeExec(k)   ->   SortedRowsExec            the columns that were there; fewer rows at once where they are long
@@ -11,8 +13,10 @@
 //!                                           input
 //! ```
 //!
-//! Keys of numbers and the like stay expressions: they are no longer than the columns that they are made of. Sorts by columns stay as they are. There, the keys of rows that are merged
-//! are still computed for a batch at once: of a long text that many rows share they are long, and not counted before they are there.
+//! Keys of numbers and the like stay expressions: they are no longer than the columns that they are
+//! made of. Sorts by columns stay as they are. There, the keys of rows that are merged are still
+//! computed for a batch at once: of a long text that many rows share they are long, and not counted
+//! before they are there.
 
 mod chunks;
 mod input;
@@ -39,7 +43,8 @@ pub(crate) fn is_input_of_sort(node: &Arc<dyn ExecutionPlan>) -> bool {
     node.is::<SortInputExec>()
 }
 
-/// A sort whose keys are counted in the place of one by texts that are computed, and a merge of such; any other node as it is.
+/// A sort whose keys are counted in the place of one by texts that are computed, and a merge of
+/// such; any other node as it is.
 pub(crate) fn counted_sorts(
     node: Arc<dyn ExecutionPlan>,
 ) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
@@ -82,7 +87,8 @@ fn counted(
     Ok(Some(Arc::new(rows)))
 }
 
-/// The same order by columns where keys are texts that have to be computed, and these keys, with their names.
+/// The same order by columns where keys are texts that have to be computed, and these keys, with
+/// their names.
 fn as_columns(ordering: &LexOrdering, schema: &SchemaRef) -> Result<(LexOrdering, Keys)> {
     let mut keys = Keys::new();
     let mut within = Vec::with_capacity(ordering.len());

@@ -1,4 +1,4 @@
-//! The rows of a sort without the columns of its keys.
+//! The removal of key columns from sorted rows.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The tasks that sorts of texts and their inputs are executed with: batches of a sort are shorter.
+//! The task settings of text sorts, with short batches.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use datafusion::execution::TaskContext;
 
 use crate::execute::task_settings::with_config;
 
-/// Rows of one batch of a sort of texts: of so many the keys are there at once where sorted runs are merged.
+/// Rows of one batch of a sort of texts: of so many the keys are there at once where sorted runs
+/// are merged.
 const SORTED_ROWS_MAX: usize = 1_024;
 
 /// The batches that the input of a sort is asked for, which its own are not.

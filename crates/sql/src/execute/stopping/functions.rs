@@ -1,9 +1,12 @@
-//! Functions that end when nobody waits for their rows any more.
+//! Functions that stop when their statement is canceled.
 //!
-//! A function is called with a batch of rows and gives one back; it cannot pause in between. What it is given beside its arguments are the settings that its plan was made with, so that the Stop
-//! comes there: a physical plan is made with a place for it, and each execution puts its own in. The threads on which parts of a plan run do not matter then.
+//! A function is called with a batch of rows and gives one back; it cannot pause in between. What
+//! it is given beside its arguments are the settings that its plan was made with, so that the Stop
+//! comes there: a physical plan is made with a place for it, and each execution puts its own in.
+//! The threads on which parts of a plan run do not matter then.
 //!
-//! Without a pause nobody who waits on the same task sees that time is up. So plans with such functions are executed on a task of their own ([`OwnTaskRows`]).
+//! Without a pause nobody who waits on the same task sees that time is up. So plans with such
+//! functions are executed on a task of their own ([`OwnTaskRows`]).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -64,7 +67,8 @@ fn add_places(expr: &Arc<dyn PhysicalExpr>, places: &mut Vec<StopPlace>) {
     }
 }
 
-/// The rows of a plan that runs on a task of its own from when they are first asked for. It ends where it pauses next when they are dropped.
+/// The rows of a plan that runs on a task of its own from when they are first asked for. It ends
+/// where it pauses next when they are dropped.
 pub(crate) struct OwnTaskRows {
     schema: SchemaRef,
     rows: SendableRecordBatchStream,

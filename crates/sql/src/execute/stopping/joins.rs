@@ -1,8 +1,9 @@
-//! Joins that end when nobody waits for their rows any more.
+//! Joins that stop when their statement is canceled.
 //!
-//! A join of DataFusion puts rows of one side beside all that match of the other without a pause until it has a batch to give; and with one that is given at once, whoever
-//! counts them asks for the next without a pause, too. A task that is aborted ends where it pauses only: of millions of pairs of which a condition leaves few, that was hours behind
-//! the answer that time is up.
+//! A join of DataFusion puts rows of one side beside all that match of the other without a pause
+//! until it has a batch to give; and with one that is given at once, whoever counts them asks for
+//! the next without a pause, too. A task that is aborted ends where it pauses only: of millions of
+//! pairs of which a condition leaves few, that was hours behind the answer that time is up.
 //!
 //! ```text
 //! plan   joins_that_stop:  join -> StoppableExec(join), its condition -> Checked(condition)
@@ -11,8 +12,9 @@
 //!        Checked           looks at what is named for each batch of pairs, and fails where the Stop is set
 //! ```
 //!
-//! A join without a condition whose rows are those of one side (EXISTS, IN, DISTINCT above a join) ends with the batch that it probes with: what it is probed with is a StoppableExec, too.
-//! With 8,192 rows that have 300,000 matches each that is a quarter of a minute.
+//! A join without a condition whose rows are those of one side (EXISTS, IN, DISTINCT above a join)
+//! ends with the batch that it probes with: what it is probed with is a StoppableExec, too. With
+//! 8,192 rows that have 300,000 matches each that is a quarter of a minute.
 
 use std::fmt::{self, Display, Formatter};
 use std::hash::{Hash, Hasher};

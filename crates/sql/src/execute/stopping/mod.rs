@@ -1,7 +1,9 @@
-//! Executions that end when nobody waits for their rows any more.
+//! Cancellation: executions that stop soon after nobody waits for their rows.
 //!
-//! A task that is aborted ends where it pauses only. What goes on without a pause, such as a join that puts millions of rows beside each other, or a function over a batch of long texts, looks at the
-//! [`Stop`] of its execution, which is set when the rows are dropped: by who has come to the end of the time of the statement, whose client has gone, or who was told to end it.
+//! A task that is aborted ends where it pauses only. What goes on without a pause, such as a join
+//! that puts millions of rows beside each other, or a function over a batch of long texts, looks at
+//! the [`Stop`] of its execution, which is set when the rows are dropped: by who has come to the
+//! end of the time of the statement, whose client has gone, or who was told to end it.
 //!
 //! ```text
 //! stoppable     a Stop for the execution, which goes with its task (joins) and into the place that its plan has for it (functions)
@@ -42,9 +44,11 @@ use crate::execute::task_settings::with_config;
 #[derive(Debug)]
 pub(crate) struct Stoppable {
     pub(crate) task: Arc<TaskContext>,
-    /// Ends the execution when it is dropped; none where the plan has nothing that looks, or who runs it has seen to that.
+    /// Ends the execution when it is dropped; none where the plan has nothing that looks, or who
+    /// runs it has seen to that.
     pub(crate) stop: Option<StopOnDrop>,
-    /// Whether there are functions that may go on for long without a pause: on the task of who waits for its rows nobody could stop it.
+    /// Whether there are functions that may go on for long without a pause: on the task of who
+    /// waits for its rows nobody could stop it.
     pub(crate) wants_own_task: bool,
 }
 
@@ -93,7 +97,8 @@ fn may_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.is::<StoppableExec>() || plan.children().into_iter().any(may_join)
 }
 
-/// Whether there is what makes rows for a change, which is a plan of its own that is not seen from here.
+/// Whether there is what makes rows for a change, which is a plan of its own that is not seen from
+/// here.
 fn makes_rows(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.is::<StreamingTableExec>() || plan.children().into_iter().any(makes_rows)
 }

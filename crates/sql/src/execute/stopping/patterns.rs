@@ -1,8 +1,11 @@
-//! Operators that look for a pattern (`LIKE`, `~`) in a batch of long texts, which end when nobody waits for its rows any more.
+//! Pattern matching (`LIKE`, `~`) over long texts that stops when its statement is canceled.
 //!
-//! An operator is no function that could be given slices of its batch (`crate::functions::offered`): it stays one, for scans and indices know it as such. Where it is computed, in filters, projections and
-//! conditions of joins, it is put within [`Sliced`], which looks at the lengths of the texts: a batch of [`SLICE_BYTES`] and less, as nearly all are, goes through as it is; of a larger one the rows are
-//! looked at in slices, between which it is asked whether anybody still waits. A text alone is one slice.
+//! An operator is no function that could be given slices of its batch
+//! (`crate::functions::offered`): it stays one, for scans and indices know it as such. Where it is
+//! computed, in filters, projections and conditions of joins, it is put within [`Sliced`], which
+//! looks at the lengths of the texts: a batch of [`SLICE_BYTES`] and less, as nearly all are, goes
+//! through as it is; of a larger one the rows are looked at in slices, between which it is asked
+//! whether anybody still waits. A text alone is one slice.
 
 use std::fmt::{self, Display, Formatter};
 use std::hash::{Hash, Hasher};
@@ -24,7 +27,8 @@ use super::place::StopPlace;
 use crate::execute::blocking::while_others_run;
 use crate::values::sizes::bytes_of_array;
 
-/// Texts that are looked at without a pause: a millisecond's work, of the dearest short pattern fifty. A pattern is read again for each slice.
+/// Texts that are looked at without a pause: a millisecond's work, of the dearest short pattern
+/// fifty. A pattern is read again for each slice.
 const SLICE_BYTES: u64 = 512 << 10;
 
 /// Filters and projections as ones whose patterns stop; any other node as it is.

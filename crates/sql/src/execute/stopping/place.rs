@@ -1,4 +1,4 @@
-//! Where functions and patterns of a plan find the Stop of its execution.
+//! The place from which functions and patterns read the stop flag of their execution.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ impl StopPlace {
         options.extensions.get()
     }
 
-    /// Settings and functions as they are, with a place of their own, to make one physical plan with.
+    /// Settings and functions as they are, with a place of their own, to make one physical plan
+    /// with.
     pub(crate) fn within(state: &SessionState) -> SessionState {
         let mut state = state.clone();
         let config = state.config_mut();

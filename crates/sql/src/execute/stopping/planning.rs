@@ -1,9 +1,12 @@
-//! Planning that ends when nobody waits for the plan any more.
+//! Planning that stops when its statement is canceled.
 //!
-//! The library's rules ask nobody, and a pass of one over hundreds of joins takes a tenth of a second. So each rule is one that asks first ([`Asking`]): a rule for nodes is asked for each
-//! node, one for whole plans once. Plans that are large are made on a thread of their own (`crate::plan::long_planning`), to which the Stop is named that is asked for here.
+//! The library's rules ask nobody, and a pass of one over hundreds of joins takes a tenth of a
+//! second. So each rule is one that asks first ([`Asking`]): a rule for nodes is asked for each
+//! node, one for whole plans once. Plans that are large are made on a thread of their own
+//! (`crate::plan::long_planning`), to which the Stop is named that is asked for here.
 //!
-//! Rows that are written down as they are (`VALUES (1, 'a'), ...`) are passed over by rules for nodes: there is nothing to better in numbers and texts, and each rule would look at each of a
+//! Rows that are written down as they are (`VALUES (1, 'a'), ...`) are passed over by rules for
+//! nodes: there is nothing to better in numbers and texts, and each rule would look at each of a
 //! hundred thousand rows.
 
 use std::sync::Arc;
@@ -111,7 +114,8 @@ impl PhysicalOptimizerRule for Asking<dyn PhysicalOptimizerRule + Send + Sync> {
     }
 }
 
-/// Whether a node is rows of numbers, texts, true and false, and NULL alone: of what no rule makes anything else.
+/// Whether a node is rows of numbers, texts, true and false, and NULL alone: of what no rule makes
+/// anything else.
 pub(crate) fn is_written_down(plan: &LogicalPlan) -> bool {
     let is_plain = |expr: &Expr| {
         matches!(

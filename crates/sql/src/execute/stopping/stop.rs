@@ -1,4 +1,4 @@
-//! What says that an execution is over, and to which threads it was named.
+//! The stop flag of an execution, and the threads that watch it.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! DataFusion's format with a reader that counts.
+//! DataFusion's JSON format with a memory-counting reader.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The columns of files, by their first lines.
+//! The schema inference of JSON files, from their first lines.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;

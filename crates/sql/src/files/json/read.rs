@@ -1,4 +1,4 @@
-//! Batches of rows out of the lines of a file, or of a part of it.
+//! The reader of batches from the lines of a JSON file, or of a part of it.
 
 use std::ops::Range;
 
@@ -133,7 +133,8 @@ impl Reading {
         Ok(())
     }
 
-    /// Looks at what is decoded next, up to the end of a line if there is one; false if there is no more.
+    /// Looks at what is decoded next, up to the end of a line if there is one; false if there is no
+    /// more.
     async fn pass(&mut self) -> Result<bool> {
         while self.chunk.is_empty() {
             let next = match self.is_over {

@@ -1,4 +1,4 @@
-//! What bytes of JSON may become in memory, without decoding them.
+//! The memory estimate of JSON bytes, without decoding them.
 
 use memchr::memchr2;
 
@@ -9,7 +9,8 @@ pub(super) const RECORD_BYTES_MAX: usize = 64 << 20;
 /// Lists and objects within each other; the columns are looked for no deeper either.
 const DEPTH_MAX: usize = 128;
 
-/// A byte is in the decoder's buffer, which doubles while the old one is there, or in that and in an array.
+/// A byte is in the decoder's buffer, which doubles while the old one is there, or in that and in
+/// an array.
 const TIMES_DECODED: usize = 4;
 /// A value has an element and an offset in such buffers, and a place in an array.
 const DECODED_VALUE_BYTES: usize = 64;

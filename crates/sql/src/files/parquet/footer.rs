@@ -1,4 +1,4 @@
-//! Footers and page indices: looked at before they are decoded, and cached as DataFusion caches them.
+//! Parquet footers and page indexes, measured before they are decoded and cached.
 //!
 //! ```text
 //! "PAR1" ... column chunks ... column indices, offset indices ... FileMetaData, its length in 4 bytes, "PAR1"
@@ -27,7 +27,8 @@ const TAIL_BYTES: u64 = 8;
 const LETTERS: &[u8] = b"PAR1";
 /// So much of the end is read at once: most footers are within it.
 const END_BYTES: u64 = 64 << 10;
-/// What a struct, a list or a text of a footer becomes in memory, at most: a column chunk has a dozen of them.
+/// What a struct, a list or a text of a footer becomes in memory, at most: a column chunk has a
+/// dozen of them.
 const PART_BYTES: usize = 128;
 /// Where a footer's schema says how many children an element has.
 const CHILDREN: [i16; 2] = [2, 5];
@@ -41,7 +42,8 @@ pub(super) struct Footers {
 }
 
 impl Footers {
-    /// What a file says of itself, from the cache if it is there; which it is after this, unless it is larger than the cache.
+    /// What a file says of itself, from the cache if it is there; which it is after this, unless it
+    /// is larger than the cache.
     ///
     /// # Errors
     /// When it cannot be read, claims more than it has, or there is no memory for what it becomes.

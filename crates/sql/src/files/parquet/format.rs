@@ -1,4 +1,4 @@
-//! DataFusion's format with readers that count.
+//! DataFusion's Parquet format with memory-counting readers.
 
 use std::sync::Arc;
 
@@ -71,7 +71,8 @@ impl CountedParquet {
     }
 }
 
-/// What stands above a scan that gives few rows at once: a filter gives as few, and threads do not deal its rows out, whose queues hold many batches. Any other node as it is.
+/// What stands above a scan that gives few rows at once: a filter gives as few, and threads do not
+/// deal its rows out, whose queues hold many batches. Any other node as it is.
 pub(crate) fn short_batches(
     node: Arc<dyn ExecutionPlan>,
 ) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {

@@ -1,11 +1,12 @@
-//! What a batch takes of a column chunk, by the headers of its pages.
+//! The memory estimate of a column chunk's batch, by its page headers.
 //!
 //! ```text
 //! chunk   [dictionary page] data page, data page, ...        each a header (thrift), and so many compressed bytes
 //! batch   the dictionary, as it is and decoded; all data pages that its rows may lie in
 //! ```
 //!
-//! A reader decompresses a page when it comes to it, and the texts of a batch are views into pages. So a batch holds as many pages as its rows can lie in, and no chunk is there as a whole.
+//! A reader decompresses a page when it comes to it, and the texts of a batch are views into pages.
+//! So a batch holds as many pages as its rows can lie in, and no chunk is there as a whole.
 
 use datafusion::parquet::file::metadata::ColumnChunkMetaData;
 
@@ -49,7 +50,8 @@ impl Chunk {
         })
     }
 
-    /// The bytes in memory, beside those that were read, while batches of so many rows are made of these pages.
+    /// The bytes in memory, beside those that were read, while batches of so many rows are made of
+    /// these pages.
     pub(super) fn bytes_of_batch(&self, pages: &[u8], batch_rows: usize) -> Result<u64, Malformed> {
         let (mut dictionary, mut data) = (0_u64, Vec::new());
         let mut rest = pages;

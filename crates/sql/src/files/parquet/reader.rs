@@ -1,4 +1,4 @@
-//! The reader of one file, which asks for the memory of what it reads.
+//! The reader of one Parquet file, which reserves memory for what it reads.
 
 use std::fmt;
 use std::ops::Range;
@@ -24,7 +24,8 @@ use super::footer::{Footers, broken};
 use super::pages::Chunk;
 use super::thrift::Malformed;
 
-/// Chunks may be beyond the memory by one part of so many of it, together, until a sort has spilled.
+/// Chunks may be beyond the memory by one part of so many of it, together, until a sort has
+/// spilled.
 const BEYOND_PART: usize = 4;
 
 /// Makes the readers of a plan.

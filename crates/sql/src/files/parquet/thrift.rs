@@ -1,4 +1,4 @@
-//! Thrift's compact protocol, as far as it takes to see how much there is.
+//! A partial parser of Thrift's compact protocol, to measure Parquet metadata.
 //!
 //! ```text
 //! struct   (delta of the field's number << 4 | type, value)*, 0      a delta of 0: the number follows as a zigzag varint
@@ -34,7 +34,8 @@ pub(super) struct Seen {
     pub(super) parts: usize,
 }
 
-/// Looks at the struct that bytes begin with. `see` gets each integer, with the numbers of the fields that lead to it.
+/// Looks at the struct that bytes begin with. `see` gets each integer, with the numbers of the
+/// fields that lead to it.
 pub(super) fn walk(bytes: &[u8], see: &mut dyn FnMut(&[i16], i64)) -> Result<Seen, Malformed> {
     let mut walk = Walk {
         rest: bytes,
@@ -193,7 +194,8 @@ mod tests {
 
     #[test]
     fn what_claims_more_than_there_is_is_refused() {
-        // A list of 2^31 - 1 structs, a text of a gigabyte, structs without end, a varint without end.
+        // A list of 2^31 - 1 structs, a text of a gigabyte, structs without end, a varint without
+        // end.
         let list = [0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0, 0];
         let text = [0x18, 0x80, 0x80, 0x80, 0x80, 0x04, b'x', 0];
         for bytes in [

@@ -1,4 +1,4 @@
-//! Parameters of aggregates that say how much is kept.
+//! Limits for aggregate parameters that decide how much is held.
 
 use datafusion::common::Result;
 use datafusion::logical_expr::Expr;
@@ -8,7 +8,8 @@ use crate::{Error, SqlState};
 /// Arguments of an estimate of a part of values: the values, and which part.
 const PERCENTILE_ARGUMENTS_MAX: usize = 2;
 
-/// Refuses an aggregate, also over a window, that is told how much to keep: the engine takes memory for that before there is a row.
+/// Refuses an aggregate, also over a window, that is told how much to keep: the engine takes memory
+/// for that before there is a row.
 pub(crate) fn refuse_parameters(expr: &Expr) -> Result<()> {
     let (name, arguments) = match expr {
         Expr::AggregateFunction(of) => (of.func.name(), of.params.args.len()),

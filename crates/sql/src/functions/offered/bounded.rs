@@ -1,5 +1,5 @@
-//! A function of the engine whose result and work are estimated, and memory asked for, before it is computed: in slices of rows where it is much work, between which it is looked whether
-//! anybody still waits.
+//! The wrapper of a DataFusion function that estimates result and work, and reserves memory before
+//! the call.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -72,7 +72,8 @@ impl<'a> Offered<'a> {
         Some(&repeat.inner().downcast_ref::<Bounded>()?.pool)
     }
 
-    /// A call that was made for an operator, or for another call, with the bounds of what is offered; its types are settled, its parts done.
+    /// A call that was made for an operator, or for another call, with the bounds of what is
+    /// offered; its types are settled, its parts done.
     pub(crate) fn bounded(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         match expr {
             // Casts between texts and bytes that are ours.
@@ -182,7 +183,8 @@ fn is_of_pattern(op: Operator) -> bool {
     )
 }
 
-/// The type of a text, which is known without its parts where those are joined already: the engine makes names of all that is within each part.
+/// The type of a text, which is known without its parts where those are joined already: the engine
+/// makes names of all that is within each part.
 fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
     if let Expr::ScalarFunction(call) = expr
         && let Some(bounded) = call.func.inner().downcast_ref::<Bounded>()
@@ -257,7 +259,8 @@ impl ScalarUDFImpl for Bounded {
         refuse(self.growth, name, &args.args)?;
         let bytes = self.growth.bytes(&args.args, rows)?;
         let is_constant = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
-        // What is constant is copied by each step of the planner that looks at it; what is not grows by doubling.
+        // What is constant is copied by each step of the planner that looks at it; what is not
+        // grows by doubling.
         let copies = match args.args.iter().all(is_constant) {
             true => CONSTANT_COPIES,
             false => COLUMN_COPIES,
@@ -365,7 +368,8 @@ fn constant(expr: &Expr) -> Option<ColumnarValue> {
     }
 }
 
-/// Types of the engine's own go by their names alone: one of parts may be as deep, or as long, as its text says.
+/// Types of the engine's own go by their names alone: one of parts may be as deep, or as long, as
+/// its text says.
 fn refuse_type(constants: &[Option<&ScalarValue>]) -> Result<()> {
     let name = constants
         .get(1)

@@ -1,6 +1,7 @@
-//! How many bytes a function's result may have, told from its arguments.
+//! The size estimate of a function's result, from its arguments.
 //!
-//! Never less than what comes of it, but for a few bytes a value; often more, where it depends on what texts hold. Costs a look at the lengths of the arguments.
+//! Never less than what comes of it, but for a few bytes a value; often more, where it depends on
+//! what texts hold. Costs a look at the lengths of the arguments.
 
 use std::ops::Range;
 
@@ -100,7 +101,8 @@ impl Growth {
                 of.sum(|row| {
                     let (text, to) = (of.bytes(0, row), of.bytes(2, row));
                     let times = if is_global { text + 1 } else { 1 };
-                    // Each two letters of the replacement may stand for a group, all of which together have the text's letters for each.
+                    // Each two letters of the replacement may stand for a group, all of which
+                    // together have the text's letters for each.
                     let groups = (to / 2).min(of.groups(2, row)).saturating_mul(text);
                     text.saturating_add(times.saturating_mul(to))
                         .saturating_add(groups)

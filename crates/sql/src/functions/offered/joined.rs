@@ -1,4 +1,4 @@
-//! Texts one behind the other: `||`, with the bounds that functions have.
+//! Text concatenation, `||`, within the limits of functions.
 
 use std::sync::Arc;
 

@@ -1,9 +1,11 @@
-//! The functions of the engine that are offered, each with what bounds it. Pure lists, for people to look at.
+//! The lists of offered DataFusion functions, each with its limits. Pure lists, for people to look
+//! at.
 
 use super::growth::Growth;
 use super::work::Work;
 
-/// Functions of one value for a row, whose result is of a type of a few bytes or a part of an argument. Those of time, of numbers, tests.
+/// Functions of one value for a row, whose result is of a type of a few bytes or a part of an
+/// argument. Those of time, of numbers, tests.
 pub(super) const WITHIN: &[&str] = &[
     "acos",
     "acosh",
@@ -104,7 +106,8 @@ pub(super) const WITHIN: &[&str] = &[
     "nvl2",
 ];
 
-/// What functions of [`WITHIN`] look at all of that they are given. Others are a few steps, whatever their arguments.
+/// What functions of [`WITHIN`] look at all of that they are given. Others are a few steps,
+/// whatever their arguments.
 pub(super) const LOOKING: &[(&str, Work)] = &[
     ("array_any_value", Work::Bytes(1_000)),
     ("array_avg", Work::Bytes(1_000)),
@@ -265,7 +268,8 @@ pub(super) const WINDOWS: &[&str] = &[
 /// Tables that are computed, batch by batch.
 pub(super) const TABLES: &[&str] = &["generate_series", "range"];
 
-/// What the engine has and nobody is offered: casts to types of the engine's own, whose sizes and depths are as a text says; its own inner values; functions of vectors and of functions, which
+/// What the engine has and nobody is offered: casts to types of the engine's own, whose sizes and
+/// depths are as a text says; its own inner values; functions of vectors and of functions, which
 /// PostgreSQL does not have.
 #[cfg(test)]
 pub(super) const NOT_OFFERED: &[&str] = &[
@@ -296,7 +300,8 @@ pub(super) const NOT_OFFERED: &[&str] = &[
     "approx_percentile_cont_with_weight",
 ];
 
-/// What bounds a function's result and its work; none of one that is a few steps and gives a few bytes.
+/// What bounds a function's result and its work; none of one that is a few steps and gives a few
+/// bytes.
 pub(super) fn bounds_of(name: &str) -> Option<(Growth, Work)> {
     let growing = GROWING.iter().find(|(of, ..)| *of == name);
     growing

@@ -1,4 +1,5 @@
-//! Plans whose functions may take long, as far as their calls tell. Such a plan is executed, and planned, so that it can be stopped (`crate::execute::stopping`).
+//! The detection of plans whose functions may take long. Such a plan is executed, and planned, so
+//! that it can be stopped (`crate::execute::stopping`).
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -38,7 +39,8 @@ fn next(is_found: bool) -> TreeNodeRecursion {
     }
 }
 
-/// Whether it is a call whose work is more than that of the bytes of a row, or whose constant is beside each row of a batch.
+/// Whether it is a call whose work is more than that of the bytes of a row, or whose constant is
+/// beside each row of a batch.
 fn is_long(expr: &Expr) -> bool {
     let Expr::ScalarFunction(call) = expr else {
         return false;

@@ -1,4 +1,4 @@
-//! Memory for the results of functions, asked for before they are made.
+//! Memory reservations for function results.
 
 use std::sync::Arc;
 
@@ -9,12 +9,14 @@ use orrery_storage::ByteCount;
 
 use crate::{Error, SqlState};
 
-/// Results up to this need not be asked for: they are as large as other batches on their way, for which each query has set memory aside.
+/// Results up to this need not be asked for: they are as large as other batches on their way, for
+/// which each query has set memory aside.
 pub(super) const SMALL_BYTES: u64 = 4 << 20;
 /// The texts and bytes of one column of a batch are addressed by 31 bits.
 const RESULT_BYTES_MAX: u64 = (1 << 31) - (1 << 20);
 
-/// Asks for the memory of a result of so many bytes, until what is returned is dropped; `None` for a small one.
+/// Asks for the memory of a result of so many bytes, until what is returned is dropped; `None` for
+/// a small one.
 pub(super) fn asked_for(
     pool: &Arc<dyn MemoryPool>,
     name: &str,

@@ -1,7 +1,9 @@
-//! The functions that statements may call, and how large what each gives may become.
+//! The functions that statements may call, with limits on their results and work.
 //!
-//! DataFusion offers whatever it has to whoever asks. Here a function is offered because it stands in one of the lists below, where it is said what its result is bounded by; what stands in none is not there (42883).
-//! A new version of the engine brings nothing that nobody has looked at: a test holds the lists against the engine's registry.
+//! DataFusion offers whatever it has to whoever asks. Here a function is offered because it stands
+//! in one of the lists below, where it is said what its result is bounded by; what stands in none
+//! is not there (42883). A new version of the engine brings nothing that nobody has looked at: a
+//! test holds the lists against the engine's registry.
 //!
 //! ```text
 //! registry --offered--> functions whose result is no larger than what they are given        as they are
@@ -13,7 +15,8 @@
 //! optimizer --spread--> large constants that become columns                                 `Spread`
 //! ```
 //!
-//! A process whose allocator says no is aborted, with all that others do in it. So a size that somebody has written is looked at before anything of that size is made.
+//! A process whose allocator says no is aborted, with all that others do in it. So a size that
+//! somebody has written is looked at before anything of that size is made.
 
 mod aggregates;
 mod bounded;
@@ -47,7 +50,7 @@ pub(crate) use long::{may_plan_long, may_take_long};
 pub(crate) use one_step::in_one_step;
 pub(crate) use spread::{LARGE_BYTES, SpreadConstants};
 
-/// What may be called, by name.
+/// The callable functions, by name.
 #[derive(Debug, Clone)]
 pub struct OfferedFunctions {
     /// Of one row.

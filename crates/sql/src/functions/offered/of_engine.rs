@@ -1,4 +1,4 @@
-//! What an aggregate that wraps one of the engine's says as that does: its names, types and words.
+//! The delegation of an aggregate wrapper to DataFusion's function.
 
 /// Methods of `AggregateUDFImpl` that ask `self.of_engine`.
 macro_rules! of_engine_methods {

@@ -1,7 +1,9 @@
-//! Aggregations that keep each row are done in one step.
+//! The rule that row-holding aggregations run in a single phase.
 //!
-//! The engine groups in two: each thread its rows, and then what the threads have of each group. That is less work where a group becomes a few numbers. Where it keeps its rows nothing
-//! becomes less, and there are more copies: the rows of the first step, their states on the way, which nobody counts, and the rows of the second. So the rows go to where their group is at once:
+//! The engine groups in two: each thread its rows, and then what the threads have of each group.
+//! That is less work where a group becomes a few numbers. Where it keeps its rows nothing becomes
+//! less, and there are more copies: the rows of the first step, their states on the way, which
+//! nobody counts, and the rows of the second. So the rows go to where their group is at once:
 //!
 //! ```text
 //! rows -> groups of each thread -> states by key -> groups        ->        rows by key -> groups

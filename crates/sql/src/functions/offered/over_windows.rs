@@ -1,7 +1,9 @@
-//! Aggregates over windows whose results grow: what they keep, and what they have given, is asked for.
+//! Aggregates over windows with growing results, whose memory is counted.
 //!
-//! `string_agg(text, ',') OVER (ORDER BY n)` gives a text for each row, each longer than the one before: of 20,000 rows of a hundred bytes, 20 GB. An operator holds the results of its rows, and puts them
-//! together, before it hands them on; it asks nobody. So the aggregate asks, before it makes a result, for that and its place in a column, until its partition is done.
+//! `string_agg(text, ',') OVER (ORDER BY n)` gives a text for each row, each longer than the one
+//! before: of 20,000 rows of a hundred bytes, 20 GB. An operator holds the results of its rows, and
+//! puts them together, before it hands them on; it asks nobody. So the aggregate asks, before it
+//! makes a result, for that and its place in a column, until its partition is done.
 
 use std::hash::{Hash, Hasher};
 use std::mem::size_of_val;

@@ -1,4 +1,4 @@
-//! Patterns of operators (`~`, `LIKE`, `SIMILAR TO`), which are looked at before they are read.
+//! The check of patterns (`~`, `LIKE`, `SIMILAR TO`) before they are compiled.
 
 use std::sync::Arc;
 
@@ -42,7 +42,8 @@ fn is_short(pattern: &Expr) -> bool {
     }
 }
 
-/// Whether a pattern is written down, and little work for any text. What is not is looked for by a function, which looks at the clock, and not by an operator.
+/// Whether a pattern is written down, and little work for any text. What is not is looked for by a
+/// function, which looks at the clock, and not by an operator.
 pub(super) fn is_little_work(pattern: &Expr) -> bool {
     match pattern {
         Expr::Literal(value, _) => {
@@ -99,7 +100,8 @@ impl ScalarUDFImpl for Pattern {
     }
 }
 
-/// The places of a pattern at which a match may be at once: its letters and classes, with repetitions written out.
+/// The places of a pattern at which a match may be at once: its letters and classes, with
+/// repetitions written out.
 pub(super) fn positions(pattern: &[u8]) -> u64 {
     // Of each group that is open, and before the first.
     let mut groups = vec![0_u64];
@@ -135,7 +137,8 @@ pub(super) fn positions(pattern: &[u8]) -> u64 {
     groups.into_iter().fold(0, u64::saturating_add)
 }
 
-/// Whether what is found again and again ends where the search for it has come to. It does not where a match may go on without an end, and be what was found before that: each may look at the
+/// Whether what is found again and again ends where the search for it has come to. It does not
+/// where a match may go on without an end, and be what was found before that: each may look at the
 /// rest of the text then.
 pub(super) fn is_linear_again(pattern: &[u8]) -> bool {
     let (mut has_or, mut is_endless) = (false, false);

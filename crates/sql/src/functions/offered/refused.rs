@@ -1,4 +1,4 @@
-//! Arguments that a function would fail on, whatever its work.
+//! The check for arguments on which a function would fail.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,8 @@ use datafusion::logical_expr::ColumnarValue;
 use super::growth::{Growth, integer, with_text};
 use crate::{Error, SqlState};
 
-/// Bytes of a pattern of a regular expression, or of LIKE: it takes hundreds of times as much while it is read.
+/// Bytes of a pattern of a regular expression, or of LIKE: it takes hundreds of times as much while
+/// it is read.
 pub(super) const PATTERN_BYTES_MAX: u64 = 64 << 10;
 /// Patterns with repetitions or classes that rows of a batch may have: each may be of 10 MB.
 const LARGE_PATTERNS_MAX: usize = 8;
@@ -100,7 +101,8 @@ fn rows_of(arg: &ColumnarValue) -> usize {
     }
 }
 
-/// Refuses patterns that take much memory when they are read: one that is long, or many that are kept beside each other for a batch of rows.
+/// Refuses patterns that take much memory when they are read: one that is long, or many that are
+/// kept beside each other for a batch of rows.
 pub(super) fn refuse_patterns(patterns: &ColumnarValue) -> Result<()> {
     let rows = rows_of(patterns);
     let longest = (0..rows).map(|row| with_text(patterns, row, |text| text.len() as u64));

@@ -1,6 +1,8 @@
-//! A batch that a function is given in slices of rows.
+//! The evaluation of a function on slices of a batch.
 //!
-//! Between slices it is looked whether anybody still waits; meanwhile the thread is none that other tasks wait for. Constants are constants of each slice. What comes of slices is put together: a constant where it is the same one for all.
+//! Between slices it is looked whether anybody still waits; meanwhile the thread is none that other
+//! tasks wait for. Constants are constants of each slice. What comes of slices is put together: a
+//! constant where it is the same one for all.
 
 use std::sync::Arc;
 
@@ -14,7 +16,8 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 use crate::execute::blocking::while_others_run;
 use crate::execute::stopping::require_somebody;
 
-/// Functions of two arrays that forget NULL where no array of a batch has an element: an answer depended on the rows beside it.
+/// Functions of two arrays that forget NULL where no array of a batch has an element: an answer
+/// depended on the rows beside it.
 const LOSE_NULLS: [&str; 2] = ["array_has_all", "array_has_any"];
 
 /// Calls a function for slices of rows; `end` says where one ends, by its beginning.
@@ -83,7 +86,8 @@ fn sliced(arg: &ColumnarValue, begin: usize, rows: usize) -> Result<ColumnarValu
         return Ok(arg.clone());
     };
     Ok(ColumnarValue::Array(match array.data_type().is_nested() {
-        // Some functions look at all that a list is a part of: it is copied, so that this is no more than the slice.
+        // Some functions look at all that a list is a part of: it is copied, so that this is no
+        // more than the slice.
         true => {
             let places: UInt64Array = (begin as u64..(begin + rows) as u64).collect();
             take(array, &places, None)?

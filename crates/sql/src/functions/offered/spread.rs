@@ -1,7 +1,9 @@
-//! Large constants that become columns: a constant of 10 MB is little, and 8,192 of it in a batch are not.
+//! The limit of large constants that are repeated into columns.
 //!
-//! Where a constant is all that a column is, or what a branch of `CASE` or an aggregate takes, it is written once for each row. Such a one is put within a function that asks for the memory first. Constants within
-//! other functions and comparisons stay what they are: those look at them once.
+//! Where a constant is all that a column is, or what a branch of `CASE` or an aggregate takes, it
+//! is written once for each row. Such a one is put within a function that asks for the memory
+//! first. Constants within other functions and comparisons stay what they are: those look at them
+//! once.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -1,9 +1,12 @@
-//! How long a function works on its arguments, reckoned before it is called: in picoseconds of a processor of today.
+//! The time estimate of a function call, in picoseconds of a current processor.
 //!
-//! A function is called with a batch of rows and does not look at the clock. So a batch whose work is more than [`SLICE_PS`] is given to it in slices of rows, between which somebody looks
-//! (`slices`); and a row whose work is more than [`ROW_PS_MAX`] is refused, for nothing can be looked at within a row.
+//! A function is called with a batch of rows and does not look at the clock. So a batch whose work
+//! is more than [`SLICE_PS`] is given to it in slices of rows, between which somebody looks
+//! (`slices`); and a row whose work is more than [`ROW_PS_MAX`] is refused, for nothing can be
+//! looked at within a row.
 //!
-//! What is reckoned is what it may be for texts that are as bad as can be, which is often more than it is. For most batches a look at the lengths of the whole arguments tells that they are small.
+//! What is reckoned is what it may be for texts that are as bad as can be, which is often more than
+//! it is. For most batches a look at the lengths of the whole arguments tells that they are small.
 
 use std::sync::Arc;
 
@@ -21,10 +24,12 @@ use crate::{Error, SqlState};
 pub(super) const SLICE_PS: u64 = 10_000_000_000;
 /// Work on one row, half a second.
 pub(super) const ROW_PS_MAX: u64 = 500_000_000_000;
-/// Patterns are read again for each slice, and what is reckoned of them is far more than what is mostly so.
+/// Patterns are read again for each slice, and what is reckoned of them is far more than what is
+/// mostly so.
 const SLICE_OF_PATTERN_PS: u64 = 3 * SLICE_PS;
 
-/// A letter of a text that an automaton reads which is ready, and a place of a pattern that may be at each letter while it is made: for long patterns that is so for each letter, for they have
+/// A letter of a text that an automaton reads which is ready, and a place of a pattern that may be
+/// at each letter while it is made: for long patterns that is so for each letter, for they have
 /// more states than are kept.
 const LETTER_PS: u64 = 1_000;
 const POSITION_PS: u64 = 1_500;
@@ -51,15 +56,18 @@ pub(super) enum Work {
     Made(u64),
     /// Numbers or times one behind the other.
     Series,
-    /// So much for a pair of a letter of the first and one of the second; of a blank, if there is none.
+    /// So much for a pair of a letter of the first and one of the second; of a blank, if there is
+    /// none.
     Pairs(u64),
-    /// The same where the second is another in each row: one that is a constant is looked for in the time of the first alone.
+    /// The same where the second is another in each row: one that is a constant is looked for in
+    /// the time of the first alone.
     Found(u64),
     /// A pair of elements of the first and the second.
     Elements,
     /// A regular expression that is looked for once.
     Matched,
-    /// One that is looked for again and again: each time to the end of the text, where the pattern is of that kind.
+    /// One that is looked for again and again: each time to the end of the text, where the pattern
+    /// is of that kind.
     Again,
     /// The same where flags say so.
     AgainIfGlobal,
@@ -88,7 +96,8 @@ impl Work {
         }
     }
 
-    /// Whether the work on a batch is more than what may be done without a look at the clock, as far as a look at the whole arguments tells. `bytes` is what the result may have.
+    /// Whether the work on a batch is more than what may be done without a look at the clock, as
+    /// far as a look at the whole arguments tells. `bytes` is what the result may have.
     pub(super) fn may_be_long(self, args: &[ColumnarValue], rows: usize, bytes: u64) -> bool {
         self != Self::Little && self.most(args, rows_of(args, rows), bytes) > self.slice_ps()
     }

@@ -1,7 +1,8 @@
-//! Semi and anti joins that look for a row with another value.
+//! Semi and anti joins on inequality of a column.
 //!
-//! `EXISTS (... WHERE r.k = l.k AND r.x <> l.x)` finds all rows of a key and asks each. Some value of a key differs from `l.x` exactly if the least or the greatest one does; so
-//! where keys come again and again, one row of each is enough:
+//! `EXISTS (... WHERE r.k = l.k AND r.x <> l.x)` finds all rows of a key and asks each. Some value
+//! of a key differs from `l.x` exactly if the least or the greatest one does; so where keys come
+//! again and again, one row of each is enough:
 //!
 //! ```text
 //! l SEMI JOIN r ON l.k = r.k AND l.x <> r.x
@@ -70,7 +71,8 @@ pub(super) fn with_ends(
     })
 }
 
-/// The columns of the left and of the right side that are to differ, if that is all that a semi or anti join asks beside equal columns.
+/// The columns of the left and of the right side that are to differ, if that is all that a semi or
+/// anti join asks beside equal columns.
 fn differing(join: &Join) -> Option<(Column, Column)> {
     let is_kind = matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti);
     let is_plain = join.null_equality == NullEquality::NullEqualsNothing && !join.null_aware;

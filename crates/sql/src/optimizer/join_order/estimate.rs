@@ -1,8 +1,10 @@
-//! How many rows come out of relations and their joins.
+//! The row estimates of relations and joins.
 //!
-//! A scan tells its rows (it tries its conditions on some vectors) and the distinct values of its columns (the file knows them). Of the rows of two relations
-//! that are joined, one of so many pairs stays as there are values of what is equal: of the one of them with more values, for keys refer to what is
-//! there. Where several columns are equal at once, they have together no more values than the smaller relation has rows: that is a reference by a key of several columns.
+//! A scan tells its rows (it tries its conditions on some vectors) and the distinct values of its
+//! columns (the file knows them). Of the rows of two relations that are joined, one of so many
+//! pairs stays as there are values of what is equal: of the one of them with more values, for keys
+//! refer to what is there. Where several columns are equal at once, they have together no more
+//! values than the smaller relation has rows: that is a reference by a key of several columns.
 
 use std::sync::Arc;
 
@@ -47,7 +49,8 @@ pub(super) struct Estimates {
     relations: Vec<f64>,
     /// Of each class the relations in it, and how many values it has.
     classes: Vec<(u32, f64)>,
-    /// Where two relations are joined by several classes: by how much the product of their values is too large.
+    /// Where two relations are joined by several classes: by how much the product of their values
+    /// is too large.
     corrections: Vec<(u32, f64)>,
     conditions: Vec<u32>,
     /// Of each semi join what it leaves, and its rows.

@@ -1,4 +1,4 @@
-//! A tree of joins as a graph: what is joined, and by what.
+//! The join graph: relations and their join conditions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,10 +8,12 @@ use datafusion::common::{Column, JoinType, NullEquality};
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan};
 
-/// So many relations and semi joins are ordered together, at most: the search takes three times as long for each one more.
+/// So many relations and semi joins are ordered together, at most: the search takes three times as
+/// long for each one more.
 pub(super) const PARTS_MAX: usize = 11;
 
-/// Relations, and what joins them. Parts are numbered: first the relations, then the semi joins; sets of them are masks.
+/// Relations, and what joins them. Parts are numbered: first the relations, then the semi joins;
+/// sets of them are masks.
 pub(super) struct Graph {
     pub(super) relations: Vec<Part>,
     pub(super) semis: Vec<Semi>,
@@ -112,7 +114,8 @@ fn is_join_below(plan: &LogicalPlan) -> bool {
 }
 
 impl Graph {
-    /// Takes a tree apart; `None` if nothing can be ordered in it, or what a condition is about is not clear.
+    /// Takes a tree apart; `None` if nothing can be ordered in it, or what a condition is about is
+    /// not clear.
     pub(super) fn of(plan: &LogicalPlan) -> Option<Self> {
         let mut pieces = Pieces::default();
         pieces.take(&Arc::new(plan.clone()));
@@ -224,7 +227,8 @@ impl Graph {
         (needs != 0).then_some(needs)
     }
 
-    /// Two expressions are equal, and so are all that are equal to one of them. A class has one of each relation: a second one stays a condition.
+    /// Two expressions are equal, and so are all that are equal to one of them. A class has one of
+    /// each relation: a second one stays a condition.
     fn equate(&mut self, one: (usize, Expr), other: (usize, Expr)) {
         let of = |member: &(usize, Expr)| self.classes.iter().position(|it| it.contains(member));
         let (first, second) = (of(&one), of(&other));

@@ -1,7 +1,8 @@
-//! In which order tables are joined.
+//! The join order rule.
 //!
-//! DataFusion joins them as they are written, but for crosswise products, and asks EXISTS and IN when all of that is done. Here trees of inner joins, with the
-//! semi and anti joins over them, are taken apart and put together in the order that is reckoned to be cheapest:
+//! DataFusion joins them as they are written, but for crosswise products, and asks EXISTS and IN
+//! when all of that is done. Here trees of inner joins, with the semi and anti joins over them, are
+//! taken apart and put together in the order that is reckoned to be cheapest:
 //!
 //! ```text
 //! optimized plan -> semi joins that look for another value: one row of each key                             (differing)
@@ -12,8 +13,9 @@
 //! physical plan  -> the side with fewer rows in the table of hashes, by estimates of each node               (sides)
 //! ```
 //!
-//! Estimates are those of the scans, which try conditions on some vectors, and the distinct counts of the files. Two columns that are equal to a third are
-//! equal to each other, so more joins are possible than are written. What has no estimate is left as it stands; so are more relations than
+//! Estimates are those of the scans, which try conditions on some vectors, and the distinct counts
+//! of the files. Two columns that are equal to a third are equal to each other, so more joins are
+//! possible than are written. What has no estimate is left as it stands; so are more relations than
 //! [`PARTS_MAX`](graph::PARTS_MAX), for the search looks at all trees.
 
 mod differing;
@@ -83,7 +85,8 @@ fn reordered(plan: LogicalPlan, state: &dyn Session) -> Result<Transformed<Logic
         let Some(mut graph) = Graph::of(&node) else {
             return Ok(Transformed::no(node));
         };
-        // First the order: a tree that has none is walked on, and its parts would be ordered again with each join of it.
+        // First the order: a tree that has none is walked on, and its parts would be ordered again
+        // with each join of it.
         let Some(tree) = order_of(&graph, state) else {
             return Ok(Transformed::no(node));
         };

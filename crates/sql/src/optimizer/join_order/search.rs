@@ -1,7 +1,8 @@
-//! The cheapest tree: all of them, from the small to the large (dynamic programming over sets of parts).
+//! The join order search by dynamic programming over sets of relations.
 //!
-//! A join costs its rows, those of its left side (which are kept in a table) twice, and those of its right side (which look there) once. A semi join costs the rows that
-//! look, and those that it keeps.
+//! A join costs its rows, those of its left side (which are kept in a table) twice, and those of
+//! its right side (which look there) once. A semi join costs the rows that look, and those that it
+//! keeps.
 
 use super::estimate::Estimates;
 use super::graph::Graph;

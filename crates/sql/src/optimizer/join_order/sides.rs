@@ -1,8 +1,9 @@
-//! How many rows come out of the nodes of a physical plan: it is their fewer rows that a join keeps in a table of hashes.
+//! The choice of a hash join's build side, by row estimates of physical plans.
 //!
-//! DataFusion reckons that a semi join leaves all rows, so that what is above it seems large. Here the rows of joins and groups are reckoned from the
-//! distinct values that tables know, as [`estimate`](super::estimate) does for their order; and in one walk, while nodes by themselves walk all that
-//! is below each of them.
+//! DataFusion reckons that a semi join leaves all rows, so that what is above it seems large. Here
+//! the rows of joins and groups are reckoned from the distinct values that tables know, as
+//! [`estimate`](super::estimate) does for their order; and in one walk, while nodes by themselves
+//! walk all that is below each of them.
 //!
 //! ```text
 //! scan -> rows that pass, distinct values of each column in the table -> the same of each node above

@@ -1,12 +1,14 @@
-//! Orders of the hashed side of a join.
+//! A fix for the sort order of a hash join's build side.
 //!
-//! A hash join gives its rows in the order of the side that it reads, and DataFusion takes it that within this they have the order of the other, hashed side:
+//! A hash join gives its rows in the order of the side that it reads, and DataFusion takes it that
+//! within this they have the order of the other, hashed side:
 //!
 //! ```text
 //! SELECT DISTINCT a.x, b.y FROM a JOIN b ON a.id = b.id      a in the order of x, b in that of y: taken to be in the order of x, y, so that a group is seen more than once
 //! ```
 //!
-//! That holds where no two rows read are alike in what orders them, which nothing says. The order of the hashed side is of no other use; so plans are not told of it.
+//! That holds where no two rows read are alike in what orders them, which nothing says. The order
+//! of the hashed side is of no other use; so plans are not told of it.
 
 use std::sync::Arc;
 
@@ -46,7 +48,8 @@ fn has_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     !plan.equivalence_properties().oeq_class().is_empty()
 }
 
-/// The same without an order: where it comes from the scans of tables these do not tell it, for other rules look for them below such nodes.
+/// The same without an order: where it comes from the scans of tables these do not tell it, for
+/// other rules look for them below such nodes.
 fn without_order(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     if !has_order(plan) {
         return Ok(Arc::clone(plan));

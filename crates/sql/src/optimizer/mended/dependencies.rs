@@ -1,15 +1,18 @@
-//! Which columns of groups tell which others.
+//! A fix for functional dependencies of group columns.
 //!
-//! A primary key tells the other columns of its table, so that `ORDER BY` may leave these out behind it, and `GROUP BY`, too. Above groups over a join,
-//! DataFusion takes it that such a key tells all columns of the group, also those of the join's other side:
+//! A primary key tells the other columns of its table, so that `ORDER BY` may leave these out
+//! behind it, and `GROUP BY`, too. Above groups over a join, DataFusion takes it that such a key
+//! tells all columns of the group, also those of the join's other side:
 //!
 //! ```text
 //! SELECT c.id, o.year, count(*) FROM c JOIN o ON ... GROUP BY c.id, o.year ORDER BY c.id, o.year     would be ordered by c.id alone
 //! SELECT id, year, sum(n) FROM (the same) GROUP BY id, year                                          would have one row of each id
 //! ```
 //!
-//! A key tells those columns of a group that it tells of the rows below, and all of them only if these are all that is grouped by. That is put right where
-//! a subquery is planned (what GROUP BY may leave out is found from it there), and before each rule of the optimizer that asks: rules make groups anew.
+//! A key tells those columns of a group that it tells of the rows below, and all of them only if
+//! these are all that is grouped by. That is put right where a subquery is planned (what GROUP BY
+//! may leave out is found from it there), and before each rule of the optimizer that asks: rules
+//! make groups anew.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -52,7 +55,8 @@ impl OptimizerRule for MendDependencies {
 pub(super) struct RelationsWithTrueDependencies;
 
 thread_local! {
-    /// Whether the relation that comes next is the one that is being planned. Planning is a recursion within one thread.
+    /// Whether the relation that comes next is the one that is being planned. Planning is a
+    /// recursion within one thread.
     static IS_BEING_PLANNED: Cell<bool> = const { Cell::new(false) };
 }
 

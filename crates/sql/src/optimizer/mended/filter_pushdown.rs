@@ -1,8 +1,10 @@
-//! Where filters of physical plans are pushed down: through nodes whose columns have a name each.
+//! A fix for filter pushdown through nodes with ambiguous column names.
 //!
-//! DataFusion finds the column of a filter in the node below by its name alone. In `a RIGHT JOIN b` both may have a column `id`, and a filter on the one would
-//! be asked of the other, which gives wrong rows. So its rule is applied to those parts of a plan alone in which no name stands twice below the root; filters
-//! above them stay where they are, and hints of joins within them are told as ever.
+//! DataFusion finds the column of a filter in the node below by its name alone. In `a RIGHT JOIN b`
+//! both may have a column `id`, and a filter on the one would be asked of the other, which gives
+//! wrong rows. So its rule is applied to those parts of a plan alone in which no name stands twice
+//! below the root; filters above them stay where they are, and hints of joins within them are told
+//! as ever.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is mended of DataFusion's optimizers: rules that give wrong answers for some queries, kept from them.
+//! Fixes for DataFusion's optimizers: rules that give wrong answers are restricted or replaced.
 //!
 //! ```text
 //! dependencies      logical plans:   which columns tell which others, above groups over joins
@@ -17,7 +17,8 @@
 //! stopping          physical plans:  joins, and patterns over long texts, end when nobody waits for their rows any more (`crate::execute::stopping`)
 //! ```
 //!
-//! Each says what would go wrong, so that it can go when the engine below no longer needs it; `crates/sql/tests` has a case for each.
+//! Each says what would go wrong, so that it can go when the engine below no longer needs it;
+//! `crates/sql/tests` has a case for each.
 
 mod build_orders;
 mod dependencies;

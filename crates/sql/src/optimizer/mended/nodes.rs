@@ -1,4 +1,4 @@
-//! Rules for physical plans that change one node at a time, from the leaves up.
+//! A helper for physical rules that change one node at a time, bottom up.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
-//! Orders and constants that end where DataFusion takes it that they go on.
+//! A fix for sort orders and constants that DataFusion propagates too far.
 //!
-//! A plan knows of its rows in which order they come and which columns are constant, and leaves out of `ORDER BY` what that makes needless. These plans know too much:
+//! A plan knows of its rows in which order they come and which columns are constant, and leaves out
+//! of `ORDER BY` what that makes needless. These plans know too much:
 //!
 //! ```text
 //! WHERE a = 1 GROUP BY ROLLUP (a, b) ORDER BY a, b                            a is NULL in some rows, but no longer ordered by
@@ -8,7 +9,8 @@
 //! SELECT 1 AS k, a FROM t UNION ALL SELECT 2, a FROM t ORDER BY k, a LIMIT 3  the best three of the one half hide those of the other
 //! ```
 //!
-//! Above them, and below sets of groups, a node passes rows on and knows nothing of them but how they are divided.
+//! Above them, and below sets of groups, a node passes rows on and knows nothing of them but how
+//! they are divided.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,9 @@
-//! Windows whose frames are ranges about the row at hand.
+//! A fix for window frames by `RANGE`.
 //!
-//! In the order of a column with NULLs these are one another's peers: the frame of `RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING` has all of them where the row at hand is one. DataFusion's operator
-//! that works while rows come takes those that came so far. The one that waits for all rows of a part does not, and takes its place.
+//! In the order of a column with NULLs these are one another's peers: the frame of
+//! `RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING` has all of them where the row at hand is
+//! one. DataFusion's operator that works while rows come takes those that came so far. The one that
+//! waits for all rows of a part does not, and takes its place.
 
 use std::sync::Arc;
 

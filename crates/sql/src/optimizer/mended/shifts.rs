@@ -1,7 +1,8 @@
-//! `lead` and `lag` that ignore NULLs, over a whole partition at once.
+//! A fix for `lead` and `lag` with `IGNORE NULLS`, over whole partitions.
 //!
-//! Row by row, as the rows of a window come, the engine loses count of the values behind a NULL, and a limit above cuts off rows that a value is looked for in. It knows all rows of a
-//! partition where its function says that it cannot go row by row; so this one says that.
+//! Row by row, as the rows of a window come, the engine loses count of the values behind a NULL,
+//! and a limit above cuts off rows that a value is looked for in. It knows all rows of a partition
+//! where its function says that it cannot go row by row; so this one says that.
 
 use std::hash::Hash;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Rules that are kept from some plans.
+//! A wrapper that keeps a rule from some plans.
 //!
 //! | DataFusion's rule | what it does | and where that is wrong |
 //! | --- | --- | --- |

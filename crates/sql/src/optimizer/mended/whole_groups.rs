@@ -1,13 +1,16 @@
-//! Conditions above aggregates without groups.
+//! A fix for conditions above aggregates without groups.
 //!
-//! A condition about the keys of groups may be asked of the rows below them. DataFusion does that with one that names no column at all, or none any more where a column is
-//! a constant, and with no keys, too: but without groups there is one row of the answer whatever comes from below, which the condition would have taken away.
+//! A condition about the keys of groups may be asked of the rows below them. DataFusion does that
+//! with one that names no column at all, or none any more where a column is a constant, and with no
+//! keys, too: but without groups there is one row of the answer whatever comes from below, which
+//! the condition would have taken away.
 //!
 //! ```text
 //! SELECT n FROM (SELECT count(*) AS n FROM t) c WHERE 1 = (SELECT max(i) FROM u)    has no row where that is false, not one with 0
 //! ```
 //!
-//! So it is with the set of all rows of ROLLUP and its like. Such an aggregate, below a filter or a join, gets a limit that takes nothing away, and through which no condition goes.
+//! So it is with the set of all rows of ROLLUP and its like. Such an aggregate, below a filter or a
+//! join, gets a limit that takes nothing away, and through which no condition goes.
 
 use std::sync::Arc;
 

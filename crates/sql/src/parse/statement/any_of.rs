@@ -1,7 +1,8 @@
-//! `x < ANY (array)`, said as the comparison with all elements that it denies.
+//! `x < ANY (array)`, rewritten as a negated comparison with all elements.
 //!
-//! The planner finds the least or the greatest element for ANY, and forgets what is unknown beside it: NULL among the elements, or in the place of `x`. It does not for ALL,
-//! and one is the other's contrary, in a logic of three values, too:
+//! The planner finds the least or the greatest element for ANY, and forgets what is unknown beside
+//! it: NULL among the elements, or in the place of `x`. It does not for ALL, and one is the other's
+//! contrary, in a logic of three values, too:
 //!
 //! ```text
 //! x < ANY (array)     ->  NOT (x >= ALL (array))

@@ -1,11 +1,12 @@
-//! `FROM t FOR SYSTEM_TIME AS OF '17'`: one table as it was, by the number of a commit or by a time.
+//! `FROM t FOR SYSTEM_TIME AS OF '17'`: a table at an older commit or time.
 //!
 //! ```text
 //!   s.t FOR SYSTEM_TIME AS OF '17' [AS x]    ->    "\u{1}work"."as of\u{1}17\u{1}s\u{1}t" AS x        the alias is t where there is none
 //! ```
 //!
-//! The parser knows this form in other dialects alone, so its words are taken out of the tokens before. What stands there instead is a name that no text can
-//! have; who plans the statement takes it apart again ([`OldTable::of`]).
+//! The parser knows this form in other dialects alone, so its words are taken out of the tokens
+//! before. What stands there instead is a name that no text can have; who plans the statement takes
+//! it apart again ([`OldTable::of`]).
 
 use datafusion::sql::sqlparser::keywords::{Keyword, RESERVED_FOR_TABLE_ALIAS};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};

@@ -1,6 +1,8 @@
-//! `CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name FROM CLASS <iri>`: a view over the function `class`, the columns of which are found when it is made.
+//! `CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name FROM CLASS <iri>`: a view over `class` with
+//! discovered columns.
 //!
-//! An IRI that is not made of SQL's tokens (a comment would begin in it, or a string) can be given in quotes: `FROM CLASS 'http://e/a--b'`.
+//! An IRI that is not made of SQL's tokens (a comment would begin in it, or a string) can be given
+//! in quotes: `FROM CLASS 'http://e/a--b'`.
 
 use datafusion::common::DataFusionError;
 use datafusion::sql::sqlparser::ast::{ObjectName, Statement};
@@ -64,7 +66,8 @@ fn head(parser: &mut Parser<'_>) -> std::result::Result<Head, ParserError> {
     }
 }
 
-/// `<iri>`, or a string. Its tokens say nothing of it, so what is between the signs is taken from the text.
+/// `<iri>`, or a string. Its tokens say nothing of it, so what is between the signs is taken from
+/// the text.
 fn iri(parser: &mut Parser<'_>, text: &str) -> std::result::Result<String, ParserError> {
     let first = parser.next_token();
     if let Token::SingleQuotedString(iri) = &first.token {

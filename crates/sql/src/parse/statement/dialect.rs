@@ -1,9 +1,12 @@
-//! PostgreSQL's language, for a parser that does not go back again and again.
+//! The PostgreSQL dialect of the parser, without backtracking.
 //!
-//! The parser of the library tries a way, and where that fails goes back and tries another. Where one way is within the other, each level of a text doubles the work: forty calls within each
-//! other took years. Of that which is asked for most often, the argument of a function, there is one way here: a name before `=>` is a word. For the rest there are [`Steps`]: each
-//! expression, alias and list of columns that is begun is one, however often it is begun. Who has none left gets errors, whatever is tried next, so that the parser ends.
-//! So does who is not waited for any more.
+//! The parser of the library tries a way, and where that fails goes back and tries another. Where
+//! one way is within the other, each level of a text doubles the work: forty calls within each
+//! other took years. Of that which is asked for most often, the argument of a function, there is
+//! one way here: a name before `=>` is a word. For the rest there are [`Steps`]: each expression,
+//! alias and list of columns that is begun is one, however often it is begun. Who has none left
+//! gets errors, whatever is tried next, so that the parser ends. So does who is not waited for any
+//! more.
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -30,7 +33,8 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// For a text of so many tokens: each begins an expression once, where the parser does not go back.
+    /// For a text of so many tokens: each begins an expression once, where the parser does not go
+    /// back.
     pub(super) fn for_tokens(tokens: usize) -> Self {
         Self {
             left: Cell::new(tokens.saturating_add(STEPS_MIN)),

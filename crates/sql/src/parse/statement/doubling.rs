@@ -1,4 +1,5 @@
-//! What is nested in a statement such that the planner would look at it again and again ([`crate::parse::looks`]), found before there is a plan.
+//! The check for nesting that the planner would visit exponentially often
+//! ([`crate::parse::looks`]).
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr};
 
@@ -18,7 +19,8 @@ impl Doubling {
         self.open.push(Looks::default());
     }
 
-    /// Whether there are not too many looks, with those for this expression, which is the last that began.
+    /// Whether there are not too many looks, with those for this expression, which is the last that
+    /// began.
     pub(super) fn end(&mut self, expr: &Expr) -> bool {
         let parts = self.open.pop().unwrap_or_default();
         let looks = around(parts, expr);

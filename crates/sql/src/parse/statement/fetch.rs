@@ -1,4 +1,5 @@
-//! `FETCH [direction] [FROM | IN] cursor`, as PostgreSQL has it: numbers may be negative, and the word before the name may be missing. The library's parser takes neither.
+//! The parser of `FETCH [direction] [FROM | IN] cursor`, as in PostgreSQL. The library's parser
+//! takes neither.
 
 use datafusion::sql::sqlparser::ast::{
     FetchDirection, FetchPosition, Statement, Value, ValueWithSpan,

@@ -1,7 +1,8 @@
-//! How many sets of groups a SELECT comes to, counted before the planner writes them out.
+//! The count of a SELECT's grouping sets, before the planner expands them.
 //!
-//! A row belongs to one group of each set, so the sets multiply the groups that an aggregation holds. `GROUP BY a, CUBE (b, c), ROLLUP (d)` is 4 times 2 sets.
-//! The bounds and their words are PostgreSQL's.
+//! A row belongs to one group of each set, so the sets multiply the groups that an aggregation
+//! holds. `GROUP BY a, CUBE (b, c), ROLLUP (d)` is 4 times 2 sets. The bounds and their words are
+//! PostgreSQL's.
 
 use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Select};
 

@@ -1,8 +1,9 @@
-//! What a text may ask of the parser's stack and memory, looked at before there is a tree.
+//! The limits on a text's demands of stack and memory, checked before parsing.
 //!
-//! The parser counts brackets and subqueries, but makes a tree as deep as the text is long of `1 + 1 + 1 + ...`, of `... UNION SELECT ...` and of
-//! `... JOIN ...`, and drops it by recursion. So there are limits to what may stand in a row without a comma between the same two brackets, and to how often the words
-//! that make such trees may stand in a statement, commas or not.
+//! The parser counts brackets and subqueries, but makes a tree as deep as the text is long of
+//! `1 + 1 + 1 + ...`, of `... UNION SELECT ...` and of `... JOIN ...`, and drops it by recursion.
+//! So there are limits to what may stand in a row without a comma between the same two brackets,
+//! and to how often the words that make such trees may stand in a statement, commas or not.
 //!
 //! ```text
 //! 1 IN (1, 1) OR 1 IN (1, 1) OR ...      a comma ends the row of its own brackets alone; brackets are one sign of the row around them
@@ -13,13 +14,16 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::{Error, Result, SqlState};
 
-/// So many words, numbers, signs and blanks are taken; each takes some 100 bytes while the text is parsed.
+/// So many words, numbers, signs and blanks are taken; each takes some 100 bytes while the text is
+/// parsed.
 const TOKENS_MAX: usize = 1_500_000;
-/// So many words, numbers and signs may follow each other without a comma. A tree of so many operators is dropped within 2 MB of stack.
+/// So many words, numbers and signs may follow each other without a comma. A tree of so many
+/// operators is dropped within 2 MB of stack.
 const TOKENS_IN_A_ROW_MAX: usize = 4_000;
 /// So many `UNION`, `INTERSECT`, `EXCEPT`, `MINUS` and `JOIN` may stand in one statement.
 const BRANCHES_MAX: usize = 1_000;
-/// So many `OVER` may stand in one statement: each order of a window is a node of the plan, with all columns of those below.
+/// So many `OVER` may stand in one statement: each order of a window is a node of the plan, with
+/// all columns of those below.
 const WINDOWS_MAX: usize = 500;
 
 /// Refuses texts whose tokens would take too much.
@@ -42,7 +46,8 @@ pub(super) fn refuse_excess(tokens: &[TokenWithSpan]) -> Result<()> {
         .try_for_each(|token| statement.count(&token.token))
 }
 
-/// How many tokens a text has at most, without making any. What quotes hold is one, unless something may hold a quote that is none.
+/// How many tokens a text has at most, without making any. What quotes hold is one, unless
+/// something may hold a quote that is none.
 pub(super) fn tokens_at_most(text: &str) -> usize {
     let may_hide_quotes = ["--", "/*", "$", "\\"]
         .iter()

@@ -1,4 +1,4 @@
-//! `IS DISTINCT FROM` binds tighter than AND, OR and NOT.
+//! The precedence of `IS DISTINCT FROM`, above AND, OR and NOT.
 //!
 //! The parser takes all that follows it for its right side:
 //!
@@ -7,8 +7,9 @@
 //!                                        meant     (p AND a IS DISTINCT FROM NULL) OR q
 //! ```
 //!
-//! Brackets stand in the tree as such. So an operator that binds less tightly and stands without them below one that binds tighter can have come that
-//! way alone, and is lifted above it, from the leaves upwards.
+//! Brackets stand in the tree as such. So an operator that binds less tightly and stands without
+//! them below one that binds tighter can have come that way alone, and is lifted above it, from the
+//! leaves upwards.
 
 use std::ops::ControlFlow;
 

@@ -1,7 +1,8 @@
-//! A text as tokens, its operators as PostgreSQL ends them.
+//! The tokenizer, with PostgreSQL's rules for operators.
 //!
-//! The library takes all signs of operators that follow each other for one. PostgreSQL does so too, but ends an operator before a `+` or `-` at its end, unless it
-//! holds one of `~ ! @ # % ^ & | ? `` ` ``:
+//! The library takes all signs of operators that follow each other for one. PostgreSQL does so too,
+//! but ends an operator before a `+` or `-` at its end, unless it holds one of
+//! `~ ! @ # % ^ & | ? `` ` ``:
 //!
 //! ```text
 //!   a>-1      >- 1      ->    > - 1           a#-1      #- 1      ->    #- 1

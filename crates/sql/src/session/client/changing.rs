@@ -1,4 +1,5 @@
-//! How a session changes something: the writers' turn, or the open transaction; a savepoint; the statement; its commit, or its end without a trace.
+//! The execution of a session's changes: writer lock or open transaction, savepoint, statement,
+//! commit or rollback.
 
 use std::sync::Arc;
 
@@ -79,7 +80,8 @@ impl Session {
             .await
     }
 
-    /// Inserts rows that come as batches, and says how many; as a whole or not at all, like a statement.
+    /// Inserts rows that come as batches, and says how many; as a whole or not at all, like a
+    /// statement.
     ///
     /// # Errors
     /// When there is no such table or column, when a row is not right, or when the batches fail.
@@ -104,7 +106,8 @@ impl Session {
             .await
     }
 
-    /// Takes the writers' turn, or goes on with the open transaction. `what` is the statement's first words.
+    /// Takes the writers' turn, or goes on with the open transaction. `what` is the statement's
+    /// first words.
     pub(crate) async fn begin_change(&self, what: impl FnOnce() -> String) -> Result<Change> {
         let writer = self.may_change(what)?;
         let taken = self.block.lock().take();
@@ -145,7 +148,8 @@ impl Session {
             .with_sight(sight))
     }
 
-    /// Commits what a statement has done, or gives it to the open transaction; undoes it if it failed, or costs more than there is: `touches` says what its changes cost.
+    /// Commits what a statement has done, or gives it to the open transaction; undoes it if it
+    /// failed, or costs more than there is: `touches` says what its changes cost.
     pub(crate) async fn end_change<T>(
         &self,
         change: Change,
@@ -208,7 +212,8 @@ impl Session {
         })
     }
 
-    /// Waits for the writers' turn. Whoever waits, and one who has gone meanwhile, keeps no thread from the one who has it.
+    /// Waits for the writers' turn. Whoever waits, and one who has gone meanwhile, keeps no thread
+    /// from the one who has it.
     async fn turn(&self, writer: Option<Writer>) -> Result<Transaction> {
         let writer = writer.ok_or_else(|| {
             Error::new(SqlState::ReadOnlySqlTransaction, "there is no writer here")
@@ -226,7 +231,8 @@ impl Session {
         .await
     }
 
-    /// Commits what the open transaction has changed, and says how it stood, and the number of the commit if it was made here.
+    /// Commits what the open transaction has changed, and says how it stood, and the number of the
+    /// commit if it was made here.
     pub(super) async fn commit(&self) -> Result<(TransactionStatus, Option<u64>)> {
         let remote = self.block.lock().remote_to_commit();
         let ended = self.block.lock().end_for_commit();

@@ -1,4 +1,4 @@
-//! What a session is held to by who asks: what it may read and change, the state that it reads, who pays for it.
+//! The asker's constraints on a session: rights, state, account.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,8 +44,9 @@ pub struct HeldValues {
 }
 
 impl Session {
-    /// Reads and changes from now on what a scope has; everything if none. Statements that begin later are held to it, also those that were prepared before; to
-    /// look at rules again before each statement costs little while the scope is the same.
+    /// Reads and changes from now on what a scope has; everything if none. Statements that begin
+    /// later are held to it, also those that were prepared before; to look at rules again before
+    /// each statement costs little while the scope is the same.
     pub fn set_scope(&mut self, scope: Option<Arc<SqlScope>>) {
         if self.has_scope(scope.as_ref()) {
             return;
@@ -67,12 +68,13 @@ impl Session {
         }
     }
 
-    /// What it is held to, where that is not everything.
+    /// The scope of the session, where it is restricted.
     pub fn scope(&self) -> Option<&Arc<SqlScope>> {
         self.sight.as_ref().map(|sight| &sight.scope)
     }
 
-    /// Fails where what began under a scope might come to something else now: for rows that are asked for later, and for what a client goes on to send.
+    /// Fails where what began under a scope might come to something else now: for rows that are
+    /// asked for later, and for what a client goes on to send.
     ///
     /// # Errors
     /// When rights have changed since.
@@ -92,7 +94,8 @@ impl Session {
         self.ruled = ruled;
     }
 
-    /// Goes by what rules by query find in this state, which a transaction begins on: its scope may be that of an earlier one.
+    /// Goes by what rules by query find in this state, which a transaction begins on: its scope may
+    /// be that of an earlier one.
     pub async fn go_by(&mut self, state: &Arc<Snapshot>) {
         let sight = self.sight_in(state).await;
         self.set_scope(sight.map(|sight| Arc::clone(&sight.scope)));
@@ -123,7 +126,8 @@ impl Session {
         }
     }
 
-    /// Counts from now on what statements cost, and takes their memory from where this says; counts for nobody if none.
+    /// Counts from now on what statements cost, and takes their memory from where this says; counts
+    /// for nobody if none.
     pub fn set_spending(&mut self, spending: Option<Arc<Spending>>) {
         if spending.is_none() && self.spending().is_none() {
             return;
@@ -166,8 +170,10 @@ impl Session {
         self.state.config().get_extension::<Spending>()
     }
 
-    /// Has the statement that begins compute in a place behind the door, until what is returned is dropped, or it begins to wait for the writers' turn, another process or the disk: then it
-    /// gives the place up for good. Who has the writers' turn goes on without one, and nobody but that one does.
+    /// Has the statement that begins compute in a place behind the door, until what is returned is
+    /// dropped, or it begins to wait for the writers' turn, another process or the disk: then it
+    /// gives the place up for good. Who has the writers' turn goes on without one, and nobody but
+    /// that one does.
     #[must_use]
     pub fn hold(&self, turn: Turn) -> Turn {
         let place = Place::of(turn);
@@ -192,7 +198,8 @@ impl Session {
         self.spending().map(|spending| spending.pause())
     }
 
-    /// Has who pays now pay for what goes on of an earlier statement, until what is returned is dropped.
+    /// Has who pays now pay for what goes on of an earlier statement, until what is returned is
+    /// dropped.
     #[must_use]
     pub fn resume(&self, paused: Option<&Paused>) -> Option<orrery_runtime::Watched> {
         self.spending()?.resume(paused?)

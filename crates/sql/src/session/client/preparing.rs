@@ -1,4 +1,4 @@
-//! How a session understands statements that are run later, with values of their parameters.
+//! The preparation of statements with parameters.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::settings::{columns_shown, setting_name};
 use crate::{Error, Result, SqlState, changes};
 
 impl Session {
-    /// Understands a text of one statement with parameters `$1`, `$2`, ..., to be run as often as wanted.
+    /// Understands a text of one statement with parameters `$1`, `$2`, ..., to be run as often as
+    /// wanted.
     ///
     /// # Errors
     /// When it is not SQL, or is a query that cannot be planned.
@@ -25,7 +26,8 @@ impl Session {
         self.prepare_statement(statement, &[]).await
     }
 
-    /// The same, where some of the parameters' types are told. None of a text without a statement.
+    /// Prepares a statement with given types of some parameters. None of a text without a
+    /// statement.
     ///
     /// # Errors
     /// As [`Self::prepare`].

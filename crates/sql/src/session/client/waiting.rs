@@ -1,4 +1,4 @@
-//! Memory of a session's portals and cursors that wait ([`crate::transactions::waiting_rows`]).
+//! The memory of a session's waiting portals and cursors ([`crate::transactions::waiting_rows`]).
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::transactions::waiting_rows::{HeldRows, WaitingRows};
 use crate::{Error, Result};
 
 impl Session {
-    /// Takes memory for a statement that waits from now on, out of what who asks may hold.
+    /// Reserves memory for a waiting statement, from the asker's share.
     ///
     /// # Errors
     /// When there is not so much: the statement is to be given up.
@@ -28,7 +28,7 @@ impl Session {
         Ok(HeldRows::new(memory, open))
     }
 
-    /// Takes memory for a statement that has begun and waits until its rows are fetched.
+    /// Reserves memory for a statement whose rows are not fetched yet.
     ///
     /// # Errors
     /// When there is not so much: the statement is to be given up.

@@ -1,4 +1,4 @@
-//! A database in a directory of its own, and sessions over it.
+//! Test helpers: a database in a temporary directory, and sessions over it.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 

@@ -1,4 +1,5 @@
-//! Random rules over some tables, and random statements: whoever has rights to some of them gets what everybody gets from a database that has only these.
+//! Random tests of rights: an asker gets what everybody gets from a database with only the readable
+//! tables.
 
 use std::fmt::Write as _;
 
@@ -297,7 +298,8 @@ fn answers_are_those_over_a_database_that_has_only_what_may_be_read() {
     assert!(changed > 15 && denied > 80, "{changed} and {denied}");
 }
 
-/// What nobody may change because something depends on it that is hidden: it is told that there is something.
+/// What nobody may change because something depends on it that is hidden: it is told that there is
+/// something.
 fn is_bound_to_hidden(error: &Error) -> bool {
     let detail = error.detail.as_deref().unwrap_or_default();
     detail.contains("a foreign key from or to a table that may not be read")

@@ -1,4 +1,4 @@
-//! Each kind of statement by who may do some of it.
+//! Tests of each kind of statement with partial rights.
 
 use std::sync::Arc;
 

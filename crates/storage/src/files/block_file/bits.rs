@@ -1,9 +1,9 @@
-//! One bit per block, set by any thread.
+//! An atomic bit set with one bit per block.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits that only ever become set. They publish nothing but themselves: the bytes of a block never change, so all
-/// accesses are relaxed.
+/// Bits that only ever become set. They publish nothing but themselves: the bytes of a block never
+/// change, so all accesses are relaxed.
 #[derive(Debug)]
 pub(super) struct BlockBits(Box<[AtomicU64]>);
 

@@ -1,4 +1,4 @@
-//! Files of checksummed blocks: the container of every large file of a segment.
+//! Block files: the container format of all large files, with a checksum per block.
 //!
 //! A block file is written once, in order, and read at random through a mapping:
 //!
@@ -16,12 +16,13 @@
 //! the footer.
 //!
 //! Every byte is covered: header and end mark are compared exactly, the footer's checksum covers
-//! header, footer and trailer, each block's checksum covers the block, and there are no other bytes. So one
-//! flipped bit anywhere is found: outside the blocks at open, in a block when it is first touched or by
-//! [`BlockFile::verify_all`].
+//! header, footer and trailer, each block's checksum covers the block, and there are no other
+//! bytes. So one flipped bit anywhere is found: outside the blocks at open, in a block when it is
+//! first touched or by [`BlockFile::verify_all`].
 //!
-//! Cost: open reads header and footer (12 bytes per block of some 64 KiB); the first touch of a block costs its checksum
-//! (some 10 GB/s), each further one a bit test. What is not in memory is asked for ahead, see `read_ahead`.
+//! Cost: open reads header and footer (12 bytes per block of some 64 KiB); the first touch of a
+//! block costs its checksum (some 10 GB/s), each further one a bit test. What is not in memory is
+//! asked for ahead, see `read_ahead`.
 
 mod bits;
 mod read_ahead;
@@ -43,7 +44,7 @@ const HEADER_BYTES: usize = 16;
 const ENTRY_BYTES: usize = 12;
 const TRAILER_BYTES: usize = 28;
 
-/// What a block file holds: four ASCII bytes in its header.
+/// The kind of a block file: four ASCII bytes in its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileKind(pub [u8; 4]);
 
@@ -51,12 +52,13 @@ pub struct FileKind(pub [u8; 4]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockNumber(pub u32);
 
-/// What identifies a finished block file, for the manifest.
+/// The identification of a finished block file, for the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSummary {
     /// Length of the file in bytes.
     pub bytes: u64,
-    /// The footer's checksum; as the footer holds every block's checksum, it stands for the whole content.
+    /// The footer's checksum; as the footer holds every block's checksum, it stands for the whole
+    /// content.
     pub crc: u32,
 }
 

@@ -1,7 +1,7 @@
-//! Asking the disk for blocks before they are touched.
+//! Read-ahead: requests to the disk for blocks before they are read.
 //!
-//! A block that was never touched in this process may still be on the disk. Three things ask ahead, all only for blocks that
-//! nobody touched or asked for:
+//! A block that was never touched in this process may still be on the disk. Three things ask ahead,
+//! all only for blocks that nobody touched or asked for:
 //!
 //! ```text
 //! first touch alone            the window of 32 KiB around the block: what costs the disk no more than one block
@@ -9,9 +9,10 @@
 //! keys of a look-up step       all blocks that they lead to, sorted and merged to extents
 //! ```
 //!
-//! For the third one, finding the blocks costs some nanoseconds a key, so it is done only while the file is *cold*: for
-//! [`LOOKS_WHILE_COLD`] times after the last block that had not been asked for. In a file whose blocks were all touched, nothing of
-//! this happens: a touched block is one bit test.
+//! For the third one, finding the blocks costs some nanoseconds a key, so it is done only while the
+//! file is *cold*: for [`LOOKS_WHILE_COLD`] times after the last block that had not been asked for.
+//! In a file whose blocks were all touched, nothing of this happens: a touched block is one bit
+//! test.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,7 +36,8 @@ const LOOKS_WHILE_COLD: u32 = 16;
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     requested: BlockBits,
-    /// Those of them that somebody said will be touched: who knows that much needs no guesses about what follows.
+    /// Those of them that somebody said will be touched: who knows that much needs no guesses about
+    /// what follows.
     announced: BlockBits,
     /// Looks left before the file counts as warm.
     looks_left: AtomicU32,
@@ -116,7 +118,8 @@ impl ReadAhead {
         window
     }
 
-    /// The next bytes of a scan, if half of them were not asked for yet: so the disk reads while the first half is used.
+    /// The next bytes of a scan, if half of them were not asked for yet: so the disk reads while
+    /// the first half is used.
     fn scan<E: Fn(u32) -> Range<usize>>(
         &self,
         (block, is_new): (u32, bool),
@@ -144,7 +147,8 @@ impl ReadAhead {
         (start < end).then_some(start..end)
     }
 
-    /// The extents of those of the blocks that nobody touched or asked for. `wanted` is sorted here.
+    /// The extents of those of the blocks that nobody touched or asked for. `wanted` is sorted
+    /// here.
     pub(super) fn extents<E: Fn(u32) -> Range<usize>>(
         &self,
         wanted: &mut Vec<BlockNumber>,

@@ -1,4 +1,5 @@
-//! Reading a block file at random; each block's checksum is verified at its first touch, and what will be touched next is asked for.
+//! Random access to a block file; a block's checksum is verified at its first read, and blocks
+//! ahead are prefetched.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ pub struct BlockFile {
     read_ahead: ReadAhead,
 }
 
-/// Asked for at the end of a file when it is opened: trailer, metadata, and the entries of some 20,000 blocks.
+/// Asked for at the end of a file when it is opened: trailer, metadata, and the entries of some
+/// 20,000 blocks.
 pub const END_BYTES: usize = 256 << 10;
 
 /// Where the parts of the file lie.
@@ -77,7 +79,8 @@ impl BlockFile {
         Ok(bytes)
     }
 
-    /// The bytes of blocks that follow each other, which lie side by side in the file. Each block's checksum is verified the first time.
+    /// The bytes of blocks that follow each other, which lie side by side in the file. Each block's
+    /// checksum is verified the first time.
     pub fn block_run(&self, first: BlockNumber, count: u32) -> Result<&[u8]> {
         if count > 1 && self.bytes.is_fetched() {
             self.will_touch(&mut (first.0..).take(count as usize).map(BlockNumber).collect());
@@ -113,19 +116,22 @@ impl BlockFile {
         }
     }
 
-    /// Whether blocks were touched lately for the first time without having been asked for: then it is worth while to find out
-    /// which will be touched next, and to [ask for](Self::will_touch) them.
+    /// Whether blocks were touched lately for the first time without having been asked for: then it
+    /// is worth while to find out which will be touched next, and to [ask for](Self::will_touch)
+    /// them.
     #[inline]
     pub fn is_cold(&self) -> bool {
         self.read_ahead.is_cold()
     }
 
-    /// Whether what was not touched yet has to be fetched from far away, and some was touched lately for the first time.
+    /// Whether what was not touched yet has to be fetched from far away, and some was touched
+    /// lately for the first time.
     pub(crate) fn is_far(&self) -> bool {
         self.bytes.is_fetched() && self.is_cold()
     }
 
-    /// Asks the operating system for those of these blocks that were not touched yet, without waiting. Sorts them.
+    /// Asks the operating system for those of these blocks that were not touched yet, without
+    /// waiting. Sorts them.
     pub fn will_touch(&self, blocks: &mut Vec<BlockNumber>) {
         for extent in self.read_ahead.extents(blocks, &self.blocks()) {
             self.bytes.will_need(extent);
@@ -142,7 +148,7 @@ impl BlockFile {
         self.block_range(number).map_or(0, |range| range.len())
     }
 
-    /// Where a block begins in the file, for messages about its content.
+    /// The offset of a block in the file, for error messages.
     pub fn block_offset(&self, number: BlockNumber) -> u64 {
         self.block_range(number)
             .map_or(0, |range| range.start as u64)
@@ -153,7 +159,7 @@ impl BlockFile {
         &self.bytes[self.layout.metadata.clone()]
     }
 
-    /// Where the metadata begin in the file, for messages about their content.
+    /// The offset of the metadata in the file, for error messages.
     pub fn metadata_offset(&self) -> u64 {
         self.layout.metadata.start as u64
     }
@@ -219,8 +225,9 @@ impl BlockFile {
         )
     }
 
-    /// Where a block lies, if it is not the last one and its extent is possible. Every look-up asks for some blocks: half the
-    /// instructions of [`block_range`](Self::block_range), which also knows what is wrong.
+    /// Where a block lies, if it is not the last one and its extent is possible. Every look-up asks
+    /// for some blocks: half the instructions of [`block_range`](Self::block_range), which also
+    /// knows what is wrong.
     #[inline]
     fn extent_before_last(&self, file: &[u8], number: BlockNumber) -> Option<Range<usize>> {
         let footer_start = self.layout.footer_start;
@@ -275,8 +282,8 @@ fn footer_of(bytes: &FileBytes) -> Range<usize> {
     }
 }
 
-/// Waits for all that is read of a file but its blocks. Asks for the end as a whole, of which the trailer is a part: most files have
-/// their footer there.
+/// Waits for all that is read of a file but its blocks. Asks for the end as a whole, of which the
+/// trailer is a part: most files have their footer there.
 fn fetch_ends(bytes: &FileBytes) -> Result<()> {
     bytes.fetch(ends_of(bytes))?;
     bytes.fetch(0..HEADER_BYTES)?;

@@ -1,4 +1,4 @@
-//! Writing a block file from its start to its end.
+//! A sequential writer of block files.
 
 use std::path::Path;
 
@@ -69,8 +69,8 @@ impl BlockFileWriter {
         self.file.path()
     }
 
-    /// Writes footer and trailer and syncs the file. Syncing the directory is left to the caller, who
-    /// usually writes several files into it.
+    /// Writes footer and trailer and syncs the file. Syncing the directory is left to the caller,
+    /// who usually writes several files into it.
     pub fn finish(mut self, metadata: &[u8]) -> Result<FileSummary> {
         let Ok(metadata_bytes) = u32::try_from(metadata.len()) else {
             return Err(Error::invalid_input(

@@ -1,4 +1,4 @@
-//! What time it is: commits are stamped with it, and old ones given up by it.
+//! The clock, which stamps commits and expires history; tests replace it.
 
 use std::fmt::Debug;
 use std::time::{SystemTime, UNIX_EPOCH};

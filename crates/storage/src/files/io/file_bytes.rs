@@ -1,11 +1,14 @@
-//! The bytes of a file: mapped into memory, or owned.
+//! The bytes of a file, memory-mapped or owned.
 //!
-//! Where a page fault meets a page that is not in memory, the operating system reads what it has been set to around it: 128 KiB mostly,
-//! 8 MiB on some machines. Who knows what will be read asks for that with [`FileBytes::will_need`] before, as block
-//! files do (see `block_file`). `MADV_RANDOM` would do away with the former, but since Linux 6.3 also with the memory of which pages were used lately.
+//! Where a page fault meets a page that is not in memory, the operating system reads what it has
+//! been set to around it: 128 KiB mostly, 8 MiB on some machines. Who knows what will be read asks
+//! for that with [`FileBytes::will_need`] before, as block files do (see `block_file`).
+//! `MADV_RANDOM` would do away with the former, but since Linux 6.3 also with the memory of which
+//! pages were used lately.
 //!
-//! Bytes that come from elsewhere, an object store, are mapped too: into a file with holes, which a [`ByteSource`] fills. Who reads such
-//! bytes has to [fetch](FileBytes::fetch) them first; block files do that at the first touch of a block.
+//! Bytes that come from elsewhere, an object store, are mapped too: into a file with holes, which a
+//! [`ByteSource`] fills. Who reads such bytes has to [fetch](FileBytes::fetch) them first; block
+//! files do that at the first touch of a block.
 //!
 //! Holds the only `unsafe` of the storage: mapping a file is unsafe because another process could
 //! change or shorten it under the mapping.
@@ -43,8 +46,8 @@ pub trait ReadAheadWatcher: std::fmt::Debug + Send + Sync {
     fn will_need(&self, range: Range<usize>);
 }
 
-/// Where the bytes of a mapped file come from that may not be in it yet. Bytes that are there once stay there for as long as the
-/// [`FileBytes`] lives that was made with the source.
+/// A source that fetches the bytes of a mapped file on demand. Bytes that are there once stay there
+/// for as long as the [`FileBytes`] lives that was made with the source.
 pub trait ByteSource: std::fmt::Debug + Send + Sync {
     /// Waits until the bytes of a range within the file are there.
     fn fetch(&self, range: Range<usize>) -> Result<()>;
@@ -52,14 +55,16 @@ pub trait ByteSource: std::fmt::Debug + Send + Sync {
     /// Asks for the bytes of a range within the file, without waiting for them.
     fn will_need(&self, range: Range<usize>);
 
-    /// Fetches bytes anew that are there, and are wrong. False if there is nowhere else to get them from.
+    /// Fetches bytes anew that are there, and are wrong. False if there is nowhere else to get them
+    /// from.
     fn refetch(&self, range: Range<usize>) -> Result<bool>;
 }
 
 impl FileBytes {
     /// Maps a file whose bytes come from elsewhere when they are needed.
     ///
-    /// The file has its whole length, and stays as it is but for bytes that the source puts into its holes.
+    /// The file has its whole length, and stays as it is but for bytes that the source puts into
+    /// its holes.
     pub fn fetched(file: &File, source: Arc<dyn ByteSource>) -> io::Result<Self> {
         let mapped = Self::map(file)?;
         Ok(Self {
@@ -68,7 +73,8 @@ impl FileBytes {
         })
     }
 
-    /// Waits until the bytes of a range are there; what lies beyond the end is ignored. Does nothing where all bytes are.
+    /// Waits until the bytes of a range are there; what lies beyond the end is ignored. Does
+    /// nothing where all bytes are.
     pub fn fetch(&self, range: Range<usize>) -> Result<()> {
         match &self.source {
             Some(source) if range.start < range.end.min(self.len()) => {
@@ -78,7 +84,8 @@ impl FileBytes {
         }
     }
 
-    /// Fetches bytes anew that are wrong; whether it did. False where there is nowhere to get them from.
+    /// Fetches bytes anew that are wrong; whether it did. False where there is nowhere to get them
+    /// from.
     pub(crate) fn refetch(&self, range: Range<usize>) -> Result<bool> {
         match &self.source {
             Some(source) => source.refetch(range),
@@ -96,10 +103,11 @@ impl FileBytes {
         if file.metadata()?.len() == 0 {
             return Ok(Self::from(Vec::new())); // mmap refuses a length of zero
         }
-        // SAFETY: the mapping is private and read-only. Files that are mapped are never written again after
-        // they were finished and are replaced only by rename, which leaves the mapped inode untouched.
-        // A foreign process that shortens one breaks the database directory's contract. Of a file with holes only bytes are read
-        // that its source has said to be there, and these stay.
+        // SAFETY: the mapping is private and read-only. Files that are mapped are never written
+        // again after they were finished and are replaced only by rename, which leaves the mapped
+        // inode untouched. A foreign process that shortens one breaks the database directory's
+        // contract. Of a file with holes only bytes are read that its source has said to be there,
+        // and these stay.
         let mapping = unsafe { Mmap::map(file) }?;
         Ok(Self::of(Bytes::Mapped(mapping)))
     }
@@ -114,8 +122,8 @@ impl FileBytes {
         Self { bytes, source }
     }
 
-    /// Asks the operating system to read some bytes into its cache, without waiting for them; what lies beyond the
-    /// end is ignored.
+    /// Asks the operating system to read some bytes into its cache, without waiting for them; what
+    /// lies beyond the end is ignored.
     pub fn will_need(&self, range: Range<usize>) {
         let range = range.start..range.end.min(self.len());
         if range.is_empty() {

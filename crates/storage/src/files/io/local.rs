@@ -1,4 +1,4 @@
-//! The operating system's file system.
+//! The local file system.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write as _};
@@ -19,8 +19,9 @@ const WRITE_BUFFER_BYTES: usize = 256 * 1024;
 pub struct LocalFileSystem;
 
 impl LocalFileSystem {
-    /// Asks the operating system to forget what it has cached of a file, so that the next reader finds it as after a restart of the
-    /// machine. Changes are written to the disk before. What a process has mapped and touched stays.
+    /// Asks the operating system to forget what it has cached of a file, so that the next reader
+    /// finds it as after a restart of the machine. Changes are written to the disk before. What a
+    /// process has mapped and touched stays.
     pub fn drop_cached(&self, path: &Path) -> Result<()> {
         let file = open_file(path)?;
         let of_error = |error: io::Error| Error::from_io(path, "forget", error);

@@ -1,4 +1,4 @@
-//! The first bytes of a log file: what its records are relative to.
+//! The header of a log file: the state that its records start from.
 
 use std::io::Read;
 use std::path::Path;
@@ -6,8 +6,9 @@ use std::path::Path;
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"ORRERYLG";
-/// The version that this program writes. A record of a new kind, or a section that must be understood, needs a new one: a program that
-/// does not know it must not take such a file. Files of an older version are read, never appended to.
+/// The version that this program writes. A record of a new kind, or a section that must be
+/// understood, needs a new one: a program that does not know it must not take such a file. Files of
+/// an older version are read, never appended to.
 pub(super) const VERSION: u32 = 3;
 /// The version whose records are commits and marks only.
 const VERSION_MIN: u32 = 1;
@@ -18,7 +19,7 @@ const BODY_BYTES_MIN: usize = 24;
 /// A name of a segment is much shorter.
 const BODY_BYTES_MAX: usize = 4096;
 
-/// What a log file says about itself.
+/// The header of a log file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogHeader {
     /// Name of the base segment's directory.

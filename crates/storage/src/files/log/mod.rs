@@ -1,9 +1,10 @@
-//! The commit log: what was committed since the last checkpoint, one record a commit.
+//! The commit log: all commits since the last checkpoint, one record each.
 //!
-//! A commit is durable when its record is on the disk, so a [`LogWriter`] appends records at the end of one file and
-//! lets all who wait share one fdatasync. After a crash a [`LogReader`] gives the records back in order and finds where
-//! the file ends in truth. The ids in a record are relative to the base segment and the delta dictionary that the
-//! file's header names; nothing here knows what they mean.
+//! A commit is durable when its record is on the disk, so a [`LogWriter`] appends records at the
+//! end of one file and lets all who wait share one fdatasync. After a crash a [`LogReader`] gives
+//! the records back in order and finds where the file ends in truth. The ids in a record are
+//! relative to the base segment and the delta dictionary that the file's header names; nothing here
+//! knows what they mean.
 //!
 //! The file `DIR/log/000001.log`, little endian, `varint` as in LEB128:
 //!
@@ -31,20 +32,23 @@
 //!            for each of these the difference, zigzag varint
 //! ```
 //!
-//! `durable` is the position before which everything was on the disk when the record was written. It tells a power cut
-//! from damage: a power cut may lose any part of what comes after the last fdatasync, even the first of two records
-//! and not the second. So what cannot be read is a *torn tail*, and is cut off, as long as no later
-//! record says that it was durable; if one does, it is damage, and is reported. After each fdatasync that leaves nothing
-//! to do the writer puts a *mark* at the end, a record that says only this; the next record overwrites it. So damage
-//! to the very last commit is found as well. What stands behind a mark is searched in the same way, for the mark may be
-//! an old one that came back in place of a commit.
+//! `durable` is the position before which everything was on the disk when the record was written.
+//! It tells a power cut from damage: a power cut may lose any part of what comes after the last
+//! fdatasync, even the first of two records and not the second. So what cannot be read is a *torn
+//! tail*, and is cut off, as long as no later record says that it was durable; if one does, it is
+//! damage, and is reported. After each fdatasync that leaves nothing to do the writer puts a *mark*
+//! at the end, a record that says only this; the next record overwrites it. So damage to the very
+//! last commit is found as well. What stands behind a mark is searched in the same way, for the
+//! mark may be an old one that came back in place of a commit.
 //!
-//! The salt makes records of one file invalid in any other, and keeps a literal that imitates a record from being
-//! taken for one. A file whose torn tail was cut off is not written on, so what was in the tail cannot
-//! come back behind a new record of the same salt.
+//! The salt makes records of one file invalid in any other, and keeps a literal that imitates a
+//! record from being taken for one. A file whose torn tail was cut off is not written on, so what
+//! was in the tail cannot come back behind a new record of the same salt.
 //!
-//! A record of an unknown kind, or with an unknown section below 128, with the right checksum was written by a newer program: an
-//! error, never a torn tail. Whoever adds such a kind raises the header's format version; a log of an older version is closed when a writer opens it, and a new file begun.
+//! A record of an unknown kind, or with an unknown section below 128, with the right checksum was
+//! written by a newer program: an error, never a torn tail. Whoever adds such a kind raises the
+//! header's format version; a log of an older version is closed when a writer opens it, and a new
+//! file begun.
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +83,7 @@ const KIND_COMMIT: u8 = 4;
 /// Length of a mark.
 const MARK_BYTES: usize = FRAME_BYTES + PREFIX_BYTES;
 
-/// Where the log file with a number stands in a database's directory.
+/// The path of a log file by its number.
 pub fn log_file(directory: &Path, number: u64) -> PathBuf {
     directory
         .join(LOG_DIRECTORY)

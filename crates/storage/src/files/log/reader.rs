@@ -1,8 +1,9 @@
-//! Reading a log file back, and telling a torn tail from damage.
+//! The reader of log files, which tells a torn tail from damage.
 //!
-//! The end is where no record begins any more: at the end of the file, at a mark, at bytes that are none. What stands there is
-//! searched ([`super::tail`]) for a record which says that all before it had been on the disk. If there is one, then
-//! what can no longer be read was whole once, also where an old mark came back in its place; that is damage.
+//! The end is where no record begins any more: at the end of the file, at a mark, at bytes that are
+//! none. What stands there is searched ([`super::tail`]) for a record which says that all before it
+//! had been on the disk. If there is one, then what can no longer be read was whole once, also
+//! where an old mark came back in its place; that is damage.
 
 use std::fmt;
 use std::io::{BufReader, Read};
@@ -19,8 +20,8 @@ use crate::files::io::FileSystem;
 use crate::{Error, Result};
 
 const READ_BUFFER_BYTES: usize = 256 * 1024;
-/// With so many bits flipped at most, what stands at the end is taken for the mark. The beginning of a record of the same length
-/// differs in half of the bits of the checksum.
+/// With so many bits flipped at most, what stands at the end is taken for the mark. The beginning
+/// of a record of the same length differs in half of the bits of the checksum.
 const FLIPPED_BITS_MAX: u32 = 8;
 
 /// Reads a log file from its first record, or from any later one, to its end.
@@ -52,7 +53,7 @@ pub struct LoggedRecord {
     pub record: LogRecord,
 }
 
-/// Where a log file ends in truth; what a writer needs to go on.
+/// The true end of a log file, from which a writer continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEnd {
     /// The byte after the last whole record.
@@ -66,17 +67,18 @@ pub struct LogEnd {
     pub(super) salt: u32,
 }
 
-/// What stands behind the last whole record of a log file.
+/// The bytes behind the last whole record of a log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogTail {
     /// The mark that a writer puts there when all is on the disk: nothing is missing.
     Mark,
-    /// Nothing: the last writer was killed before its mark, or is writing now, or the file was cut off there.
+    /// Nothing: the last writer was killed before its mark, or is writing now, or the file was cut
+    /// off there.
     Nothing,
     /// A mark that is not whole, torn or damaged: no commit is missing.
     BrokenMark,
-    /// So many bytes that are no record: what a writer left that was killed, or is writing now; or a
-    /// last commit that is damaged, which looks the same.
+    /// So many bytes that are no record: what a writer left that was killed, or is writing now; or
+    /// a last commit that is damaged, which looks the same.
     Torn(u64),
 }
 
@@ -104,7 +106,8 @@ impl LogEnd {
 /// What stands at a position.
 enum Frame {
     Commit(Box<LogRecord>, u64),
-    /// All bytes from there to the end of the file: none, a mark and what follows it, or anything else.
+    /// All bytes from there to the end of the file: none, a mark and what follows it, or anything
+    /// else.
     Tail(Vec<u8>),
 }
 
@@ -141,7 +144,8 @@ impl<'a> LogReader<'a> {
         })
     }
 
-    /// Opens a log file at the record that begins at a byte, as [`LoggedRecord`] or [`super::Appended`] gave it.
+    /// Opens a log file at the record that begins at a byte, as [`LoggedRecord`] or
+    /// [`super::Appended`] gave it.
     pub fn open_at(file_system: &'a dyn FileSystem, path: &Path, start: u64) -> Result<Self> {
         let mut reader = Self::open(file_system, path)?;
         if start < reader.position {
@@ -162,15 +166,16 @@ impl<'a> LogReader<'a> {
         Ok(())
     }
 
-    /// What the file says about itself.
+    /// The file's header.
     pub fn header(&self) -> &LogHeader {
         &self.header
     }
 
     /// The next record; `None` at the end, however often it is asked.
     ///
-    /// Fails with [`Error::Corrupt`] where a record that had been on the disk can no longer be read, and with
-    /// [`Error::UnknownRecord`] or [`Error::UnknownSection`] at one that a newer program wrote.
+    /// Fails with [`Error::Corrupt`] where a record that had been on the disk can no longer be
+    /// read, and with [`Error::UnknownRecord`] or [`Error::UnknownSection`] at one that a newer
+    /// program wrote.
     pub fn next_record(&mut self) -> Result<Option<LoggedRecord>> {
         if self.tail.is_some() {
             return Ok(None);
@@ -178,7 +183,8 @@ impl<'a> LogReader<'a> {
         let start = self.position;
         let mut frame = self.read_frame()?;
         if self.is_damage(&frame) {
-            // Perhaps a writer finished the record after it was read here, and more after it: look again.
+            // Perhaps a writer finished the record after it was read here, and more after it: look
+            // again.
             self.go_to(start)?;
             frame = self.read_frame()?;
         }
@@ -231,7 +237,7 @@ impl<'a> LogReader<'a> {
         }
     }
 
-    /// Where the file ends; reads on to it if there are records left.
+    /// The end of the file; reads any records that are left.
     pub fn end(&mut self) -> Result<LogEnd> {
         while self.next_record()?.is_some() {}
         Ok(LogEnd {
@@ -295,7 +301,8 @@ impl<'a> LogReader<'a> {
         }
     }
 
-    /// The durable position and the kind of the record that begins with these bytes, if it is one and whole.
+    /// The durable position and the kind of the record that begins with these bytes, if it is one
+    /// and whole.
     fn check_frame(&self, bytes: &[u8], start: u64) -> Option<(u64, u8)> {
         let length = frame_length(bytes)?;
         let content = bytes.get(FRAME_BYTES..FRAME_BYTES + length)?;

@@ -1,4 +1,4 @@
-//! One commit as it stands in the log: its content, and its coding.
+//! The record of one commit in the log: its content and its encoding.
 
 use orrery_term::{LanguageTags, PrefixChange, TermId};
 
@@ -25,11 +25,13 @@ pub struct LogRecord {
     pub first_new_term: u64,
     /// The term keys that the delta dictionary got with this commit, in order.
     pub new_terms: Keys,
-    /// Quads that are there after the commit and were not before: s, p, o, g. Sorted ones take less space.
+    /// Quads that are there after the commit and were not before: s, p, o, g. Sorted ones take less
+    /// space.
     pub insertions: Vec<[TermId; 4]>,
     /// Quads that were there before the commit and are not after it.
     pub deletions: Vec<[TermId; 4]>,
-    /// Graphs of which all quads went first: insertions and deletions are relative to what was left then.
+    /// Graphs of which all quads went first: insertions and deletions are relative to what was left
+    /// then.
     pub cleared: Option<ClearedGraphs>,
     /// How language tags are written that no commit before had.
     pub language_tags: LanguageTags,
@@ -50,8 +52,8 @@ pub struct ClearedGraphs {
     pub removed: u64,
 }
 
-/// What a section of a record holds. A number below `OPTIONAL` must be understood by who reads the record; one from there on may be
-/// passed over.
+/// What a section of a record holds. A number below `OPTIONAL` must be understood by who reads the
+/// record; one from there on may be passed over.
 mod section {
     pub(super) const WHO: u8 = 1;
     pub(super) const NEXT_BLANK_NODE: u8 = 2;
@@ -172,7 +174,8 @@ impl LogRecord {
         bytes.get(16..)
     }
 
-    /// Whether the section is known; `None` where it has not the form of its kind. What is left of `content` was not expected.
+    /// Whether the section is known; `None` where it has not the form of its kind. What is left of
+    /// `content` was not expected.
     fn decode_section(&mut self, kind: u8, content: &mut &[u8]) -> Option<bool> {
         match kind {
             section::WHO => {
@@ -217,7 +220,8 @@ impl LogRecord {
         Some(true)
     }
 
-    /// Reads a record of the log's versions 1 and 2, which had no sections: one of a commit that cleared graphs, or of another.
+    /// Reads a record of the log's versions 1 and 2, which had no sections: one of a commit that
+    /// cleared graphs, or of another.
     pub(super) fn decode_unsectioned(bytes: &[u8], has_cleared: bool) -> Option<Self> {
         let mut record = Self::default();
         let rest = &mut record.decode_head(bytes)?;

@@ -1,9 +1,12 @@
-//! Looking through the bytes at the end of a log for a record which says that they had been whole.
+//! A search at the damaged end of a log for a later record, which proves that the bytes were once
+//! complete.
 //!
-//! Any byte may begin such a record, and what looks like its length may reach to the end, so the checksums of all that look
-//! like records would take a time that grows with the square of the tail, which whoever writes literals could
-//! arrange. Therefore the sums of all prefixes are computed once, at every [`STEP_BYTES`], and the sum of any range follows
-//! from two of them: the sum of a whole is that of its first part, moved by the length of the second, xor that of the second.
+//! Any byte may begin such a record, and what looks like its length may reach to the end, so the
+//! checksums of all that look like records would take a time that grows with the square of the
+//! tail, which whoever writes literals could arrange. Therefore the sums of all prefixes are
+//! computed once, at every [`STEP_BYTES`], and the sum of any range follows from two of them: the
+//! sum of a whole is that of its first part, moved by the length of the second, xor that of the
+//! second.
 
 use crc32c::{crc32c_append, crc32c_combine};
 
@@ -36,7 +39,8 @@ impl<'b> Tail<'b> {
         }
     }
 
-    /// Whether a whole record behind the first byte, of whatever kind, says that the first byte had been on the disk.
+    /// Whether a whole record behind the first byte, of whatever kind, says that the first byte had
+    /// been on the disk.
     pub(super) fn was_durable(&mut self) -> bool {
         (1..self.bytes.len()).any(|offset| self.is_witness(offset))
     }

@@ -1,7 +1,7 @@
-//! Appending to the log, and one fdatasync for all who wait.
+//! The writer of log files, with one fdatasync shared by all waiting commits.
 //!
-//! A full disk refuses commits, and later ones succeed when there is space again. A failed fdatasync ends writing until
-//! the database is opened anew. Readers go on in either case.
+//! A full disk refuses commits, and later ones succeed when there is space again. A failed
+//! fdatasync ends writing until the database is opened anew. Readers go on in either case.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -20,12 +20,13 @@ use crate::{Error, Result};
 
 /// Writes one log file; shared by all threads that commit.
 ///
-/// [`append`](Self::append) hands a record to the operating system, [`wait`](Self::wait) returns when it is on the disk. Of those
-/// who wait one calls fdatasync for all records that were appended by then; who comes meanwhile waits for
-/// the next. So a lone client pays one fdatasync a commit, and many share it.
+/// [`append`](Self::append) hands a record to the operating system, [`wait`](Self::wait) returns
+/// when it is on the disk. Of those who wait one calls fdatasync for all records that were appended
+/// by then; who comes meanwhile waits for the next. So a lone client pays one fdatasync a commit,
+/// and many share it.
 ///
-/// A failed fdatasync ends writing for good: what is on the disk is known only after the file was opened
-/// anew. A failed append is taken back; where the disk was full, the next one tries again.
+/// A failed fdatasync ends writing for good: what is on the disk is known only after the file was
+/// opened anew. A failed append is taken back; where the disk was full, the next one tries again.
 #[derive(Debug)]
 pub struct LogWriter {
     file: Arc<dyn LogFile>,
@@ -55,7 +56,7 @@ struct SyncState {
     ended: Option<Arc<str>>,
 }
 
-/// Where a record stands in its file.
+/// The place of an appended record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     /// Its first byte.
@@ -81,10 +82,11 @@ impl LogWriter {
         Ok(Self::new(file, salt, bytes.len() as u64))
     }
 
-    /// Goes on with a log file at the end that a [`super::LogReader`] found; a torn tail is cut off.
+    /// Goes on with a log file at the end that a [`super::LogReader`] found; a torn tail is cut
+    /// off.
     ///
-    /// What was read may be in the operating system's memory only, even after a failed fdatasync, so it is written
-    /// once more: when this returns, every record that was read is on the disk.
+    /// What was read may be in the operating system's memory only, even after a failed fdatasync,
+    /// so it is written once more: when this returns, every record that was read is on the disk.
     pub fn resume(file_system: &dyn FileSystem, path: &Path, end: &LogEnd) -> Result<Self> {
         let file = file_system.open_log(path)?;
         let mut tail = Vec::new();
@@ -133,10 +135,11 @@ impl LogWriter {
         }
     }
 
-    /// Appends a record; it is on the disk only after [`wait`](Self::wait). Records stand in the order of the calls.
+    /// Appends a record; it is on the disk only after [`wait`](Self::wait). Records stand in the
+    /// order of the calls.
     ///
-    /// Fails with [`Error::NoSpace`] when the disk is full: nothing was appended then, and a later call may succeed.
-    /// Any other failure to write ends writing for good.
+    /// Fails with [`Error::NoSpace`] when the disk is full: nothing was appended then, and a later
+    /// call may succeed. Any other failure to write ends writing for good.
     pub fn append(&self, record: &LogRecord) -> Result<Appended> {
         let mut tail = self.tail.lock();
         self.check()?;
@@ -188,7 +191,8 @@ impl LogWriter {
         }
     }
 
-    /// Waits until everything before a position (the `end` that [`append`](Self::append) gave) is on the disk.
+    /// Waits until everything before a position (the `end` that [`append`](Self::append) gave) is
+    /// on the disk.
     pub fn wait(&self, position: u64) -> Result<()> {
         let mut sync = self.sync.lock();
         loop {
@@ -250,7 +254,7 @@ impl LogWriter {
         }
     }
 
-    /// Puts everything on the disk, with a mark behind it: call it before the file is left for another or for good.
+    /// Syncs everything, with a closing mark behind it; called before the file is left.
     pub fn close(&self) -> Result<()> {
         self.wait(self.end())?;
         self.check()?;
@@ -263,7 +267,8 @@ impl LogWriter {
         self.tail.lock().end
     }
 
-    /// Nothing more is written from now on. What was appended may still be waited for: it came before.
+    /// Nothing more is written from now on. What was appended may still be waited for: it came
+    /// before.
     pub(crate) fn end_turn(&self, reason: &Arc<str>) {
         // Nobody is appending while this is held.
         let _tail = self.tail.lock();
@@ -286,7 +291,8 @@ impl LogWriter {
         self.salt
     }
 
-    /// Fails with [`Error::WritingStopped`] when writing has ended by a failure, with [`Error::TurnEnded`] where it is another's now.
+    /// Fails with [`Error::WritingStopped`] when writing has ended by a failure, with
+    /// [`Error::TurnEnded`] where it is another's now.
     pub fn check(&self) -> Result<()> {
         let sync = self.sync.lock();
         match (&sync.ended, &sync.failure) {

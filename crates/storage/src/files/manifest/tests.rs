@@ -1,4 +1,4 @@
-//! What is written is read again; what a program does not know is kept, or refused by name.
+//! Tests of the manifest: it reads back, and unknown parts are preserved or refused by name.
 
 use super::*;
 use crate::files::components::FileEntry;

@@ -1,4 +1,4 @@
-//! From the rows of a predicate to its adjacency.
+//! Construction of an adjacency from the rows of a predicate.
 
 use std::sync::Arc;
 
@@ -15,14 +15,15 @@ const GRAPH: usize = 3;
 
 /// Kinds of keys at most: there are no more kinds of terms that many rows share.
 const SPANS_MAX: usize = 4;
-/// Ids of the spans for each key at most. A word of 16 bytes is for 64 ids: so words take no more than 64 bytes a key.
+/// Ids of the spans for each key at most. A word of 16 bytes is for 64 ids: so words take no more
+/// than 64 bytes a key.
 const IDS_PER_KEY_MAX: u64 = 256;
 /// With no more ids for each key than this it is dense.
 const IDS_PER_KEY_DENSE: u64 = 2;
 /// Spans up to this size are taken in any case.
 const IDS_FREE: u64 = 1 << 20;
 
-/// What an adjacency would take, after one pass over the rows.
+/// The size of an adjacency, after one pass over the rows.
 #[derive(Debug)]
 pub struct Measured {
     /// The permutation's file.
@@ -38,7 +39,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Looks at all rows of the index's file that begin with the predicate; the index is PSOG or POSG. Nothing if there can be no adjacency:
+    /// Measures the rows of a predicate in PSOG or POSG. Nothing if there can be no adjacency:
     /// quads are in named graphs, or the keys lie far apart.
     pub fn new(index: &QuadIndex, predicate: TermId) -> Result<Option<Self>> {
         let file = index.base();

@@ -1,5 +1,4 @@
-//! All values of one predicate by their keys, decoded once and kept in memory: the objects of each subject, or the subjects of each
-//! object.
+//! Adjacencies: all values of one predicate by key, decoded once and cached in memory.
 //!
 //! ```text
 //! spans    id -> number          ids from the first to the last key, one span for each kind of key
@@ -8,18 +7,21 @@
 //! values   position -> value     ascending for each key; four bytes each if they are that close together
 //! ```
 //!
-//! Where most ids are keys (*dense*), there are no words: the number of an id is its rank, and ids that are no keys have a hole among
-//! the values, or begin where they end.
+//! Where most ids are keys (*dense*), there are no words: the number of an id is its rank, and ids
+//! that are no keys have a hole among the values, or begin where they end.
 //!
-//! A look-up in the sorted permutation searches fences and decodes vectors, over a hundred nanoseconds a key for keys in random
-//! order; here it is two or three loads. What is kept is the permutation's *file*, which never changes: so an adjacency is good for all
-//! snapshots over one base, and the keys that later changes touch ([`Touched`]) are looked up in the permutation as before.
+//! A look-up in the sorted permutation searches fences and decodes vectors, over a hundred
+//! nanoseconds a key for keys in random order; here it is two or three loads. What is kept is the
+//! permutation's *file*, which never changes: so an adjacency is good for all snapshots over one
+//! base, and the keys that later changes touch ([`Touched`]) are looked up in the permutation as
+//! before.
 //!
-//! An adjacency is of quads of the default graph only: a predicate that has others has none. It is built in two passes over
-//! the predicate's rows, about five nanoseconds a row: one measures what it takes ([`Measured`]), so that memory can be refused before it is used.
+//! An adjacency is of quads of the default graph only: a predicate that has others has none. It is
+//! built in two passes over the predicate's rows, about five nanoseconds a row: one measures what
+//! it takes ([`Measured`]), so that memory can be refused before it is used.
 //!
-//! Invariants: keys and the values of a key ascend, there are no empty keys. Not done here: when one is built, and how much memory all of
-//! them may take; see `orrery_runtime::Adjacencies`.
+//! Invariants: keys and the values of a key ascend, there are no empty keys. Not done here: when
+//! one is built, and how much memory all of them may take; see `orrery_runtime::Adjacencies`.
 
 mod build;
 mod slot;
@@ -41,14 +43,16 @@ pub struct Adjacency {
     spans: Box<[Span]>,
     /// Missing if it is dense.
     words: Option<Box<[Word]>>,
-    /// Where the values of each rank begin, and where the last one's end; missing if each key has one value.
+    /// Where the values of each rank begin, and where the last one's end; missing if each key has
+    /// one value.
     starts: Option<Box<[u32]>>,
     values: Values,
 }
 
 /// The offset of an id that is no key, where each key has one value and it is dense.
 const HOLE: u32 = u32::MAX;
-/// Keys that are looked up together, if they are all there are between the first and the last of them.
+/// Keys that are looked up together, if they are all there are between the first and the last of
+/// them.
 const KEYS_TOGETHER: usize = 64;
 
 /// The ids from the first to the last key of one kind.
@@ -86,7 +90,8 @@ enum Values {
 }
 
 impl Adjacency {
-    /// What [`positions`](Self::positions) are asked by for a key; none if it has no values.
+    /// The rank of a key, the argument of [`positions`](Self::positions); none if the key has no
+    /// values.
     #[inline(always)]
     pub fn rank(&self, key: u64) -> Option<u32> {
         let number = self.number(key)?;
@@ -139,11 +144,13 @@ impl Adjacency {
         Some(span.first + (found - span.start) as u64)
     }
 
-    /// The value of each key that has one, and its row: the first key's is `first_row`. Only if each key has one value at most.
+    /// The value of each key that has one, and its row: the first key's is `first_row`. Only if
+    /// each key has one value at most.
     ///
-    /// Keys that come from a scan mostly are all there are, one after the other: then their values are, too, and are copied together. Elsewhere
-    /// nothing here waits for the value of one key before it asks for the next one's, so that waits for memory overlap; and nothing
-    /// branches on whether there is one. Copied together a value takes 0.5 ns, one by one 2 to 4.
+    /// Keys that come from a scan mostly are all there are, one after the other: then their values
+    /// are, too, and are copied together. Elsewhere nothing here waits for the value of one key
+    /// before it asks for the next one's, so that waits for memory overlap; and nothing branches on
+    /// whether there is one. Copied together a value takes 0.5 ns, one by one 2 to 4.
     pub fn single_values(
         &self,
         keys: &[u64],
@@ -175,8 +182,8 @@ impl Adjacency {
         values.truncate(count);
     }
 
-    /// The values of keys, if these are all there are from the first to the last of them, ascending: then their values stand in a row. What is
-    /// written otherwise means nothing.
+    /// The values of keys, if these are all there are from the first to the last of them,
+    /// ascending: then their values stand in a row. What is written otherwise means nothing.
     fn values_in_a_row(&self, keys: &[u64], out: &mut [u64]) -> bool {
         let start = match &self.words {
             Some(words) => self.first_rank_of_row(words, keys),
@@ -215,8 +222,8 @@ impl Adjacency {
         (do_follow && end - start == keys.len() - 1).then_some(start)
     }
 
-    /// The rank of the first key, if they ascend and are all there are from the first to the last. Of each word the bits are put together and
-    /// compared: no rank is counted but the first.
+    /// The rank of the first key, if they ascend and are all there are from the first to the last.
+    /// Of each word the bits are put together and compared: no rank is counted but the first.
     fn first_rank_of_row(&self, words: &[Word], keys: &[u64]) -> Option<usize> {
         let (&first, &last) = (keys.first()?, keys.last()?);
         let (first_number, last_number) = (self.number(first)?, self.number(last)?);
@@ -353,7 +360,7 @@ impl Adjacency {
         }
     }
 
-    /// Keeps those of the values from `first` on, which ascend, that are among those at some positions, which are those of one key.
+    /// Intersects ascending values, from `first` on, with those of one key.
     pub fn retain(&self, positions: Range<usize>, first: usize, values: &mut Vec<u64>) {
         match &self.values {
             Values::Narrow { min, offsets } => {
@@ -400,7 +407,8 @@ fn number_rows(rows: &mut [u32], first: u32) {
     }
 }
 
-/// Writes the value of each key, or that of a hole; whether there is a hole. The function gives the place of a key's offset.
+/// Writes the value of each key, or that of a hole; whether there is a hole. The function gives the
+/// place of a key's offset.
 #[inline(always)]
 fn values_at(
     keys: &[u64],
@@ -450,8 +458,8 @@ fn is_among<T: Ord + Copy>(list: &[T], value: T) -> bool {
     }
 }
 
-/// Keeps the values from `first` on, which ascend, that are in an ascending list. The functions make both comparable; what has nothing
-/// to compare is not in the list.
+/// Keeps the values from `first` on, which ascend, that are in an ascending list. The functions
+/// make both comparable; what has nothing to compare is not in the list.
 fn retain_common<T>(
     values: &mut Vec<u64>,
     first: usize,

@@ -1,4 +1,4 @@
-//! Where the adjacencies of a permutation's file are kept, and how often they were wanted.
+//! The cache of a permutation file's adjacencies, with counts of requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,12 +13,13 @@ use crate::Result;
 /// More than anyone asks for, and far from where the number begins anew.
 const WANTED_MOST: u64 = 1 << 62;
 
-/// The places for the adjacencies of one file, by the predicate. There are as many as predicates were asked for.
+/// The places for the adjacencies of one file, by the predicate. There are as many as predicates
+/// were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct AdjacencySlots(RwLock<HashMap<u64, Arc<AdjacencySlot>>>);
 
 impl AdjacencySlots {
-    /// The place for a predicate, of which the file has as many rows as `rows` tells. Made at the first need.
+    /// The slot of a predicate, made on first use; `rows` gives its number of rows in the file.
     pub(crate) fn slot(
         &self,
         predicate: TermId,
@@ -98,12 +99,12 @@ impl AdjacencySlot {
         self.used.store(time, Ordering::Relaxed);
     }
 
-    /// When it was used last.
+    /// The time of the last use.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// How often somebody began to build it.
+    /// The number of builds begun.
     pub fn begun(&self) -> u32 {
         self.begun.load(Ordering::Relaxed)
     }
@@ -123,7 +124,7 @@ impl AdjacencySlot {
         Some(Build(Arc::clone(self)))
     }
 
-    /// Gives up the adjacency; who reads it has it until the end. Its keys are counted anew.
+    /// Drops the adjacency; current readers keep it until they end. Its keys are counted anew.
     pub fn drop_built(&self) -> bool {
         let mut state = self.state.write();
         let is_built = matches!(*state, State::Built(_));
@@ -136,7 +137,7 @@ impl AdjacencySlot {
 }
 
 impl Build {
-    /// Keeps what was built.
+    /// Stores the built adjacency.
     pub fn finish(self, adjacency: Arc<Adjacency>) {
         *self.0.state.write() = State::Built(adjacency);
     }
@@ -146,7 +147,7 @@ impl Build {
         *self.0.state.write() = State::Impossible;
     }
 
-    /// Where it will be.
+    /// The slot that it will be stored in.
     pub fn slot(&self) -> &Arc<AdjacencySlot> {
         &self.0
     }

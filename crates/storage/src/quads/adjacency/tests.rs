@@ -1,4 +1,4 @@
-//! Adjacencies and touched keys against the rows that cursors read.
+//! Tests of adjacencies and touched keys against rows read by cursors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,8 @@ use crate::{
 use orrery_term::TermId;
 use std::sync::Arc;
 
-/// Numbers, and strings too long to stand in an id: those that come later are of another kind than those of the base.
+/// Numbers, and strings too long to stand in an id: those that come later are of another kind than
+/// those of the base.
 fn any_term() -> impl Strategy<Value = Term<'static>> {
     prop_oneof![
         3 => (0i64..8).prop_map(|number| TermId::integer(number).unwrap().to_inline_term().unwrap()),
@@ -43,7 +44,8 @@ fn directory() -> TempDir {
     }
 }
 
-/// The snapshots of a database after its beginning and after each change: what is deleted, what is inserted, whether it is flushed then.
+/// The snapshots of a database after its beginning and after each change: what is deleted, what is
+/// inserted, whether it is flushed then.
 fn snapshots(
     base: &[SmallQuad],
     changes: &[(Vec<SmallQuad>, Vec<SmallQuad>, bool)],
@@ -194,7 +196,8 @@ proptest! {
     }
 }
 
-/// Keys that are all there are between the first and the last are looked up together, those of a scan with gaps one by one: dense, with holes, with words, wide.
+/// Keys that are all there are between the first and the last are looked up together, those of a
+/// scan with gaps one by one: dense, with holes, with words, wide.
 #[test]
 fn values_of_keys_in_a_row_are_those_of_each() {
     let subjects: Vec<Term<'static>> = (0..600)

@@ -1,8 +1,9 @@
-//! Which keys of a predicate the changes since a file was written touch.
+//! The keys of a predicate that changes since the base have touched.
 //!
-//! A delta's entries ascend, so whether one has a predicate and a key is a binary search. Where many keys are asked for, the delta's keys of
-//! the predicate are put into a set first, which is kept beside the delta: a flushed delta serves all snapshots up to the next
-//! checkpoint, one in memory those up to the next commit.
+//! A delta's entries ascend, so whether one has a predicate and a key is a binary search. Where
+//! many keys are asked for, the delta's keys of the predicate are put into a set first, which is
+//! kept beside the delta: a flushed delta serves all snapshots up to the next checkpoint, one in
+//! memory those up to the next commit.
 
 use crate::quads::delta::KeySet;
 use std::sync::Arc;
@@ -33,7 +34,8 @@ enum TouchedLevel {
 }
 
 impl QuadIndex {
-    /// The keys, in the second column, that changes to rows of the predicate touch. About so many keys will be asked for.
+    /// The keys, in the second column, that changes to rows of the predicate touch. About so many
+    /// keys will be asked for.
     pub fn touched(&self, predicate: TermId, keys: usize) -> Result<Touched> {
         let mut levels = Vec::new();
         for delta in self.deltas() {

@@ -1,4 +1,4 @@
-//! Making a new delta from an old one and a batch of changes.
+//! Application of a batch of changes to a delta, which makes a new delta.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -12,24 +12,26 @@ use crate::{Error, Result};
 
 /// Chunks of small deltas have so many entries.
 const CHUNK_ENTRIES_LEAST: usize = 64;
-/// A changed chunk with a smaller share of the entries that it may have takes up its right neighbour.
+/// A changed chunk with a smaller share of the entries that it may have takes up its right
+/// neighbour.
 const SMALL_SHARE: usize = 8;
 /// Chunks that wait to be cut, at most; a few, so that they can be cut evenly.
 const PENDING_CHUNKS: usize = 8;
 
-/// How many entries a chunk of a delta with so many entries may have: about the square root, for a commit copies the root, with
-/// one entry a chunk, and the chunks it touches.
+/// How many entries a chunk of a delta with so many entries may have: about the square root, for a
+/// commit copies the root, with one entry a chunk, and the chunks it touches.
 fn chunk_entries(entries: u64) -> usize {
     let root = 1 << ((u64::BITS - entries.leading_zeros()) / 2);
     usize::clamp(root, CHUNK_ENTRIES_LEAST, CHUNK_ENTRIES_MAX)
 }
 
 impl DeltaIndex {
-    /// The delta after further changes, which ascend strictly by row. Costs what the chunks that are touched cost, and a copy of the
-    /// root array.
+    /// The delta after further changes, which ascend strictly by row. Costs what the chunks that
+    /// are touched cost, and a copy of the root array.
     ///
-    /// Each change has to change what is visible: an insertion of a row with a tombstone removes the tombstone, and the
-    /// reverse. One that repeats an entry is an error, for then the caller's counts are wrong.
+    /// Each change has to change what is visible: an insertion of a row with a tombstone removes
+    /// the tombstone, and the reverse. One that repeats an entry is an error, for then the caller's
+    /// counts are wrong.
     pub fn apply(&self, changes: &[DeltaEntry]) -> Result<Self> {
         if changes.is_empty() {
             return Ok(self.clone());
@@ -49,7 +51,8 @@ impl DeltaIndex {
         // What stands before the first chunk's first row goes into the first chunk.
         let mut number = 0;
         while number < chunks.max(1) {
-            // Most chunks of a large delta have no change in them, and most groups neither: a look at each was most of a small update.
+            // Most chunks of a large delta have no change in them, and most groups neither: a look
+            // at each was most of a small update.
             let is_touched = |behind: usize| {
                 let first = rest.first();
                 first.is_some_and(|change| {
@@ -94,8 +97,8 @@ impl DeltaIndex {
         })
     }
 
-    /// What changed since `earlier`, a delta over the same index, in ascending order: applied to `earlier` it makes this delta.
-    /// Chunks that both share are not looked at.
+    /// The difference from `earlier`, a delta over the same index, in ascending order. Chunks that
+    /// both share are not looked at.
     pub fn changes_since(&self, earlier: &Self) -> Result<Vec<DeltaEntry>> {
         let mut changes = Vec::new();
         let (new, old) = (&*self.root, &*earlier.root);
@@ -167,7 +170,8 @@ struct Builder {
 /// Entries that wait to become chunks, in arrays as chunks have them.
 struct Pending {
     rows: Vec<QuadRow>,
-    /// Insertions minus tombstones before each entry, and of all at the end. There are a few thousand entries at most.
+    /// Insertions minus tombstones before each entry, and of all at the end. There are a few
+    /// thousand entries at most.
     nets: Vec<i16>,
     positions: Vec<u64>,
 }
@@ -178,7 +182,8 @@ impl Builder {
         (1..self.chunk_entries / SMALL_SHARE).contains(&self.pending.rows.len())
     }
 
-    /// Appends a chunk with the changes that fall into it. The entries between two changes are copied at once.
+    /// Appends a chunk with the changes that fall into it. The entries between two changes are
+    /// copied at once.
     fn merge(&mut self, chunk: Option<&Chunk>, changes: &[DeltaEntry]) -> Result<()> {
         let Some(chunk) = chunk else {
             changes.iter().for_each(|change| self.push(change));

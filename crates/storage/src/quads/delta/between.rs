@@ -1,4 +1,4 @@
-//! The entries of a delta between two rows.
+//! An iterator over the entries of a delta between two rows.
 
 use super::DeltaIndex;
 use super::slots::Slot;

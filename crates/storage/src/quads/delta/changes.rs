@@ -1,4 +1,4 @@
-//! Several deltas over each other as one, relative to what is below all of them.
+//! A merge of stacked deltas into one, relative to the base below all of them.
 
 use super::chunk::DeltaEntry;
 use super::{DeltaIndex, Entries};

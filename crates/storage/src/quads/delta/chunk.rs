@@ -1,4 +1,4 @@
-//! Some hundred entries of a delta, one array for each of their parts.
+//! A chunk: some hundred entries of a delta, as one array per part.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,8 +20,8 @@ pub(crate) struct Chunk {
     rows: Box<[QuadRow]>,
     /// Insertions minus tombstones before each entry of the chunk; one longer than the rows.
     nets: Box<[i16]>,
-    /// Rows of the index below that stand before each entry, or [`UNKNOWN`]. Whoever looks one up writes the
-    /// same number, so the order of the writes does not matter.
+    /// Rows of the index below that stand before each entry, or [`UNKNOWN`]. Whoever looks one up
+    /// writes the same number, so the order of the writes does not matter.
     positions: Box<[AtomicU64]>,
 }
 

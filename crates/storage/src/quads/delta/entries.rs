@@ -1,4 +1,4 @@
-//! Walking over all entries of a delta.
+//! An iterator over all entries of a delta.
 
 use std::sync::Arc;
 

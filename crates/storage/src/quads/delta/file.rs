@@ -1,7 +1,8 @@
-//! A delta in a block file: what a checkpoint writes.
+//! The file of a delta, which a checkpoint writes as a block file.
 //!
-//! Written from a [`QuadIndex`], whose deltas it holds as one, relative to the permutation's file. Opened, it costs memory for its
-//! root only; chunks are read when they are needed, and some of them are kept. All positions are known.
+//! Written from a [`QuadIndex`], whose deltas it holds as one, relative to the permutation's file.
+//! Opened, it costs memory for its root only; chunks are read when they are needed, and some of
+//! them are kept. All positions are known.
 //!
 //! The block file's content, little endian:
 //!
@@ -111,8 +112,9 @@ impl DeltaIndex {
         self.root.file.as_ref().map(|file| file.base_rows)
     }
 
-    /// Checks the file that the delta was opened from: checksums, that all chunks can be read, their order, and that they are what
-    /// the root says. That the entries fit the permutation is checked by `QuadIndex::verify`.
+    /// Checks the file that the delta was opened from: checksums, that all chunks can be read,
+    /// their order, and that they are what the root says. That the entries fit the permutation is
+    /// checked by `QuadIndex::verify`.
     pub fn verify(&self) -> Vec<Error> {
         let Some(file) = &self.root.file else {
             return Vec::new();

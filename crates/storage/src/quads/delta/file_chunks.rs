@@ -1,4 +1,4 @@
-//! Chunks in a delta's file, read when they are needed.
+//! Chunks of a delta file, read on demand.
 
 use std::sync::Arc;
 

@@ -1,20 +1,23 @@
-//! What changed in a permutation since the index below it was written: insertions and tombstones, sorted by row.
+//! Deltas: insertions and tombstones over a permutation's base, sorted by row.
 //!
-//! A [`DeltaIndex`] never changes. Applying a sorted batch of changes makes a new one that shares all chunks which
-//! the batch does not touch, so a commit costs what it changes and a copy of the root array.
+//! A [`DeltaIndex`] never changes. Applying a sorted batch of changes makes a new one that shares
+//! all chunks which the batch does not touch, so a commit costs what it changes and a copy of the
+//! root array.
 //!
 //! ```text
 //! root     per chunk: first row, entries before it, their net count, and where it is
 //! chunk    up to 512 entries, fewer in small deltas: row, insertion or tombstone, position
 //! ```
 //!
-//! The *position* of an entry is the number of rows of the index below that stand before the entry's row. It is looked up when
-//! it is first needed (`UNKNOWN` until then) and kept when chunks are copied. With it a row number of
-//! the whole becomes a row number below, which is how `QuadIndex::view` reads. So a delta
-//! belongs to the index that it was made for, and must not be put over another.
+//! The *position* of an entry is the number of rows of the index below that stand before the
+//! entry's row. It is looked up when it is first needed (`UNKNOWN` until then) and kept when chunks
+//! are copied. With it a row number of the whole becomes a row number below, which is how
+//! `QuadIndex::view` reads. So a delta belongs to the index that it was made for, and must not be
+//! put over another.
 //!
-//! Invariants: rows ascend strictly; an insertion is of a row that the index below does not have, a tombstone of one that it has.
-//! So the number of visible rows is that of the rows below plus the net count, exactly, in every range.
+//! Invariants: rows ascend strictly; an insertion is of a row that the index below does not have, a
+//! tombstone of one that it has. So the number of visible rows is that of the rows below plus the
+//! net count, exactly, in every range.
 
 use std::ops::Range;
 use std::sync::Arc;

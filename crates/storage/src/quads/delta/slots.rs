@@ -1,8 +1,9 @@
-//! Where the chunks of a delta are, in groups that its roots share.
+//! The chunk directory of a delta, in groups that successive versions share.
 //!
-//! A new root takes up the groups in which nothing changed as they are. With one list of chunks each commit would count up, and
-//! the end of each snapshot count down, the references of all chunks, which lie all over the memory: of a delta with some hundred
-//! thousand entries that took three quarters of what applying a small update took.
+//! A new root takes up the groups in which nothing changed as they are. With one list of chunks
+//! each commit would count up, and the end of each snapshot count down, the references of all
+//! chunks, which lie all over the memory: of a delta with some hundred thousand entries that took
+//! three quarters of what applying a small update took.
 //!
 //! ```text
 //! groups   | 8 to 39 slots | 8 to 39 slots | ...   each shared by all roots in which it is the same
@@ -10,7 +11,8 @@
 //! open       slots that are not in a group yet
 //! ```
 //!
-//! Groups have different lengths, for what stands behind a chunk that is cut in two must not move to another group.
+//! Groups have different lengths, for what stands behind a chunk that is cut in two must not move
+//! to another group.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,8 +21,8 @@ use super::Chunk;
 
 /// Slots of a group that is cut off from a longer row of them.
 const GROUP_SLOTS: usize = 32;
-/// A smaller group takes up the slots of the one behind it. So many are kept open when a group is cut off: with fewer,
-/// one more slot in a group would push slots through all groups behind it.
+/// A smaller group takes up the slots of the one behind it. So many are kept open when a group is
+/// cut off: with fewer, one more slot in a group would push slots through all groups behind it.
 const GROUP_SLOTS_MIN: usize = 8;
 
 /// Where a chunk is.
@@ -93,8 +95,8 @@ impl Slots {
         }
     }
 
-    /// Appends the group of another root that begins with this number. Unless what stands before it is too little for a group of
-    /// its own, both share it.
+    /// Appends the group of another root that begins with this number. Unless what stands before it
+    /// is too little for a group of its own, both share it.
     pub(super) fn push_group(&mut self, other: &Self, number: usize) {
         let group = &other.groups[other.group_of(number)];
         if (1..GROUP_SLOTS_MIN).contains(&self.open.len()) {

@@ -1,12 +1,12 @@
-//! Sets of the keys that a delta touches, made when they are first asked for.
+//! Sets of keys that a delta touches, built on first use.
 
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
 
-/// A set of keys with a filter before it: most keys that are asked for are in no set, and one bit in the first cache tells that of all
-/// but one in sixteen.
+/// A set of keys with a filter before it: most keys that are asked for are in no set, and one bit
+/// in the first cache tells that of all but one in sixteen.
 #[derive(Debug)]
 pub(crate) struct KeySet {
     /// As many bits as `shift` leaves of a hash.

@@ -1,12 +1,14 @@
-//! Asking ahead for what keys are read from, as long as some of it may still be on the disk, or in a store that is far away.
+//! Prefetching of the bytes of keys, while these may still be on disk or in a remote store.
 //!
 //! ```text
 //! ranks, or keys -> blocks of the directory, a level at a time -> pages -> symbol tables of their chapters
 //! ```
 //!
-//! Where each step is a request to a store, two of them are made at once: with a page comes the block that is its chapter's symbol table most likely,
-//! and who opens the dictionary asks for the upper blocks of the directory, and for the vocabularies. The blocks of each step are asked for together, so that however many ranks there are, there is one wait a step, not one a
-//! block. Of a file whose blocks were all touched nothing is asked for.
+//! Where each step is a request to a store, two of them are made at once: with a page comes the
+//! block that is its chapter's symbol table most likely, and who opens the dictionary asks for the
+//! upper blocks of the directory, and for the vocabularies. The blocks of each step are asked for
+//! together, so that however many ranks there are, there is one wait a step, not one a block. Of a
+//! file whose blocks were all touched nothing is asked for.
 
 use super::Dictionary;
 use super::directory::DirectoryBlock;
@@ -17,14 +19,15 @@ use crate::files::block_file::BlockNumber;
 
 /// Of the blocks below the directory's root so many are asked for when the dictionary is opened.
 const OPENED_BLOCKS_MAX: usize = 16;
-/// A longer block is a vocabulary: pages end with the key that makes them longer than 16 KiB, blocks of the directory are shorter than 32 KiB.
+/// A longer block is a vocabulary: pages end with the key that makes them longer than 16 KiB,
+/// blocks of the directory are shorter than 32 KiB.
 const VOCABULARY_BYTES_MIN: usize = 128 << 10;
 /// So much of vocabularies is asked for when the dictionary is opened.
 const OPENED_VOCABULARY_BYTES_MAX: usize = 4 << 20;
 
 impl Dictionary {
-    /// Asks for what the first look-ups will pass, where it is far away: the blocks below the root, and the vocabularies. The root is next to the footer, and
-    /// came with it.
+    /// Asks for what the first look-ups will pass, where it is far away: the blocks below the root,
+    /// and the vocabularies. The root is next to the footer, and came with it.
     pub(super) fn will_look_up(&self) -> Result<()> {
         let Some(root) = self.root.filter(|_| self.terms.is_far()) else {
             return Ok(());
@@ -59,7 +62,8 @@ impl Dictionary {
         }
     }
 
-    /// Asks for the pages where keys stand, or would, while they may be far away: all at once, before they are searched for one after the other.
+    /// Asks for the pages where keys stand, or would, while they may be far away: all at once,
+    /// before they are searched for one after the other.
     pub fn will_find(&self, keys: &[&[u8]]) -> Result<()> {
         let Some(root) = self.root.filter(|_| self.terms.is_far()) else {
             return Ok(());
@@ -77,7 +81,8 @@ impl Dictionary {
                     return Err(of_block(Fault::Malformed("a level is out of order")));
                 }
                 level = directory.level;
-                // Where a separator does not decide, the page before is as good a guess as the one behind.
+                // Where a separator does not decide, the page before is as good a guess as the one
+                // behind.
                 let at = directory.find_key(key, |_| Ok(true)).map_err(of_block)?;
                 *block = directory.entry(at).block;
                 wanted.push(*block);
@@ -94,8 +99,9 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Asks the disk for the pages of ranks while they may be there: all at once, rather than one after the other. The
-    /// ranks should ascend; those that do not exist are left to who reads them.
+    /// Asks the disk for the pages of ranks while they may be there: all at once, rather than one
+    /// after the other. The ranks should ascend; those that do not exist are left to who reads
+    /// them.
     pub fn will_read(&self, ranks: &[u64]) -> Result<()> {
         let Some(root) = self
             .root
@@ -120,8 +126,9 @@ impl Dictionary {
         self.will_decode(&blocks)
     }
 
-    /// Of blocks of the directory, all of one level, the level and the blocks below that lead to ranks, each once. Both ascend by rank. What
-    /// the symbol tables of pages may be is put into `tables`, if the file is far away.
+    /// Of blocks of the directory, all of one level, the level and the blocks below that lead to
+    /// ranks, each once. Both ascend by rank. What the symbol tables of pages may be is put into
+    /// `tables`, if the file is far away.
     fn blocks_below(
         &self,
         blocks: &[BlockNumber],
@@ -169,7 +176,8 @@ impl Dictionary {
         Ok((level, below))
     }
 
-    /// Asks for the symbol tables of pages, and for the vocabularies that these name, where there is more than one table.
+    /// Asks for the symbol tables of pages, and for the vocabularies that these name, where there
+    /// is more than one table.
     fn will_decode(&self, pages: &[BlockNumber]) -> Result<()> {
         let mut tables = Vec::new();
         for &block in pages {

@@ -1,8 +1,9 @@
-//! Reading many keys by rank, a window of ranks at a time, so that the waits for memory overlap.
+//! Batched look-ups of keys by rank, in windows, so that memory latencies overlap.
 //!
-//! Keys that stand far apart in a large dictionary cost one wait after the other: for the page, the head of the
-//! group, the lengths behind it, the suffix. So each of these steps is done for all ranks of a window before the next one
-//! begins: the steps of different ranks do not depend on each other, and the processor waits for many at once.
+//! Keys that stand far apart in a large dictionary cost one wait after the other: for the page, the
+//! head of the group, the lengths behind it, the suffix. So each of these steps is done for all
+//! ranks of a window before the next one begins: the steps of different ranks do not depend on each
+//! other, and the processor waits for many at once.
 //!
 //! ```text
 //! ranks -> entries of the directory -> pages -> groups -> keys
@@ -53,8 +54,9 @@ impl KeyPlace {
 }
 
 impl Dictionary {
-    /// Calls `found` with the place in `ranks` and the key, for each rank. The ranks should ascend (duplicates are
-    /// fine): neighbours then share the work. In any other order the answers are right, too.
+    /// Calls `found` with the place in `ranks` and the key, for each rank. The ranks should ascend
+    /// (duplicates are fine): neighbours then share the work. In any other order the answers are
+    /// right, too.
     pub fn keys(&self, ranks: &[u64], mut found: impl FnMut(usize, &[u8])) -> Result<()> {
         if let Some(kept) = &self.beside.kept
             && ranks.len() <= ANNOUNCED_RANKS
@@ -72,8 +74,8 @@ impl Dictionary {
         })
     }
 
-    /// As [`keys`](Self::keys), where some may be kept: of the others alone the pages are read. What reads very much does not come here, so it
-    /// drives out nothing.
+    /// As [`keys`](Self::keys), where some may be kept: of the others alone the pages are read.
+    /// What reads very much does not come here, so it drives out nothing.
     fn keys_beside(
         &self,
         kept: &KeptKeys,

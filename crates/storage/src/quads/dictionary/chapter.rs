@@ -1,4 +1,4 @@
-//! Chapters: about four megabytes of keys that are encoded together, on any thread.
+//! Chapters: runs of about four megabytes of keys that are encoded together, on any thread.
 //!
 //! A chapter has one symbol table, trained on a sample of it, and one form for all its keys: words
 //! when a vocabulary exists and brings more on the sample, else symbols.
@@ -18,7 +18,8 @@ pub(super) const TABLE_KIND: u8 = b'S';
 /// Stands for the block of a vocabulary where there is none.
 pub(super) const NO_VOCABULARY: u32 = u32::MAX;
 
-/// A chapter is closed when its keys have so many bytes. Tests have small ones, so that they have many.
+/// A chapter is closed when its keys have so many bytes. Tests have small ones, so that they have
+/// many.
 const CHAPTER_BYTES: usize = if cfg!(test) { 64 << 10 } else { 4 << 20 };
 const CHAPTER_KEYS: usize = 1 << 16;
 /// FSST looks at 16 KiB; the sample is spread over this many groups.

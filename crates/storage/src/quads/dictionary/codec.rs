@@ -1,4 +1,4 @@
-//! How the bytes of a key, from some place on, are written in a page.
+//! The encoding of a key's suffix in a page.
 //!
 //! Two forms, chosen for a whole chapter (see `chapter`):
 //!
@@ -114,8 +114,8 @@ fn walk<'a>(
     let mut tokens = [Token::default(); CHUNK_TOKENS];
     let mut rest = Tokens::new(text);
     let mut place = 0;
-    // Where bytes begin that are not written yet. Without such, the token before was written as a code: a
-    // blank after it is implied.
+    // Where bytes begin that are not written yet. Without such, the token before was written as a
+    // code: a blank after it is implied.
     let mut run_start: Option<usize> = None;
     loop {
         let mut count = 0;

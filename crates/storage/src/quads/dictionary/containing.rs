@@ -1,9 +1,10 @@
-//! Which keys contain some bytes, found in their encoded form.
+//! A search for keys that contain given bytes, on their encoded form.
 //!
-//! A key of prose is a row of codes for words ([`vocabulary`](super::vocabulary)). What a word does to a search does not depend on
-//! where it stands, as long as nothing of the needle was matched before it; so that is found out once for each word of the vocabulary and kept,
-//! and most words of a text then cost reading their code and one look into a table that stays in the cache, instead of being written
-//! out and looked through. A key that has the needle is left where that is found.
+//! A key of prose is a row of codes for words ([`vocabulary`](super::vocabulary)). What a word does
+//! to a search does not depend on where it stands, as long as nothing of the needle was matched
+//! before it; so that is found out once for each word of the vocabulary and kept, and most words of
+//! a text then cost reading their code and one look into a table that stays in the cache, instead
+//! of being written out and looked through. A key that has the needle is left where that is found.
 //!
 //! ```text
 //! needle -> automaton: state, byte -> state           Knuth, Morris, Pratt
@@ -13,8 +14,9 @@
 //!
 //! Symbols have such a table for their chapter. Large keys are searched as they are.
 //!
-//! Cost on 284,820 reviews of BSBM, beside decoding and searching them: half where hardly any has the needle, an eighth where nearly all have it
-//! (`orrery bench relational`, text_rare and text_contains). A search keeps at most [`TABLES_MAX`] tables of two bytes for each word.
+//! Cost on 284,820 reviews of BSBM, beside decoding and searching them: half where hardly any has
+//! the needle, an eighth where nearly all have it (`orrery bench relational`, text_rare and
+//! text_contains). A search keeps at most [`TABLES_MAX`] tables of two bytes for each word.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -39,8 +41,8 @@ const NEEDLE_BYTES_MAX: usize = 100;
 /// Vocabularies whose tables one search keeps; keys of further ones are decoded.
 const TABLES_MAX: usize = 8;
 
-/// A state of the automaton: so many bytes of the needle are matched; all of them: found. Then come [`Automaton::after_byte`] and
-/// [`Automaton::after_zero`].
+/// A state of the automaton: so many bytes of the needle are matched; all of them: found. Then come
+/// [`Automaton::after_byte`] and [`Automaton::after_zero`].
 type State = u8;
 
 /// Nothing of the needle is matched.
@@ -51,7 +53,7 @@ const UNKNOWN: u8 = 0;
 /// Of what is known of a word: it is one, and no gap between words.
 const IS_WORD: u8 = 0x80;
 
-/// Where the text of a key begins, which alone is searched.
+/// The place in a key where its searchable text begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyText {
     /// After its first byte.
@@ -79,7 +81,8 @@ struct Automaton {
 }
 
 impl Automaton {
-    /// For a needle of 1 to [`NEEDLE_BYTES_MAX`] bytes; in lower case if that of letters is ignored.
+    /// For a needle of 1 to [`NEEDLE_BYTES_MAX`] bytes; in lower case if that of letters is
+    /// ignored.
     fn new(needle: &[u8], ignores_case: bool) -> Self {
         let mut next: Vec<[State; 256]> = vec![[EMPTY; 256]];
         next[0][usize::from(needle[0])] = 1;
@@ -145,7 +148,8 @@ impl Automaton {
 struct WordOutcomes {
     /// From [`EMPTY`].
     alone: Box<[AtomicU8]>,
-    /// The same after another word, so that a word has a blank before it; missing if that makes no difference.
+    /// The same after another word, so that a word has a blank before it; missing if that makes no
+    /// difference.
     after_word: Option<Box<[AtomicU8]>>,
 }
 
@@ -161,8 +165,8 @@ impl WordOutcomes {
 }
 
 impl Dictionary {
-    /// A search for some bytes in this dictionary's keys; with `ignores_case` the case of ASCII's letters does not matter. `None` if there
-    /// are no bytes, or too many.
+    /// A search for some bytes in this dictionary's keys; with `ignores_case` the case of ASCII's
+    /// letters does not matter. `None` if there are no bytes, or too many.
     pub fn key_search(&self, needle: &[u8], ignores_case: bool) -> Option<KeySearch> {
         if !(1..=NEEDLE_BYTES_MAX).contains(&needle.len()) {
             return None;
@@ -180,7 +184,8 @@ impl Dictionary {
         })
     }
 
-    /// Calls `found` with the place in `ranks`, and whether the text of that key contains what is searched for. The ranks should ascend.
+    /// Calls `found` with the place in `ranks`, and whether the text of that key contains what is
+    /// searched for. The ranks should ascend.
     pub fn keys_containing(
         &self,
         ranks: &[u64],
@@ -393,8 +398,9 @@ impl KeySearch {
         Some(table)
     }
 
-    /// Goes through the codes that `encoded` begins with, up to its end, something that is no code, or the end of the needle: the state and the
-    /// rest. Nothing of the key before is a code, so that its first word has no blank before it.
+    /// Goes through the codes that `encoded` begins with, up to its end, something that is no code,
+    /// or the end of the needle: the state and the rest. Nothing of the key before is a code, so
+    /// that its first word has no blank before it.
     fn through_codes<'e>(
         &self,
         words: &StoredWords<'_>,

@@ -1,7 +1,8 @@
-//! Reading many keys in rank order.
+//! A cursor over keys in rank order.
 //!
-//! A group's head is decoded as far as the keys that are asked for share it: of a group with one label among
-//! descriptions of half a kilobyte, that is a few bytes. When a second key wants more, all of it is.
+//! A group's head is decoded as far as the keys that are asked for share it: of a group with one
+//! label among descriptions of half a kilobyte, that is a few bytes. When a second key wants more,
+//! all of it is.
 
 use super::fault::{Decoded, Fault};
 use super::large::{self, LargeCache};
@@ -10,8 +11,8 @@ use super::streamed::StreamedKey;
 use super::{Dictionary, OpenPage};
 use crate::Result;
 
-/// A place in the dictionary that moves forward. It keeps the page, the group and the decoded head where it
-/// stands, so that the next key costs only its suffix.
+/// A place in the dictionary that moves forward. It keeps the page, the group and the decoded head
+/// where it stands, so that the next key costs only its suffix.
 pub struct KeyCursor<'a> {
     dictionary: &'a Dictionary,
     next_rank: u64,
@@ -162,8 +163,8 @@ impl<'a> KeyCursor<'a> {
         self.read(page, within)
     }
 
-    /// What a key of a page and its group, which were found already, shares with the group's head. A large key has no such
-    /// part.
+    /// What a key of a page and its group, which were found already, shares with the group's head.
+    /// A large key has no such part.
     pub(super) fn shared_at_group(
         &mut self,
         page: &OpenPage<'a>,

@@ -1,7 +1,8 @@
-//! What readers derive from a dictionary's keys and want to find again, in the next query too: it lives as
-//! long as the dictionary, whose keys never change, so nothing in it grows stale.
+//! A cache of values that readers derive from a dictionary's keys; it lives as long as the
+//! dictionary and never grows stale.
 //!
-//! One value of each type, made at the first need. How much memory it may take is the business of its type.
+//! There is one value of each type, made on first use. How much memory it may take is the business
+//! of its type.
 
 use std::any::Any;
 use std::fmt;

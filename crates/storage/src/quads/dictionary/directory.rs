@@ -1,8 +1,8 @@
-//! The directory of pages: a static tree from rank, or from key, to page.
+//! The directory of pages: a static search tree from rank or key to page.
 //!
-//! The lowest level has an entry per page, each further level an entry per block of the level below, up
-//! to one root. An entry names the first rank below it and a separator: a key prefix,
-//! as short as possible, that is greater than every key before and not greater than the first key
+//! The lowest level has an entry per page, each further level an entry per block of the level
+//! below, up to one root. An entry names the first rank below it and a separator: a key prefix, as
+//! short as possible, that is greater than every key before and not greater than the first key
 //! below. Nothing is decoded at open; a look-up searches one block per level.
 //!
 //! ```text
@@ -16,8 +16,8 @@
 //! separators
 //! ```
 //!
-//! A separator is cut at [`SEPARATOR_BYTES_MAX`] bytes; whoever searches a key that begins with such a one
-//! has to look at the page's first key itself.
+//! A separator is cut at [`SEPARATOR_BYTES_MAX`] bytes; whoever searches a key that begins with
+//! such a one has to look at the page's first key itself.
 
 use super::fault::{Decoded, Fault};
 use crate::files::block_file::{BlockFileWriter, BlockNumber};
@@ -189,8 +189,8 @@ impl<'a> DirectoryBlock<'a> {
             .ok_or(Fault::Malformed("a separator makes no sense"))
     }
 
-    /// The block before the run of blocks that an entry's ends, as far as this block knows of the run: of a page mostly the symbol table of its
-    /// chapter.
+    /// The block before the run of blocks that an entry's ends, as far as this block knows of the
+    /// run: of a page mostly the symbol table of its chapter.
     pub(super) fn block_before_run(&self, index: usize) -> Option<BlockNumber> {
         let number = |index: usize| u32::from_le_bytes(self.blocks[index]);
         let begins_run = |&at: &usize| number(at - 1).checked_add(1) != Some(number(at));
@@ -210,7 +210,8 @@ impl<'a> DirectoryBlock<'a> {
             .saturating_sub(1)
     }
 
-    /// As [`find_rank`](Self::find_rank), for a rank behind the entry `from`; `None` if it is not sure to be in this block.
+    /// As [`find_rank`](Self::find_rank), for a rank behind the entry `from`; `None` if it is not
+    /// sure to be in this block.
     pub(super) fn find_rank_after(&self, from: usize, rank: u64) -> Option<usize> {
         let (mut low, mut step) = (from, 1);
         while self

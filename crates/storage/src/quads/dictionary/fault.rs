@@ -1,4 +1,4 @@
-//! What can go wrong while decoding bytes of a block.
+//! The errors of decoding a block.
 
 use crate::error::Error;
 

@@ -1,8 +1,9 @@
-//! Keys that were found lately, with their ranks.
+//! A cache of recently found keys and their ranks.
 //!
-//! Every query names predicates and classes of its data again, and a search costs some ten thousand instructions: a
-//! twentieth of a small query. A key has one place by its hash and drives out what stood there. What is not in the
-//! dictionary is not kept, so nothing that clients make up fills the places.
+//! Every query names predicates and classes of its data again, and a search costs some ten thousand
+//! instructions: a twentieth of a small query. A key has one place by its hash and drives out what
+//! stood there. What is not in the dictionary is not kept, so nothing that clients make up fills
+//! the places.
 
 use std::hash::BuildHasher;
 
@@ -14,7 +15,8 @@ const PLACES: usize = 1024;
 /// Longer keys are not kept.
 const KEY_BYTES_MAX: usize = 120;
 
-/// The cache of one dictionary, shared between threads. Its contents never go stale: a dictionary does not change.
+/// The cache of one dictionary, shared between threads. Its contents never go stale: a dictionary
+/// does not change.
 #[derive(Debug)]
 pub(super) struct FoundKeys {
     places: Box<[Mutex<Option<FoundKey>>]>,

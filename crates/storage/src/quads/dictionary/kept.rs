@@ -1,11 +1,13 @@
-//! Keys that were read lately, of a dictionary that is far away.
+//! A cache of recently read keys of a dictionary in a remote store.
 //!
-//! A page has some hundred keys, and an answer wants a few of each of many pages: what was read of the pages takes up a twentieth of what the pages do.
-//! So where every page that is not there is a request to a store, the keys are kept, in memory; of files on the disk the operating system keeps the pages, and nothing is
-//! kept here.
+//! A page has some hundred keys, and an answer wants a few of each of many pages: what was read of
+//! the pages takes up a twentieth of what the pages do. So where every page that is not there is a
+//! request to a store, the keys are kept, in memory; of files on the disk the operating system
+//! keeps the pages, and nothing is kept here.
 //!
-//! Shards with two generations each: what is asked for is in the young one, or comes back into it. When that is full it becomes
-//! the old one, and what was in the old one and was not asked for meanwhile is gone.
+//! Shards with two generations each: what is asked for is in the young one, or comes back into it.
+//! When that is full it becomes the old one, and what was in the old one and was not asked for
+//! meanwhile is gone.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,8 +1,8 @@
-//! Large keys: several kilobytes and more, zstd-compressed in a file of their own. Those that are pushed as streams
-//! stand there, too, see `streamed`.
+//! Large keys: keys of several kilobytes, zstd-compressed in a file of their own. Those that are
+//! pushed as streams stand there, too, see `streamed`.
 //!
-//! Keys that follow each other are compressed together until they have 32 KiB, for zstd finds little in
-//! one of them alone; a longer key has its own block.
+//! Keys that follow each other are compressed together until they have 32 KiB, for zstd finds
+//! little in one of them alone; a longer key has its own block.
 //!
 //! ```text
 //! u8  'B'

@@ -1,9 +1,10 @@
-//! The dictionary: all terms as one sorted array of byte strings, rank to key and key to rank.
+//! The dictionary: all terms as one sorted array of keys, with look-ups by rank and by key.
 //!
-//! Two block files: `terms.dict` and, for the few keys over 4 KiB, `terms.large`, where a key may have any length. Keys are gathered in
-//! **chapters** of two megabytes, each with a trained symbol table and, for prose, codes for
-//! whole words (`vocabulary`); within a chapter in **pages** of 16 KiB (`page`), and within a page in
-//! **groups** of 16 with shared prefixes. A static tree, the `directory`, leads from rank or key to page.
+//! Two block files: `terms.dict` and, for the few keys over 4 KiB, `terms.large`, where a key may
+//! have any length. Keys are gathered in **chapters** of two megabytes, each with a trained symbol
+//! table and, for prose, codes for whole words (`vocabulary`); within a chapter in **pages** of 16
+//! KiB (`page`), and within a page in **groups** of 16 with shared prefixes. A static tree, the
+//! `directory`, leads from rank or key to page.
 //!
 //! ```text
 //! terms.dict:  vocabulary | (symbol table | page | page ...) per chapter | directory blocks
@@ -11,13 +12,14 @@
 //!              (version 1 knew no triple terms and has no number of them)
 //! ```
 //!
-//! Cost, on BSBM: a literal of 170 bytes is found by rank in half a microsecond, by its text in two; batches in rank
-//! order decode each group's head once. Nothing is decoded or built at open, and nothing cached but by
-//! the operating system, and what readers [derive](Dictionary::derived) from the keys. Damage is found by the checksums of the block files; what decodes to nonsense in spite
-//! of them is an error, never a panic.
+//! Cost, on BSBM: a literal of 170 bytes is found by rank in half a microsecond, by its text in
+//! two; batches in rank order decode each group's head once. Nothing is decoded or built at open,
+//! and nothing cached but by the operating system, and what readers [derive](Dictionary::derived)
+//! from the keys. Damage is found by the checksums of the block files; what decodes to nonsense in
+//! spite of them is an error, never a panic.
 //!
-//! It knows nothing of RDF but that keys of IRIs begin with `I` and come before all others, and those of triple
-//! terms with `X` and come after all others.
+//! It knows nothing of RDF but that keys of IRIs begin with `I` and come before all others, and
+//! those of triple terms with `X` and come after all others.
 
 mod ahead;
 mod batch;
@@ -206,13 +208,13 @@ impl Dictionary {
         self.iri_count
     }
 
-    /// Where the triple terms begin: literals have the ranks between the IRIs and this one.
+    /// The rank of the first triple term: literals are between the IRIs and it.
     pub fn first_triple_term(&self) -> u64 {
         self.length - self.triple_count
     }
 
-    /// What a reader keeps beside the keys, one value of each type, made at the first need. It goes when the
-    /// dictionary does; the type has to bound its own memory.
+    /// A cached value that a reader derives from the keys, one of each type, made on first use. It
+    /// goes when the dictionary does; the type has to bound its own memory.
     pub fn derived<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
         self.beside.derived.get_or_make(|| make(self))
     }
@@ -248,7 +250,7 @@ impl Dictionary {
         &self.large
     }
 
-    /// Puts the key of a rank into `out`, which is emptied first.
+    /// Writes the key of a rank into `out`.
     pub fn key(&self, rank: u64, out: &mut Vec<u8>) -> Result<()> {
         let kept = self.beside.kept.as_ref();
         out.clear();
@@ -281,8 +283,8 @@ impl Dictionary {
         group.key(within % GROUP_KEYS, &page.decoder, out)
     }
 
-    /// The blocks of `terms.dict` by what they hold: directory, symbol tables and vocabularies, which most look-ups
-    /// pass, and the pages. Reads the directory.
+    /// The blocks of `terms.dict` by what they hold: directory, symbol tables and vocabularies,
+    /// which most look-ups pass, and the pages. Reads the directory.
     pub(crate) fn blocks_by_use(&self) -> Result<(Vec<BlockNumber>, Vec<BlockNumber>)> {
         let mut is_page = vec![false; self.terms.block_count() as usize];
         let mut left: Vec<(BlockNumber, Option<u8>)> =
@@ -374,7 +376,8 @@ impl Dictionary {
         self.open_page_like(entry, self.terms.block(entry.block)?, None)
     }
 
-    /// Opens a page, given its bytes and perhaps a page of the same chapter, whose decoder serves it too.
+    /// Opens a page, given its bytes and perhaps a page of the same chapter, whose decoder serves
+    /// it too.
     fn open_page_like<'a>(
         &'a self,
         entry: DirectoryEntry,
@@ -395,7 +398,8 @@ impl Dictionary {
         })
     }
 
-    /// The block of a chapter's vocabulary, if it has one, and what follows; by the block of its symbol table.
+    /// The block of a chapter's vocabulary, if it has one, and what follows; by the block of its
+    /// symbol table.
     fn chapter_table(&self, symbol_table: BlockNumber) -> Decoded<(Option<BlockNumber>, &[u8])> {
         let table = self.terms.block(symbol_table)?;
         let bad = || Fault::Malformed("the symbol table makes no sense");

@@ -1,4 +1,4 @@
-//! Pages of keys: some hundred keys in groups of 16, each key reachable on its own.
+//! Pages: some hundred keys in groups of 16, each key readable by itself.
 //!
 //! ```text
 //! u8  'P'
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Every group has 16 keys, but for the last of a page. The first key of a group, its head, is
-//! written whole; of the others only what follows the prefix that they share with the
-//! head. No key depends on its neighbour, so one key costs one head (as far as shared) and one suffix:
+//! written whole; of the others only what follows the prefix that they share with the head. No key
+//! depends on its neighbour, so one key costs one head (as far as shared) and one suffix:
 //!
 //! ```text
 //! length of the encoded head                          LEB128
@@ -205,7 +205,8 @@ impl<'a> Page<'a> {
         rest.split_at_checked(length).ok_or_else(bad)
     }
 
-    /// The first byte of a group; 0 if there is none. Only touches it, for what will be read from there.
+    /// The first byte of a group; 0 if there is none. Only touches it, for what will be read from
+    /// there.
     #[inline]
     pub(super) fn first_byte(&self, group: usize) -> u8 {
         let start = self.starts.get(group).copied().unwrap_or_default();
@@ -226,7 +227,8 @@ impl<'a> Page<'a> {
             ends: [0; GROUP_KEYS],
             suffixes: &[],
         };
-        // Nearly always all lengths have one byte: looking at them together takes a third of the time.
+        // Nearly always all lengths have one byte: looking at them together takes a third of the
+        // time.
         let (short, others) = rest.split_at_checked(2 * (count - 1)).unwrap_or_default();
         if short.len() == 2 * (count - 1) && short.iter().fold(0, |all, byte| all | byte) < 0x80 {
             for (key, lengths) in (1..count).zip(short.as_chunks::<2>().0) {

@@ -1,7 +1,7 @@
-//! From key to rank.
+//! The search of a key's rank.
 //!
-//! The directory leads to the page; there the groups' heads are searched by halving, then the keys of one group.
-//! Keys are decoded only as far as they agree with the one sought.
+//! The directory leads to the page; there the groups' heads are searched by halving, then the keys
+//! of one group. Keys are decoded only as far as they agree with the one sought.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,8 @@ use super::vocabulary::Words;
 use super::{Dictionary, OpenPage};
 use crate::Result;
 
-/// Bytes decoded for a first comparison beyond what the last compared key shared: the next one will share about as much.
+/// Bytes decoded for a first comparison beyond what the last compared key shared: the next one will
+/// share about as much.
 const GLANCE_BYTES: usize = 8;
 
 /// A search that reuses its buffers.
@@ -38,7 +39,8 @@ impl Dictionary {
         Ok(is_found.then_some(rank))
     }
 
-    /// The rank of the first key that is not less than the given one; the number of keys if there is none.
+    /// The rank of the first key that is not less than the given one; the number of keys if there
+    /// is none.
     pub fn lower_bound(&self, key: &[u8]) -> Result<u64> {
         Ok(self.search(key)?.0)
     }
@@ -127,7 +129,8 @@ impl Search {
         Ok((order, shared))
     }
 
-    /// Compares another key of a group, given how much the head, which is less, shares with the key.
+    /// Compares another key of a group, given how much the head, which is less, shares with the
+    /// key.
     fn compare_other(
         &mut self,
         dictionary: &Dictionary,
@@ -148,8 +151,8 @@ impl Search {
         self.decide(dictionary, page, within, (order, is_prefix), key)
     }
 
-    /// Compares what `encoded` stands for with `key`: the order, how much is shared, and whether it is a
-    /// prefix of the key.
+    /// Compares what `encoded` stands for with `key`: the order, how much is shared, and whether it
+    /// is a prefix of the key.
     fn compare<W: Words>(
         &mut self,
         decoder: &Decoder<'_, W>,
@@ -169,7 +172,8 @@ impl Search {
         Ok((order, shared, shared == self.decoded.len()))
     }
 
-    /// A large key stands in the page with its prefix only: where that decides nothing, the whole is compared.
+    /// A large key stands in the page with its prefix only: where that decides nothing, the whole
+    /// is compared.
     fn decide(
         &mut self,
         dictionary: &Dictionary,

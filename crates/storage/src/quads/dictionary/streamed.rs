@@ -1,7 +1,8 @@
-//! Streamed keys: a key of any length, which neither writer nor reader ever has in memory.
+//! Streamed keys: keys of any length that neither writer nor reader holds in memory.
 //!
-//! Such a key stands in `terms.large` as it is, not compressed, so that a reader is given the mapped bytes of the file. Its
-//! page refers to the block with the head, in slot 0; the parts follow it.
+//! Such a key stands in `terms.large` as it is, not compressed, so that a reader is given the
+//! mapped bytes of the file. Its page refers to the block with the head, in slot 0; the parts
+//! follow it.
 //!
 //! ```text
 //! block   u8 'H' | u64 length of the key
@@ -9,8 +10,8 @@
 //! block   the next ...
 //! ```
 //!
-//! Cost: writing is copying; the first reader of a key pays for the checksums of all its parts, one who compares
-//! only for those up to the first difference.
+//! Cost: writing is copying; the first reader of a key pays for the checksums of all its parts, one
+//! who compares only for those up to the first difference.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;

@@ -312,7 +312,8 @@ fn a_change_of_language_makes_it_learn_again() {
 
 #[test]
 fn keys_that_differ_only_far_behind_the_separators_are_told_apart() {
-    // Neighbouring pages of keys that share more than a separator holds, so that searches must compare whole keys.
+    // Neighbouring pages of keys that share more than a separator holds, so that searches must
+    // compare whole keys.
     let keys: BTreeSet<Vec<u8>> = (0..400u32)
         .map(|number| {
             let mut key = vec![b'S'; if number % 2 == 0 { 3000 } else { 5000 }];

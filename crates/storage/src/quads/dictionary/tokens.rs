@@ -1,4 +1,4 @@
-//! Cutting text into words and what stands between them.
+//! The tokenizer that cuts literals into words and separators for the vocabulary.
 //!
 //! A token is a longest run of word bytes (letters, digits, everything beyond
 //! ASCII) or a longest run of other bytes. Tokens of both kinds alternate, so

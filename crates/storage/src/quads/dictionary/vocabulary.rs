@@ -1,5 +1,4 @@
-//! Vocabularies: the frequent words of the literals, each written as a code of one
-//! to three bytes.
+//! Vocabularies: the frequent words of literals, each encoded in one to three bytes.
 //!
 //! FSST finds fragments of up to 8 bytes; on text made of many different words
 //! (BSBM draws from 92,000) it stays at a ratio of 2.0, because it sees no
@@ -16,7 +15,8 @@
 //! FE, FF            not codes, see codec
 //! ```
 //!
-//! On disk a vocabulary is one block, read where it lies (1 MB for the words of BSBM; its checksum costs 0.1 ms once):
+//! On disk a vocabulary is one block, read where it lies (1 MB for the words of BSBM; its checksum
+//! costs 0.1 ms once):
 //!
 //! ```text
 //! u8  'V'
@@ -87,8 +87,9 @@ pub(super) fn read_code(lead: u8, rest: &mut &[u8]) -> Decoded<u32> {
     Ok(ONE_BYTE_CODES + TWO_BYTE_CODES + within)
 }
 
-/// The code at a place of the compressed bytes, and its length; `None` where they end or something else begins. The same as [`read_code`],
-/// without a branch on the length, which is as random as the text.
+/// The code at a place of the compressed bytes, and its length; `None` where they end or something
+/// else begins. The same as [`read_code`], without a branch on the length, which is as random as
+/// the text.
 #[inline]
 pub(super) fn next_code(encoded: &[u8], at: usize) -> Decoded<Option<(u32, usize)>> {
     if let Some(&[a, b, c, d]) = encoded.get(at..at + 4) {
@@ -108,7 +109,8 @@ pub(super) fn next_code(encoded: &[u8], at: usize) -> Decoded<Option<(u32, usize
     }
 }
 
-/// The code that four bytes, the first one the highest, begin with, and its length; nonsense if they begin with none.
+/// The code that four bytes, the first one the highest, begin with, and its length; nonsense if
+/// they begin with none.
 #[inline]
 fn code_in(bytes: u32) -> (u32, usize) {
     /// What the bytes of a code of each length say more than the code.
@@ -126,8 +128,8 @@ fn code_in(bytes: u32) -> (u32, usize) {
 
 /// Where a decoder finds words.
 pub(super) trait Words {
-    /// Appends the token of a code, before it a blank if it is a word that follows a word. Tells whether it is a
-    /// word.
+    /// Appends the token of a code, before it a blank if it is a word that follows a word. Tells
+    /// whether it is a word.
     fn append(&self, code: u32, is_after_word: bool, out: &mut Vec<u8>) -> Decoded<bool>;
 }
 
@@ -218,8 +220,8 @@ const fn hash_head(head: u128) -> u64 {
     fold(low ^ 0x9E37_79B9_7F4A_7C15, high ^ 0xA076_1D64_78BD_642F)
 }
 
-/// A hash for words; quick, and no defence against made-up collisions: those only slow down the load of whoever
-/// makes them up.
+/// A hash for words; quick, and no defence against made-up collisions: those only slow down the
+/// load of whoever makes them up.
 #[inline]
 fn hash_token(token: &Token<'_>) -> u64 {
     let hash = hash_head(token.head);
@@ -312,7 +314,8 @@ impl Vocabulary {
             return;
         };
         let slot_of = |token: &Token<'_>| hash_token(token) as usize & last_slot;
-        // Touch all slots first, in a loop without branches: the processor then waits for many at once.
+        // Touch all slots first, in a loop without branches: the processor then waits for many at
+        // once.
         let touched = tokens.iter().fold(0, |touched, token| {
             touched | self.slots[slot_of(token)].length
         });
@@ -361,7 +364,8 @@ impl Vocabulary {
 /// Counts the words of sample texts and chooses those worth a code.
 #[derive(Default)]
 pub(super) struct VocabularyTrainer<'a> {
-    /// Words of up to 16 bytes by these and their length, so that counting one costs one cache miss.
+    /// Words of up to 16 bytes by these and their length, so that counting one costs one cache
+    /// miss.
     short: HashMap<(u128, u8), u32, BuildHasherDefault<HeadHasher>>,
     long: HashMap<&'a [u8], u32>,
 }

@@ -1,4 +1,4 @@
-//! Writing a dictionary from its sorted keys.
+//! The writer of a dictionary from sorted keys.
 //!
 //! ```text
 //! push -> chapter -> (literals, until a vocabulary is learned: wait) -> queue -> encoding threads
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The caller's thread cuts chapters and writes finished ones; a few threads encode. At most
-//! [`CHAPTERS_WAITING_MAX`] chapters per thread are under way, so memory stays bounded: some 55 MB with two
-//! threads, 40 MB of it for the vocabulary.
+//! [`CHAPTERS_WAITING_MAX`] chapters per thread are under way, so memory stays bounded: some 55 MB
+//! with two threads, 40 MB of it for the vocabulary.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -31,7 +31,8 @@ use crate::{Error, Result};
 const THREADS_MAX: usize = 8;
 /// Chapters under way per encoding thread: one that is encoded, and one that waits for it.
 const CHAPTERS_WAITING_MAX: usize = 2;
-/// A vocabulary is learned from so many bytes of literals (fewer in tests, so that they learn several).
+/// A vocabulary is learned from so many bytes of literals (fewer in tests, so that they learn
+/// several).
 const TRAINING_BYTES: usize = if cfg!(test) { 256 << 10 } else { 16 << 20 };
 /// With fewer bytes there is nothing to be learned.
 const TRAINING_BYTES_MIN: usize = 64 << 10;
@@ -40,7 +41,7 @@ const WORSE_FACTOR: f64 = 1.3;
 /// ... or make no use of it, so many in a row.
 const PATIENCE_CHAPTERS: u32 = 8;
 
-/// What a finished dictionary holds.
+/// The summary of a finished dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DictionarySummary {
     /// Number of keys.
@@ -179,9 +180,9 @@ impl DictionaryWriter {
         Ok(self.count_key(key))
     }
 
-    /// Appends a key that is read from `source` when its turn comes to be written; gives its rank. `order_key` stands for it
-    /// in the order: it begins with the key's first bytes, more than 4 KiB of them, and sorts among the keys pushed before
-    /// and after as the whole key does.
+    /// Appends a key that is read from `source` when its turn comes to be written; gives its rank.
+    /// `order_key` stands for it in the order: it begins with the key's first bytes, more than 4
+    /// KiB of them, and sorts among the keys pushed before and after as the whole key does.
     pub fn push_streamed(&mut self, order_key: &[u8], source: Arc<dyn KeySource>) -> Result<u64> {
         if order_key.len() <= LARGE_KEY_BYTES || source.bytes() <= LARGE_KEY_BYTES as u64 {
             return Err(Error::invalid_input(

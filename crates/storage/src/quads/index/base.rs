@@ -1,4 +1,5 @@
-//! The lowest level of a cursor: the file, in its own order or as GSPO of the default graph, without the rows that are hidden.
+//! The base level of a cursor: a permutation file, as it is or as GSPO of the default graph,
+//! without masked rows.
 
 use std::sync::Arc;
 

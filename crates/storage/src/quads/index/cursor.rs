@@ -1,4 +1,4 @@
-//! Look-ups that remember where they were.
+//! Cursors: repeated look-ups in a permutation that remember their position.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use crate::quads::read_cost::{ReadCost, ReadCounts};
 
 /// A position in a permutation, with the vectors it decoded last.
 ///
-/// Any order of look-ups is answered correctly; ascending prefixes cost least, for each search begins where the last
-/// one ended. Two vectors are kept: the one where the last range began and the one where it ended.
+/// Any order of look-ups is answered correctly; ascending prefixes cost least, for each search
+/// begins where the last one ended. Two vectors are kept: the one where the last range began and
+/// the one where it ended.
 #[derive(Debug)]
 pub struct Cursor {
     index: Arc<QuadIndex>,
@@ -61,7 +62,8 @@ impl QuadIndex {
         self.cursor().seek_between(prefix, low, high)
     }
 
-    /// By how many the deltas changed the number of rows that begin with `prefix`. Nothing of the file is touched.
+    /// The deltas' change in the number of rows that begin with `prefix`. Nothing of the file is
+    /// touched.
     ///
     /// # Panics
     ///
@@ -107,15 +109,16 @@ impl Cursor {
         self
     }
 
-    /// Whether parts of the file that are touched now come from the disk, so that it is worth while to
-    /// [say](Self::will_seek) which look-ups will follow. Costs nothing.
+    /// Whether parts of the file that are touched now come from the disk, so that it is worth while
+    /// to [say](Self::will_seek) which look-ups will follow. Costs nothing.
     #[inline]
     pub fn is_cold(&self) -> bool {
         self.base.is_cold()
     }
 
-    /// Asks the disk for what look-ups of these prefixes, which should ascend, will touch, and does not wait for it. Changes since the file
-    /// was written are in memory, or in a file that is small.
+    /// Asks the disk for what look-ups of these prefixes, which should ascend, will touch, and does
+    /// not wait for it. Changes since the file was written are in memory, or in a file that is
+    /// small.
     ///
     /// # Panics
     ///
@@ -215,8 +218,8 @@ impl Cursor {
         Ok(values.try_into().ok())
     }
 
-    /// The smallest id above `after` that stands behind the prefix in any row: visits the distinct values of a column without
-    /// reading their repetitions.
+    /// The smallest id above `after` that stands behind the prefix in any row: visits the distinct
+    /// values of a column without reading their repetitions.
     ///
     /// # Panics
     ///

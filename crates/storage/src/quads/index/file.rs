@@ -1,4 +1,4 @@
-//! A permutation's file: where its parts lie.
+//! The layout of a permutation file.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -124,8 +124,8 @@ impl FileIndex {
         Ok(self.file.block(number)?.as_chunks().0)
     }
 
-    /// Number of vectors in `from..to` whose first row is behind the boundary, plus `from`. All vectors
-    /// before `from` must be, and none from `to` on.
+    /// Number of vectors in `from..to` whose first row is behind the boundary, plus `from`. All
+    /// vectors before `from` must be, and none from `to` on.
     pub(super) fn partition_fences(
         &self,
         mut from: usize,
@@ -136,7 +136,8 @@ impl FileIndex {
         while from < to {
             let block = from / FENCES_PER_BLOCK;
             if (to - 1) / FENCES_PER_BLOCK == block {
-                // Half of the time of a search is finding the blocks, so the rest is searched in the bytes of one.
+                // Half of the time of a search is finding the blocks, so the rest is searched in
+                // the bytes of one.
                 let before = block * FENCES_PER_BLOCK;
                 let fences = self.fences(block)?.get(from - before..to - before);
                 let fences = fences.ok_or_else(|| self.lacks_fence(to - 1))?;
@@ -171,7 +172,8 @@ impl FileIndex {
         self.file.is_far()
     }
 
-    /// Asks the disk for the blocks of vectors, from the first up to the second number of each pair, and does not wait.
+    /// Asks the disk for the blocks of vectors, from the first up to the second number of each
+    /// pair, and does not wait.
     pub(super) fn will_read(&self, vectors: impl Iterator<Item = (usize, usize)>) {
         let mut blocks = Vec::new();
         for (from, to) in vectors {

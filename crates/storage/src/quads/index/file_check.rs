@@ -1,4 +1,4 @@
-//! The check of a whole file: checksums, and what every row and fence has to be.
+//! The verification of a permutation file: checksums, row order and fence keys.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use super::{COLUMNS, QuadRow, RowRange};
 use crate::{Error, Result};
 
 impl FileIndex {
-    /// Checks the whole file: checksums, that everything decodes, the order of the rows, and the fences.
+    /// Checks the whole file: checksums, that everything decodes, the order of the rows, and the
+    /// fences.
     pub(super) fn verify(self: &Arc<Self>) -> Vec<Error> {
         let damage = self.block_file().verify_all();
         if !damage.is_empty() {

@@ -1,4 +1,4 @@
-//! Walking over a range of rows of a file, vector by vector.
+//! A scan over a range of rows of a permutation file, vector by vector.
 
 use std::ops::Range;
 use std::sync::Arc;

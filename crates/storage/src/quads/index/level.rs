@@ -1,4 +1,4 @@
-//! A delta in the hands of a cursor, and reading through several of them.
+//! One delta as a level of a cursor, and the merge of several levels.
 
 use crate::quads::index::piece::Piece;
 use std::ops::Range;
@@ -21,7 +21,8 @@ pub(super) struct DeltaLevel {
     around: Option<Around>,
     /// Where the last read ended.
     reading: EntryPlace,
-    /// Rows `after.0 < row <= after.1` of the whole stand between the entry before `reading` and the one at it.
+    /// Rows `after.0 < row <= after.1` of the whole stand between the entry before `reading` and
+    /// the one at it.
     gap: Option<(Option<u64>, u64)>,
 }
 
@@ -64,8 +65,8 @@ impl DeltaLevel {
     /// Net counts of the entries before both boundaries of a prefix.
     #[inline]
     pub(super) fn nets_around(&mut self, prefix: &Prefix) -> Result<Range<i64>> {
-        // Mostly there are no entries with the prefix, and the one ahead is the same as the last time. Two comparisons
-        // instead of six.
+        // Mostly there are no entries with the prefix, and the one ahead is the same as the last
+        // time. Two comparisons instead of six.
         if !self.is_around(prefix) {
             self.net_before(prefix, Side::Before)?;
         }
@@ -174,7 +175,8 @@ impl<'a> Stack<'a> {
 impl DeltaLevel {
     /// Appends the pieces of a range of the rows that this delta makes of those below.
     ///
-    /// Once it has begun it counts rows below only, chunk by chunk, so an entry costs little more than its position.
+    /// Once it has begun it counts rows below only, chunk by chunk, so an entry costs little more
+    /// than its position.
     fn plan(
         &mut self,
         mut below: Stack<'_>,
@@ -291,8 +293,8 @@ impl DeltaLevel {
         }
     }
 
-    /// Goes to the first entry at `row` or behind it, in the chunk in hand: all before `low` stand before the row, none from
-    /// `high` on does.
+    /// Goes to the first entry at `row` or behind it, in the chunk in hand: all before `low` stand
+    /// before the row, none from `high` on does.
     fn go_within(
         &mut self,
         below: &mut Stack<'_>,
@@ -316,7 +318,8 @@ impl DeltaLevel {
         self.set_gap(below, after)
     }
 
-    /// Looks where the entry ahead stands; behind the last entry of a chunk goes on to the next chunk.
+    /// Looks where the entry ahead stands; behind the last entry of a chunk goes on to the next
+    /// chunk.
     fn set_gap(&mut self, below: &mut Stack<'_>, after: Option<u64>) -> Result<()> {
         self.gap = None; // should reading fail
         if self.reading.entry == self.chunk_len()

@@ -1,13 +1,14 @@
-//! Rows of a file that are hidden: those of graphs that were cleared as a whole.
+//! The mask of a permutation file: rows of graphs that were cleared as a whole.
 //!
 //! ```text
 //! per vector of 1,024 rows: visible rows before it u64 | all visible, all hidden, or a part
 //! part                      a bit for each row: whether it is visible
 //! ```
 //!
-//! The rows that are left are numbered anew, without gaps; everything above (deltas, cursors) knows these numbers only. It takes some
-//! twelve bytes a vector and an eighth of a byte a row where vectors are mixed, and nothing where all rows are hidden. Making one reads the column of
-//! the graph, which is constant in most vectors, once.
+//! The rows that are left are numbered anew, without gaps; everything above (deltas, cursors) knows
+//! these numbers only. It takes some twelve bytes a vector and an eighth of a byte a row where
+//! vectors are mixed, and nothing where all rows are hidden. Making one reads the column of the
+//! graph, which is constant in most vectors, once.
 
 use std::ops::Range;
 
@@ -137,8 +138,8 @@ impl Mask {
         }
     }
 
-    /// Calls `found` with the rows of the file that a range of visible rows is made of: runs of neighbours, ascending. Runs that end
-    /// with a vector may go on in the next.
+    /// Calls `found` with the rows of the file that a range of visible rows is made of: runs of
+    /// neighbours, ascending. Runs that end with a vector may go on in the next.
     pub(super) fn runs(&self, range: RowRange, mut found: impl FnMut(RowRange)) {
         let mut left = RowRange::new(range.start, range.end.min(self.rows)).len();
         if left == 0 {

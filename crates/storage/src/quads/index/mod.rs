@@ -1,8 +1,9 @@
-//! Sorted permutations of all quads: every pattern with bound positions is one range of rows in one of them.
+//! Permutations: all quads in several sort orders, so that a pattern is one range of rows.
 //!
-//! A permutation holds all quads as rows of four ids, in one column order, sorted and without duplicates. Rows are cut
-//! into vectors of [`VECTOR_ROWS`]; row `r` stands in vector `r / 1024`, so a position in the file
-//! follows from a row number without any search. Each column of a vector is compressed by itself and read only when wanted.
+//! A permutation holds all quads as rows of four ids, in one column order, sorted and without
+//! duplicates. Rows are cut into vectors of [`VECTOR_ROWS`]; row `r` stands in vector `r / 1024`,
+//! so a position in the file follows from a row number without any search. Each column of a vector
+//! is compressed by itself and read only when wanted.
 //!
 //! The block file's content, little endian:
 //!
@@ -13,13 +14,15 @@
 //! metadata        rows u64 | permutation u8
 //! ```
 //!
-//! A look-up is a binary search over the fences, and then within one vector for each end of the range; only the
-//! columns of the prefix are decoded. A range is exact, so counting needs nothing more. A [`Cursor`] keeps the vectors it decoded and
-//! searches forward from its last position, so ascending keys cost little more than walking along.
+//! A look-up is a binary search over the fences, and then within one vector for each end of the
+//! range; only the columns of the prefix are decoded. A range is exact, so counting needs nothing
+//! more. A [`Cursor`] keeps the vectors it decoded and searches forward from its last position, so
+//! ascending keys cost little more than walking along.
 //!
-//! Invariants: rows ascend strictly; all vectors but the last are full. The writer refuses rows that
-//! break the order; [`QuadIndex::verify`] checks it again. A [`QuadIndex`] is such a file or a *view* of one through the
-//! [deltas](crate::quads::delta) that were committed since; all that reads works on both. Not done here: which permutation serves a pattern, and what the ids mean.
+//! Invariants: rows ascend strictly; all vectors but the last are full. The writer refuses rows
+//! that break the order; [`QuadIndex::verify`] checks it again. A [`QuadIndex`] is such a file or a
+//! *view* of one through the [deltas](crate::quads::delta) that were committed since; all that
+//! reads works on both. Not done here: which permutation serves a pattern, and what the ids mean.
 
 use orrery_column::VECTOR_ROWS;
 use orrery_term::TermId;
@@ -89,7 +92,7 @@ impl RowRange {
     }
 }
 
-/// What a finished index holds.
+/// The summary of a finished index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexSummary {
     /// The permutation.

@@ -1,8 +1,8 @@
-//! The orders in which quads are sorted, and what there is once for each of them.
+//! The sort orders of quads, and a container with one value for each of them.
 //!
-//! This is the only place that counts them: another order is one line of the list below. What a base must have, and
-//! what a load writes, is said where that is decided (`BASE_PERMUTATIONS`, the loader's segments); the manifest names each
-//! as a component of its own (decision 0021).
+//! The sort orders are enumerated only here: another order is one line of the list below. What a
+//! base must have, and what a load writes, is said where that is decided (`BASE_PERMUTATIONS`, the
+//! loader's segments); the manifest names each as a component of its own (decision 0021).
 
 use std::fmt;
 
@@ -25,7 +25,8 @@ pub enum QuadPosition {
     Graph = 3,
 }
 
-/// Declares the permutations: name, number in files, name in lower case, and the position that each column holds.
+/// Declares the permutations: name, number in files, name in lower case, and the position that each
+/// column holds.
 macro_rules! permutations {
     ($($(#[$doc:meta])* $name:ident = $tag:literal, $text:literal, [$($position:ident),*];)*) => {
         /// An order of the four positions by which quads are sorted.
@@ -39,7 +40,7 @@ macro_rules! permutations {
             /// All permutations, in the order of their numbers.
             pub const ALL: [Self; [$($tag),*].len()] = [$(Self::$name),*];
 
-            /// Which position each column holds.
+            /// The quad position of each column.
             pub const fn columns(self) -> [QuadPosition; COLUMNS] {
                 match self {
                     $(Self::$name => [$(QuadPosition::$position),*],)*
@@ -92,7 +93,7 @@ permutations! {
 }
 
 impl Permutation {
-    /// Which column holds a position.
+    /// The column of a quad position.
     pub const fn column_of(self, position: QuadPosition) -> usize {
         let columns = self.columns();
         let mut column = 0;
@@ -115,7 +116,8 @@ impl fmt::Display for Permutation {
     }
 }
 
-/// At most one value for each permutation: the components of this kind that a directory has, a snapshot's views of them, a query's cursors.
+/// At most one value for each permutation: the components of this kind that a directory has, a
+/// snapshot's views of them, a query's cursors.
 ///
 /// A look-up is an index into an array.
 #[derive(Debug, Clone)]
@@ -128,13 +130,13 @@ impl<T> Default for PerPermutation<T> {
 }
 
 impl<T> PerPermutation<T> {
-    /// That of a permutation.
+    /// The value of a permutation.
     #[inline]
     pub fn get(&self, permutation: Permutation) -> Option<&T> {
         self.0[permutation as usize].as_ref()
     }
 
-    /// That of a permutation, made at the first need.
+    /// The value of a permutation, made on first use.
     pub fn get_or_try_insert<E>(
         &mut self,
         permutation: Permutation,
@@ -147,17 +149,17 @@ impl<T> PerPermutation<T> {
         }
     }
 
-    /// Puts one into its place.
+    /// Sets the value of a permutation.
     pub fn set(&mut self, permutation: Permutation, value: T) {
         self.0[permutation as usize] = Some(value);
     }
 
-    /// Takes one away.
+    /// Removes the value of a permutation.
     pub fn remove(&mut self, permutation: Permutation) {
         self.0[permutation as usize] = None;
     }
 
-    /// Those that there are, in the order of the permutations' numbers.
+    /// The present values, in the order of permutations.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.0.iter().flatten()
     }

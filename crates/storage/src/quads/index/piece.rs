@@ -1,4 +1,4 @@
-//! A part of a range, by where its rows are.
+//! A piece of a range of rows, the unit of parallel scans.
 
 use super::{QuadRow, RowRange};
 

@@ -1,4 +1,4 @@
-//! Walking over a range of rows, some hundred at a time.
+//! A scan over a range of rows, in batches of some hundred.
 
 use crate::quads::index::scan_vector::ScanVector;
 use std::sync::Arc;

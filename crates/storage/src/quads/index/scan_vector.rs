@@ -1,4 +1,4 @@
-//! A part of a scan.
+//! One batch of a scan.
 
 use super::{COLUMNS, RowRange};
 
@@ -14,7 +14,7 @@ impl<'a> ScanVector<'a> {
         Self { rows, columns }
     }
 
-    /// Which rows these are.
+    /// The range of these rows.
     pub fn rows(&self) -> RowRange {
         self.rows
     }

@@ -1,4 +1,4 @@
-//! One vector of a permutation with those of its columns that have been decoded.
+//! One vector of a permutation, with its columns as far as they are decoded.
 
 use std::ops::Range;
 
@@ -11,11 +11,12 @@ use crate::Result;
 
 /// So many rows are read one by one, rather than by decoding the whole column.
 const FEW_ROWS: usize = 16;
-/// What is done with an encoded column before it is decoded after all, in rows that are read one by one. On BSBM a search or a few
-/// rows take between a twentieth and a half of decoding, and look-ups of one product need one or two of either in a vector.
+/// What is done with an encoded column before it is decoded after all, in rows that are read one by
+/// one. On BSBM a search or a few rows take between a twentieth and a half of decoding, and
+/// look-ups of one product need one or two of either in a vector.
 const EFFORT_MAX: usize = 64;
-/// A search in a column that can be read at any row, and in another one: with four of the latter in each vector, BSBM BI Q6 took
-/// a third more instructions than by decoding at once.
+/// A search in a column that can be read at any row, and in another one: with four of the latter in
+/// each vector, BSBM BI Q6 took a third more instructions than by decoding at once.
 const EFFORT_OF_SEARCH: usize = 16;
 const EFFORT_OF_LONG_SEARCH: usize = 64;
 /// A few rows of a column that cannot be read at any row.
@@ -130,8 +131,9 @@ impl VectorSlot {
         prefix.is_behind(&self.first, side)
     }
 
-    /// The rows that begin with the prefix, if a glance is enough: only the prefix's last column changes in this vector and
-    /// is decoded already, and the rows end on both sides within the vector.
+    /// The rows that begin with the prefix, if a glance is enough: only the prefix's last column
+    /// changes in this vector and is decoded already, and the rows end on both sides within the
+    /// vector.
     #[inline]
     pub(super) fn glance(&mut self, prefix: &Prefix) -> Option<Range<usize>> {
         let (&key, constants) = prefix.as_slice().split_last()?;
@@ -157,8 +159,8 @@ impl VectorSlot {
         Some(start..end)
     }
 
-    /// The rows of this vector that begin with the prefix; where there are none, an empty range where they
-    /// would stand.
+    /// The rows of this vector that begin with the prefix; where there are none, an empty range
+    /// where they would stand.
     pub(super) fn equal_range(
         &mut self,
         index: &FileIndex,
@@ -175,7 +177,8 @@ impl VectorSlot {
         Ok(range)
     }
 
-    /// The rows within `range`, where the column ascends, that have the key; an empty range where it would stand.
+    /// The rows within `range`, where the column ascends, that have the key; an empty range where
+    /// it would stand.
     fn narrow(
         &mut self,
         index: &FileIndex,

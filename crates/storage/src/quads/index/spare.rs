@@ -1,15 +1,16 @@
-//! Buffers of decoded vectors, which each thread keeps for its next cursor.
+//! A per-thread pool of buffers for decoded vectors.
 //!
-//! A cursor that looks up one key decodes a column or two. To allocate and clear 8 KiB for each was a fifth of the
-//! instructions of a point query, which makes half a dozen cursors; what stands in a buffer from before does not matter, for
-//! only rows that were decoded are read.
+//! A cursor that looks up one key decodes a column or two. To allocate and clear 8 KiB for each was
+//! a fifth of the instructions of a point query, which makes half a dozen cursors; what stands in a
+//! buffer from before does not matter, for only rows that were decoded are read.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
 use orrery_column::{VECTOR_ROWS, VectorBuffer};
 
-/// Buffers that a thread keeps: 512 KiB. A query with five patterns about each of some reviews has 80 at work at a time.
+/// Buffers that a thread keeps: 512 KiB. A query with five patterns about each of some reviews has
+/// 80 at work at a time.
 const SPARE_MAX: usize = 64;
 
 thread_local! {

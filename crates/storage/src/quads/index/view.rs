@@ -1,4 +1,4 @@
-//! A permutation as readers see it: a file, and what changed since it was written.
+//! A permutation as readers see it: the file merged with its deltas.
 //!
 //! ```text
 //! delta in memory      insertions and tombstones relative to all below
@@ -7,9 +7,10 @@
 //! file                 vectors of 1,024 rows
 //! ```
 //!
-//! Row numbers are those of the whole. A boundary stands at the file's row number plus the net counts of the deltas before it,
-//! so look-ups and counts cost little more than in the file. Reading a range goes down level by level:
-//! runs of rows between two entries of a delta are read below, insertions are put between, rows with a tombstone are left out.
+//! Row numbers are those of the whole. A boundary stands at the file's row number plus the net
+//! counts of the deltas before it, so look-ups and counts cost little more than in the file.
+//! Reading a range goes down level by level: runs of rows between two entries of a delta are read
+//! below, insertions are put between, rows with a tombstone are left out.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -50,8 +51,8 @@ impl QuadIndex {
         }))
     }
 
-    /// GSPO of quads that are all in the default graph, from their SPOG: so a database without named graphs can get
-    /// its first one by a delta. Costs nothing.
+    /// GSPO of quads that are all in the default graph, from their SPOG: so a database without
+    /// named graphs can get its first one by a delta. Costs nothing.
     pub fn by_default_graph(spog: &Arc<Self>) -> Result<Arc<Self>> {
         let is_whole = spog.deltas.is_empty() && spog.mask.is_none();
         if spog.permutation != Permutation::Spog || !is_whole {
@@ -66,8 +67,8 @@ impl QuadIndex {
         }))
     }
 
-    /// A permutation without changes as it is when the quads of some graphs are gone. Reads the column of the graph once, and nothing
-    /// where all graphs go.
+    /// A permutation without changes as it is when the quads of some graphs are gone. Reads the
+    /// column of the graph once, and nothing where all graphs go.
     pub(crate) fn hiding(self: &Arc<Self>, graphs: &GraphSet) -> Result<Arc<Self>> {
         if !self.deltas.is_empty() || self.mask.is_some() {
             return Err(self.misuse("only rows of a whole file can be hidden"));
@@ -139,7 +140,8 @@ impl QuadIndex {
         self.file.rows()
     }
 
-    /// Rows of the file that are hidden, for their graphs were cleared as a whole since it was written.
+    /// Rows of the file that are hidden, for their graphs were cleared as a whole since it was
+    /// written.
     pub fn hidden_rows(&self) -> u64 {
         self.mask.as_ref().map_or(0, |mask| mask.hidden())
     }
@@ -159,8 +161,8 @@ impl QuadIndex {
         Arc::new(self.up_to(0))
     }
 
-    /// The place for the adjacency of a predicate, which is of the rows before all changes; only PSOG and POSG have any, and none
-    /// while rows of the predicate are hidden.
+    /// The place for the adjacency of a predicate, which is of the rows before all changes; only
+    /// PSOG and POSG have any, and none while rows of the predicate are hidden.
     pub fn adjacency_slot(&self, predicate: TermId) -> Result<Option<Arc<AdjacencySlot>>> {
         let has_any = matches!(self.permutation, Permutation::Psog | Permutation::Posg);
         if !has_any || self.hides_rows_of(predicate)? {
@@ -186,7 +188,7 @@ impl QuadIndex {
         Ok(self.base().range(&[first])?.len() != in_file)
     }
 
-    /// What changed since the file was written, beside rows that are hidden, all deltas taken as one.
+    /// The merged deltas since the file was written.
     pub fn changes(&self) -> Result<Changes> {
         Changes::new(&self.deltas)
     }
@@ -196,8 +198,8 @@ impl QuadIndex {
         &self.deltas
     }
 
-    /// Checks the whole file: checksums, that everything decodes, the order of the rows, and the fences. Then that
-    /// each delta fits what it stands on.
+    /// Checks the whole file: checksums, that everything decodes, the order of the rows, and the
+    /// fences. Then that each delta fits what it stands on.
     pub fn verify(self: &Arc<Self>) -> Vec<Error> {
         let damage = self.file.verify();
         if !damage.is_empty() {
@@ -246,7 +248,8 @@ impl QuadIndex {
         self.mask.as_ref()
     }
 
-    /// Whether the file below all changes is of this permutation; a GSPO may be another reading of SPOG's.
+    /// Whether the file below all changes is of this permutation; a GSPO may be another reading of
+    /// SPOG's.
     pub(crate) fn has_own_file(&self) -> bool {
         self.permutation == self.file.permutation()
     }

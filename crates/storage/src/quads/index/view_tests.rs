@@ -1,4 +1,4 @@
-//! Views against a sorted list of the rows that they should show.
+//! Tests of views against a sorted list of rows.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -15,7 +15,8 @@ use crate::files::io::LocalFileSystem;
 use crate::quads::delta::DeltaEntry;
 use crate::quads::delta::{DeltaIndex, write_delta};
 
-/// Changes as they come: rows to insert, and places of rows to delete; and whether a further level begins with them.
+/// Changes as they come: rows to insert, and places of rows to delete; and whether a further level
+/// begins with them.
 type Batch = (Vec<QuadRow>, Vec<Index>, bool);
 
 fn batches() -> impl Strategy<Value = Vec<Batch>> {

@@ -1,4 +1,4 @@
-//! Writing a permutation from sorted rows.
+//! The writer of a permutation file from sorted rows.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use crate::files::block_file::BlockFileWriter;
 use crate::files::io::FileSystem;
 use crate::{Error, Result};
 
-/// Takes strictly ascending rows and writes the permutation's file. Uses memory for one block and 32 bytes per 1,024 rows.
+/// The writer of a permutation file, from strictly ascending rows. Uses memory for one block and 32
+/// bytes per 1,024 rows.
 #[derive(Debug)]
 pub struct QuadIndexWriter {
     file: BlockFileWriter,

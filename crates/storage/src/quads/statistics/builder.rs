@@ -1,4 +1,4 @@
-//! Collecting statistics from sorted quads.
+//! The collector of statistics over sorted quads.
 //!
 //! Each permutation is observed in its own order and independently of the others, so that several
 //! threads can each feed a builder of their own and [`StatisticsBuilder::merge`] them at the end.
@@ -14,7 +14,8 @@ use super::{
     CHARACTERISTIC_SETS_MAX, CharacteristicSet, PredicateStatistics, RestOfSets, Statistics,
 };
 
-/// Distinct sets counted while collecting; sets that turn up later than that many others go to the rest.
+/// Distinct sets counted while collecting; sets that turn up later than that many others go to the
+/// rest.
 const SETS_COUNTED_MAX: usize = 20 * CHARACTERISTIC_SETS_MAX;
 /// Predicates in a set that is kept.
 const SET_PREDICATES_MAX: usize = 256;
@@ -248,7 +249,8 @@ impl StatisticsBuilder {
         self.ospg.observe(rows);
     }
 
-    /// Rows in the order graph, subject, predicate, object; not needed while there are no named graphs.
+    /// Rows in the order graph, subject, predicate, object; not needed while there are no named
+    /// graphs.
     pub fn observe_gspo(&mut self, rows: &[[u64; 4]]) {
         self.gspo.observe(rows);
     }
@@ -264,7 +266,8 @@ impl StatisticsBuilder {
         }
     }
 
-    /// Adds what another builder has seen. Each permutation may be cut at a change of its first column only.
+    /// Adds what another builder has seen. Each permutation may be cut at a change of its first
+    /// column only.
     pub fn merge(&mut self, other: Self) {
         self.psog.merge(other.psog);
         self.posg.merge(other.posg);

@@ -1,4 +1,4 @@
-//! Statistics counted from the permutations of a base, where their file is damaged.
+//! Statistics recounted from the permutations, where their file is damaged.
 
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
-//! Where the figures of a view come from: what was counted of all quads, or what some rows of those that are shown tell.
+//! The source of a view's statistics: exact counts of all quads, or a sample of the readable ones.
 
 use super::{Sampled, Statistics};
 
-/// What is known of what a view shows.
+/// The statistics of a view.
 #[derive(Debug, Clone, Copy)]
 pub enum Figures<'v> {
-    /// All quads are shown: what was counted when the base was written. What changed since is not in it.
+    /// All quads are shown: what was counted when the base was written. What changed since is not
+    /// in it.
     Counted(&'v Statistics),
     /// Some graphs are shown: what some of their rows tell.
     Sampled(Sampled<'v>),

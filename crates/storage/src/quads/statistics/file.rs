@@ -1,4 +1,4 @@
-//! The statistics as a block file of one block: LEB128 numbers in a fixed order.
+//! The statistics file: a block file of one block, LEB128 numbers in a fixed order.
 //!
 //! ```text
 //! quads | distinct subjects | distinct objects | distinct graphs | rest: subjects, quads

@@ -1,4 +1,4 @@
-//! Stars that were asked for, kept for the next query that asks for the same.
+//! A cache of star estimates for later queries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 /// Stars that are kept; beyond, all are forgotten.
 pub(super) const STARS_MAX: usize = 256;
 
-/// The stars that were asked for, by their predicates in order. Not a part of what statistics say: a copy begins without.
+/// The stars that were asked for, by their predicates in order. Not a part of what statistics say:
+/// a copy begins without.
 #[derive(Debug, Default)]
 pub(super) struct KnownStars(pub(super) Mutex<StarsByPredicates>);
 
@@ -39,7 +40,7 @@ pub struct StarGroup {
     pub quads: Vec<f64>,
 }
 
-/// What the characteristic sets say of some predicates, given in an order of the caller's.
+/// The characteristic sets' figures for some predicates, in the caller's order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Star {
     pub(super) groups: Vec<StarGroup>,

@@ -1,4 +1,4 @@
-//! What the planner knows about the data without looking at it.
+//! Statistics of the data for the query planner.
 //!
 //! Per predicate: quads, distinct subjects, distinct objects. And the characteristic sets
 //! (Neumann, Moerkotte: "Characteristic sets", ICDE 2011): which sets of predicates
@@ -6,8 +6,8 @@
 //! these the size of a star of patterns around one subject is known well even
 //! where predicates are correlated.
 //!
-//! Exact for a snapshot; collected by a [`StatisticsBuilder`] from the sorted streams while a segment
-//! is written. The most frequent [`CHARACTERISTIC_SETS_MAX`] sets are kept, of the others
+//! Exact for a snapshot; collected by a [`StatisticsBuilder`] from the sorted streams while a
+//! segment is written. The most frequent [`CHARACTERISTIC_SETS_MAX`] sets are kept, of the others
 //! how many subjects and quads they have. In memory some 16 bytes per predicate of a set.
 
 use orrery_term::TermId;
@@ -64,7 +64,8 @@ pub struct PredicateStatistics {
 /// A set of predicates, and the subjects that have exactly these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CharacteristicSet {
-    /// The predicates in ascending order, each with the number of quads these subjects have with it.
+    /// The predicates in ascending order, each with the number of quads these subjects have with
+    /// it.
     pub predicates: Box<[(TermId, u64)]>,
     /// Number of subjects.
     pub subjects: u64,
@@ -95,7 +96,7 @@ impl Statistics {
         self.distinct_objects
     }
 
-    /// The same three of all quads.
+    /// The totals over all quads.
     pub fn all(&self) -> PredicateStatistics {
         PredicateStatistics {
             quads: self.quads,
@@ -152,7 +153,8 @@ impl Statistics {
 }
 
 impl CharacteristicSet {
-    /// Number of quads that the subjects of this set have with a predicate; 0 if it is not in the set.
+    /// Number of quads that the subjects of this set have with a predicate; 0 if it is not in the
+    /// set.
     pub fn quads(&self, predicate: TermId) -> u64 {
         self.predicates
             .binary_search_by_key(&predicate, |&(id, _)| id)

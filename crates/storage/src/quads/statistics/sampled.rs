@@ -1,4 +1,4 @@
-//! Figures about what a scope shows of a state, found by looking at some of its rows.
+//! Statistics of a read scope, estimated from a sample of its rows.
 //!
 //! ```text
 //! rows of a predicate   . . x . . . . x . . . . x . .      some, at equal distances
@@ -6,10 +6,13 @@
 //!                                 subjects = rows x the mean of these shares
 //! ```
 //!
-//! The statistics of a base are of all quads, so whoever does not see all of them is told nothing that follows from these. What is shown here depends on
-//! visible rows alone: their number, and which stands where among them. Where there are no more rows than are looked at, the figures are exact.
+//! The statistics of a base are of all quads, so whoever does not see all of them is told nothing
+//! that follows from these. What is shown here depends on visible rows alone: their number, and
+//! which stands where among them. Where there are no more rows than are looked at, the figures are
+//! exact.
 //!
-//! A figure is found when it is first asked for and kept with the state and its list of graphs. It costs some [`ROWS_SAMPLED`] look-ups, a star about
+//! A figure is found when it is first asked for and kept with the state and its list of graphs. It
+//! costs some [`ROWS_SAMPLED`] look-ups, a star about
 //! [`STAR_LOOKUPS`]: a microsecond each.
 
 use std::collections::HashMap;
@@ -81,7 +84,7 @@ impl<'s> Sampled<'s> {
         Ok(figures)
     }
 
-    /// The same of all quads.
+    /// The totals over all quads.
     pub fn all(&self) -> Result<PredicateStatistics> {
         if let Some(known) = self.found.all.get() {
             return Ok(*known);
@@ -100,13 +103,14 @@ impl<'s> Sampled<'s> {
         self.count(&self.found.predicate_count, Permutation::Psog)
     }
 
-    /// Number of graphs, the default graph among them if it has quads, up to some thousands; none where there are no named ones.
+    /// Number of graphs, the default graph among them if it has quads, up to some thousands; none
+    /// where there are no named ones.
     pub fn graph_count(&self) -> Result<u64> {
         self.count(&self.found.graph_count, Permutation::Gspo)
     }
 
-    /// What subjects have of some predicates, the same one perhaps several times; nothing where one of them has no quads, or where
-    /// there are more than [`STAR_PREDICATES_MAX`].
+    /// The star figures of some predicates, with repetitions; none where a predicate has no quads,
+    /// or where there are more than [`STAR_PREDICATES_MAX`].
     pub fn star(&self, predicates: &[TermId]) -> Result<Option<Arc<Star>>> {
         if predicates.is_empty() || predicates.len() > STAR_PREDICATES_MAX {
             return Ok(None);
@@ -158,7 +162,8 @@ impl<'s> Sampled<'s> {
         Ok(*known.get_or_init(|| values))
     }
 
-    /// Looks at some subjects of each predicate. One that has several of them is counted with the first that it has.
+    /// Looks at some subjects of each predicate. One that has several of them is counted with the
+    /// first that it has.
     fn look_at_star(&self, predicates: &[TermId]) -> Result<Option<Star>> {
         let Some(psog) = self.indexes.get(Permutation::Psog) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The characteristic sets as one star of patterns around a subject sees them.
+//! Estimates for a star of patterns around one subject, from characteristic sets.
 //!
 //! ```text
 //! set {name, mail, age}: 10 subjects   \
@@ -6,12 +6,14 @@
 //! set {name}:             3 subjects      a group of 3 that have the first only
 //! ```
 //!
-//! Sets that look alike to the star become one group, so that the planner, which asks for each subset of
-//! the patterns, goes over a few groups instead of thousands of sets. Of predicates that very many sets have,
-//! only the sets with the most subjects are visited ([`VISITS_MAX`] in all) and the others taken to be alike; where that leaves
-//! out half of the predicate's quads, there is no star.
+//! Sets that look alike to the star become one group, so that the planner, which asks for each
+//! subset of the patterns, goes over a few groups instead of thousands of sets. Of predicates that
+//! very many sets have, only the sets with the most subjects are visited ([`VISITS_MAX`] in all)
+//! and the others taken to be alike; where that leaves out half of the predicate's quads, there is
+//! no star.
 //!
-//! Queries ask for the same stars again and again, so those that were asked for are kept ([`STARS_MAX`]).
+//! Queries ask for the same stars again and again, so those that were asked for are kept
+//! ([`STARS_MAX`]).
 
 use std::sync::Arc;
 
@@ -28,8 +30,9 @@ const VISITS_MAX: usize = 2_000;
 const COVERED_MIN: f64 = 0.5;
 
 impl Statistics {
-    /// The star of some predicates, the same one perhaps several times. `None` where the sets that are kept
-    /// do not tell enough of one of them, or where there are more than [`STAR_PREDICATES_MAX`].
+    /// The star of some predicates, the same one perhaps several times. `None` where the sets that
+    /// are kept do not tell enough of one of them, or where there are more than
+    /// [`STAR_PREDICATES_MAX`].
     pub fn star(&self, predicates: &[TermId]) -> Option<Arc<Star>> {
         if predicates.is_empty() || predicates.len() > STAR_PREDICATES_MAX {
             return None;

@@ -1,4 +1,4 @@
-//! Texts and blobs of a group, compressed by a symbol table, each alone.
+//! A block of texts or blobs, each value compressed by itself with a symbol table.
 
 use super::symbols::{SymbolEncoder, SymbolTable, decoded_bytes_max};
 use super::vector::{BlockBuilder, BlockKind, Validity, Vector, fault, take_u32, write_sized};
@@ -7,7 +7,8 @@ use orrery_column::{VECTOR_ROWS, VectorBuffer};
 
 /// In the place of a length: the rest is the number of a long value.
 const LONG: u64 = 1 << 32;
-/// A table that compresses a group worse than the one for which it was trained, by so many percents, is replaced.
+/// A table that compresses a group worse than the one for which it was trained, by so many
+/// percents, is replaced.
 const WORSE_PERCENT_MAX: u64 = 5;
 
 /// The symbols of the groups of a column.
@@ -183,8 +184,9 @@ impl<'a> BytesTable<'a> {
         }
     }
 
-    /// Decompresses some rows to the end of `out`, which is used up to `at` and has bytes of no meaning behind; `ends` gets where each row ends.
-    /// A long value comes out empty. Returns where the last one ends.
+    /// Decompresses some rows to the end of `out`, which is used up to `at` and has bytes of no
+    /// meaning behind; `ends` gets where each row ends. A long value comes out empty. Returns where
+    /// the last one ends.
     pub(super) fn decode(
         &self,
         places: &Places<'_>,

@@ -1,4 +1,4 @@
-//! Writing a column of texts or blobs: the values of a group are kept until it is full, then stored as codes or as bytes.
+//! The writer of a text or blob column, which stores each group of values as codes or as bytes.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! From the codes of groups to the codes of the file.
+//! The translation of dictionary codes of a group to codes of the file.
 
 /// Per group its distinct values as codes of the file, ascending.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Look-ups of many keys.
+//! A cursor for look-ups of many keys in a projection file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::Result;
 
 /// A place in a file that remembers the vector it was in.
 ///
-/// Any order of keys is answered rightly; ascending ones cost least: each vector is found from the one before, and its key columns are
-/// decoded once.
+/// Any order of keys is answered rightly; ascending ones cost least: each vector is found from the
+/// one before, and its key columns are decoded once.
 #[derive(Debug)]
 pub struct ProjectionCursor {
     file: Arc<ProjectionFile>,

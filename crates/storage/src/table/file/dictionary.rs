@@ -1,4 +1,4 @@
-//! Dictionaries of texts and blobs: built group by group while a file is written, and read back.
+//! Dictionaries of text and blob columns: built group by group, and read back.
 
 use std::hash::BuildHasher;
 
@@ -17,7 +17,8 @@ const REPETITIONS_MIN: usize = 4;
 /// Distinct values of a group, for each of which the reader keeps a code.
 const GROUP_VALUES_MAX: usize = GROUP_ROWS / REPETITIONS_MIN;
 
-/// The dictionary of a column in a file being written. Values have provisional numbers in the order in which they came.
+/// The dictionary of a column in a file being written. Values have provisional numbers in the order
+/// in which they came.
 #[derive(Debug, Default)]
 pub(super) struct DictionaryBuilder {
     bytes: Vec<u8>,
@@ -60,8 +61,8 @@ impl DictionaryBuilder {
         value_of(&self.bytes, &self.ends, number)
     }
 
-    /// The codes of a group's rows, if it has few distinct values, for which there is room. `bytes_left` is what all dictionaries of the file
-    /// may still take.
+    /// The codes of a group's rows, if it has few distinct values, for which there is room.
+    /// `bytes_left` is what all dictionaries of the file may still take.
     pub(super) fn add_group<'a>(
         &mut self,
         values: impl ExactSizeIterator<Item = Option<&'a [u8]>>,
@@ -96,7 +97,8 @@ impl DictionaryBuilder {
         Some(codes)
     }
 
-    /// Numbers the distinct values of a group in the order in which they come. NULL has the number of the row before.
+    /// Numbers the distinct values of a group in the order in which they come. NULL has the number
+    /// of the row before.
     fn number<'a>(
         &mut self,
         values: impl ExactSizeIterator<Item = Option<&'a [u8]>>,

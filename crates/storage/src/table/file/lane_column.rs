@@ -1,4 +1,4 @@
-//! Writing a column of lanes: vectors are encoded as they become full, or with their group.
+//! The writer of a fixed-width column, which encodes vectors as they fill up, or with their group.
 
 use std::ops::Range;
 
@@ -18,7 +18,8 @@ use crate::Result;
 #[derive(Debug)]
 pub(super) struct LaneColumn {
     column_type: ColumnType,
-    /// Whether rows are kept as they are until the group is full, for a thread to encode them at once.
+    /// Whether rows are kept as they are until the group is full, for a thread to encode them at
+    /// once.
     keeps_rows: bool,
     /// Rows of the group being filled that are not encoded.
     rows: Lanes,
@@ -183,7 +184,8 @@ impl LaneColumn {
     }
 }
 
-/// Puts the value before, or the first one, into the place of each NULL: no bounds change, and runs stay runs.
+/// Puts the value before, or the first one, into the place of each NULL: no bounds change, and runs
+/// stay runs.
 fn fill_nulls(valid: &[bool], lanes: &mut [u64]) {
     let first = valid.iter().zip(&*lanes).find(|(valid, _)| **valid);
     let mut value = first.map_or(0, |(_, lane)| *lane);

@@ -1,4 +1,5 @@
-//! What a file says about itself: its columns, where their blocks are, statistics. JSON, read when it is opened.
+//! The metadata of a projection file: columns, places of blocks, statistics. JSON, read when it is
+//! opened.
 
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,7 @@ pub(super) struct DictionaryMetadata {
     pub(super) is_whole: bool,
 }
 
-/// What is known of the values of a column.
+/// The statistics of a column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnStatistics {
     /// Rows that are NULL.
@@ -57,8 +58,9 @@ pub struct ColumnStatistics {
     pub distinct: u64,
     /// Whether that is exact; else it is an estimate, off by some percents.
     pub is_distinct_exact: bool,
-    /// The least value, encoded as the key of this column alone were it not nullable (see [`KeyEncoder`](crate::table::KeyEncoder)); `None` if all are
-    /// NULL, or where it is too long to be kept.
+    /// The least value, encoded as the key of this column alone were it not nullable (see
+    /// [`KeyEncoder`](crate::table::KeyEncoder)); `None` if all are NULL, or where it is too long
+    /// to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<Vec<u8>>,
     /// The greatest one.
@@ -70,7 +72,7 @@ pub struct ColumnStatistics {
     pub value_bytes: u64,
 }
 
-/// What is known of a file's content.
+/// The statistics of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStatistics {
     /// Number of rows.

@@ -1,4 +1,4 @@
-//! The file of a projection: rows sorted by its key, column by column.
+//! Projection files: rows sorted by a key, stored column by column.
 //!
 //! ```text
 //! rows 0..1,024 = vector 0, ...          vectors 0..32 = group 0, ...
@@ -27,18 +27,24 @@
 //!
 //! Encoded vectors are `orrery_column`'s. A row that is NULL has a lane of no meaning.
 //!
-//! *Texts and blobs.* While a group has few values that are not in the file's dictionary yet (a quarter of its rows), and that has room, it stores codes; one group that
-//! does not, and the column stores bytes from there on, compressed by a symbol table, which goes from group to group while it does well. Codes of a group become codes of
-//! the file through an ascending list, so the writer needs no second pass; the file's dictionary is sorted, and where all groups have codes, comparing
-//! values is comparing codes. A value is compressed alone, so one can be read without the others. Values of more than [`LONG_BYTES`]
-//! are blocks of their own.
+//! *Texts and blobs.* While a group has few values that are not in the file's dictionary yet (a
+//! quarter of its rows), and that has room, it stores codes; one group that does not, and the
+//! column stores bytes from there on, compressed by a symbol table, which goes from group to group
+//! while it does well. Codes of a group become codes of the file through an ascending list, so the
+//! writer needs no second pass; the file's dictionary is sorted, and where all groups have codes,
+//! comparing values is comparing codes. A value is compressed alone, so one can be read without the
+//! others. Values of more than [`LONG_BYTES`] are blocks of their own.
 //!
-//! *Fences.* The fence of a vector is the shortest beginning of its first key that is behind the last key of the vector before.
+//! *Fences.* The fence of a vector is the shortest beginning of its first key that is behind the
+//! last key of the vector before.
 //!
-//! *Memory.* The writer keeps one group: its encoded vectors, with several threads the lanes of up to 64 columns, a quarter of a MiB each, and the texts of its rows, up to [`LONG_BYTES`] each; the dictionaries,
-//! [`DICTIONARIES_BYTES_MAX`] in all; and per vector its fence and 32 bytes a column. The reader keeps zones and dictionaries that were asked for.
+//! *Memory.* The writer keeps one group: its encoded vectors, with several threads the lanes of up
+//! to 64 columns, a quarter of a MiB each, and the texts of its rows, up to [`LONG_BYTES`] each;
+//! the dictionaries, [`DICTIONARIES_BYTES_MAX`] in all; and per vector its fence and 32 bytes a
+//! column. The reader keeps zones and dictionaries that were asked for.
 //!
-//! *Damage.* Checksums find it (see `block_file`); beyond them, any bytes at all end in values or in an error.
+//! *Damage.* Checksums find it (see `block_file`); beyond them, any bytes at all end in values or
+//! in an error.
 
 mod bytes_block;
 mod bytes_column;

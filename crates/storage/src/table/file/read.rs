@@ -1,4 +1,4 @@
-//! Reading rows into arrays.
+//! Reading of rows into Arrow arrays.
 
 use std::ops::Range;
 
@@ -60,7 +60,8 @@ impl ProjectionFile {
             .collect()
     }
 
-    /// The values of some rows, whose numbers ascend (the same may come again), an array for each of the columns.
+    /// The values of some rows, whose numbers ascend (the same may come again), an array for each
+    /// of the columns.
     ///
     /// # Panics
     ///
@@ -88,8 +89,9 @@ impl ProjectionFile {
         matches!(of.source, Source::File(_)) && has_numbers(of.of.column_type)
     }
 
-    /// Appends the numbers of rows of a column of integers, dates, times or decimals of one lane, unscaled, without a look at which rows are NULL: there
-    /// stands any number. `None`, and nothing appended, if the column is of another type, or the file does not have it.
+    /// Appends the numbers of rows of a column of integers, dates, times or decimals of one lane,
+    /// unscaled, without a look at which rows are NULL: there stands any number. `None`, and
+    /// nothing appended, if the column is of another type, or the file does not have it.
     ///
     /// # Panics
     ///
@@ -124,7 +126,8 @@ impl ProjectionFile {
         Ok(Some(()))
     }
 
-    /// The codes of rows of a column that has a [dictionary](Self::dictionary); `None` if it has not.
+    /// The codes of rows of a column that has a [dictionary](Self::dictionary); `None` if it has
+    /// not.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Reading texts and blobs into arrays.
+//! Reading of texts and blobs into Arrow arrays.
 
 use std::sync::Arc;
 

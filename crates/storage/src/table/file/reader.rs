@@ -1,4 +1,4 @@
-//! The file of a projection, open for reading: its parts and where they lie.
+//! An open projection file: its parts and their places.
 
 use std::ops::Range;
 use std::path::Path;
@@ -22,8 +22,8 @@ use crate::{Error, Result};
 
 /// The finished file of a projection, open for reading; shared between threads behind an `Arc`.
 ///
-/// Columns are named by their position in the layout that it was opened with. One that the file does not have reads as its initial
-/// value in every row.
+/// Columns are named by their position in the layout that it was opened with. One that the file
+/// does not have reads as its initial value in every row.
 #[derive(Debug)]
 pub struct ProjectionFile {
     pub(super) file: Arc<BlockFile>,
@@ -57,7 +57,8 @@ struct Parts {
 }
 
 impl ProjectionFile {
-    /// Opens the file. `initial` has the value, an array of one row, of columns that a file may lack; one that is in neither is NULL.
+    /// Opens the file. `initial` has the value, an array of one row, of columns that a file may
+    /// lack; one that is in neither is NULL.
     pub fn open(
         file_system: &dyn FileSystem,
         path: &Path,
@@ -88,7 +89,7 @@ impl ProjectionFile {
         Self::with_parts(file, metadata, parts, &layout, &[])
     }
 
-    /// The same file as a layout with other columns behind the key sees it; what was read of it is shared.
+    /// The same file under another layout behind the key; cached parts are shared.
     pub fn with_layout(
         &self,
         layout: &ProjectionLayout,
@@ -171,7 +172,7 @@ impl ProjectionFile {
         self.file.path()
     }
 
-    /// What is known of its content.
+    /// The file's statistics.
     pub fn statistics(&self) -> FileStatistics {
         let statistics = |column: &Column| match column.source {
             Source::File(column) => Some(self.metadata.columns[column].statistics.clone()),
@@ -183,7 +184,7 @@ impl ProjectionFile {
         }
     }
 
-    /// What is known of a column; `None` if the file does not have it.
+    /// The statistics of a column; `None` if the file does not have it.
     pub fn column_statistics(&self, column: usize) -> Option<&ColumnStatistics> {
         match self.columns.get(column)?.source {
             Source::File(column) => Some(&self.metadata.columns[column].statistics),
@@ -211,7 +212,8 @@ impl ProjectionFile {
         Ok(Some(Arc::clone(slot.get_or_init(|| zones))))
     }
 
-    /// The dictionary of a column whose rows all have codes; `None` if there is none. Read at the first call.
+    /// The dictionary of a column whose rows all have codes; `None` if there is none. Read at the
+    /// first call.
     pub fn dictionary(&self, column: usize) -> Result<Option<Arc<TextDictionary>>> {
         let Source::File(column) = self.columns[column].source else {
             return Ok(None);
@@ -301,7 +303,8 @@ impl ProjectionFile {
         self.rows().saturating_sub(before).min(VECTOR_ROWS as u64) as usize
     }
 
-    /// The fence of a vector: a beginning of its first key, behind the last key of the vector before.
+    /// The fence of a vector: a beginning of its first key, behind the last key of the vector
+    /// before.
     pub(super) fn fence(&self, vector: usize) -> Result<&[u8]> {
         let block = BlockNumber(self.metadata.fences + (vector / FENCES_PER_BLOCK) as u32);
         let bytes = self.file.block(block)?;

@@ -1,8 +1,9 @@
-//! Searching keys within a vector.
+//! The search of keys within a vector.
 //!
-//! A key that is searched is taken apart into a bound per column (see `key` for the bytes). Rows equal in the columns before ascend in
-//! the next, NULL last; so the rows are narrowed column by column. Lanes are searched as they are encoded, and
-//! decoded at the second search of a vector; of texts a few are decompressed, or the code of the text is searched.
+//! A key that is searched is taken apart into a bound per column (see `key` for the bytes). Rows
+//! equal in the columns before ascend in the next, NULL last; so the rows are narrowed column by
+//! column. Lanes are searched as they are encoded, and decoded at the second search of a vector; of
+//! texts a few are decompressed, or the code of the text is searched.
 
 use std::ops::Range;
 
@@ -25,7 +26,8 @@ const SEARCHES_OF_ENCODED: usize = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bound {
     value: BoundValue,
-    /// Whether rows with this value may go on with further columns; else all of them are behind the bound.
+    /// Whether rows with this value may go on with further columns; else all of them are behind the
+    /// bound.
     is_exact: bool,
 }
 
@@ -38,7 +40,8 @@ enum BoundValue {
     End,
 }
 
-/// Takes the bytes of a key, of its beginning, or of what [`behind_prefix`](super::super::key::behind_prefix) makes of one, apart.
+/// Takes the bytes of a key, of its beginning, or of what
+/// [`behind_prefix`](super::super::key::behind_prefix) makes of one, apart.
 pub(super) fn bounds_of(columns: &[ProjectionColumn], key: &[u8]) -> Vec<Bound> {
     let mut rest = key;
     let mut bounds = Vec::with_capacity(columns.len());
@@ -157,7 +160,8 @@ impl VectorKeys {
         self.vector
     }
 
-    /// The first row of the vector that is at or behind the bounds; the number of its rows if none is.
+    /// The first row of the vector that is at or behind the bounds; the number of its rows if none
+    /// is.
     pub(super) fn lower_bound(
         &mut self,
         file: &ProjectionFile,
@@ -186,7 +190,8 @@ impl VectorKeys {
 }
 
 impl ColumnKeys {
-    /// Those of `rows`, which are equal in the columns before, that have the bound's value; an empty range where they would be.
+    /// Those of `rows`, which are equal in the columns before, that have the bound's value; an
+    /// empty range where they would be.
     fn narrow(
         &mut self,
         file: &ProjectionFile,
@@ -337,8 +342,8 @@ fn partition(
 }
 
 impl ProjectionFile {
-    /// The first row whose key is not less than the bytes: a key, a beginning of one, or what is [behind](super::super::key::behind_prefix) that. The
-    /// number of rows if there is none.
+    /// The first row whose key is not less than the bytes: a key, a beginning of one, or what is
+    /// [behind](super::super::key::behind_prefix) that. The number of rows if there is none.
     pub fn lower_bound(&self, key: &[u8]) -> Result<u64> {
         let mut keys = VectorKeys::default();
         self.lower_bound_with(&mut keys, key, 0)
@@ -383,7 +388,8 @@ impl ProjectionFile {
         Ok((vector * VECTOR_ROWS + row) as u64)
     }
 
-    /// The last vector whose fence is not behind the key: where it is, if anywhere. There is at least one vector, and the first fence is empty.
+    /// The last vector whose fence is not behind the key: where it is, if anywhere. There is at
+    /// least one vector, and the first fence is empty.
     fn vector_of(&self, key: &[u8], hint: usize) -> Result<usize> {
         let count = self.vectors();
         let (mut from, mut to) = (0, count);

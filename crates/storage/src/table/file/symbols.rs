@@ -1,15 +1,18 @@
-//! Symbol tables: up to 255 byte strings of 1 to 16 bytes, each written as one byte. In the compressed bytes, code 255 says that the
-//! next byte stands for itself.
+//! Symbol tables: up to 255 byte strings of 1 to 16 bytes, each written as one byte. In the
+//! compressed bytes, code 255 says that the next byte stands for itself.
 //!
-//! This is FSST (Boncz, Neumann, Leis, 2020) with symbols of up to 16 bytes instead of 8: words with the blank behind them are symbols then, which
-//! shortens texts of few different words by another third or more (docs/decisions/0033), and storing 16 bytes a code is one instruction as well.
+//! This is FSST (Boncz, Neumann, Leis, 2020) with symbols of up to 16 bytes instead of 8: words
+//! with the blank behind them are symbols then, which shortens texts of few different words by
+//! another third or more (docs/decisions/0033), and storing 16 bytes a code is one instruction as
+//! well.
 //!
 //! ```text
 //! table     symbols u8 | length of each u8 | the symbols back to back
 //! ```
 //!
-//! Training begins with no symbols. In each round a sample is compressed with the symbols so far; those, and each two that
-//! stand side by side often, compete for the places by how many bytes of the sample they stand for.
+//! Training begins with no symbols. In each round a sample is compressed with the symbols so far;
+//! those, and each two that stand side by side often, compete for the places by how many bytes of
+//! the sample they stand for.
 
 use std::cmp::Reverse;
 
@@ -65,11 +68,13 @@ impl Symbol {
 /// Compresses with a trained table.
 #[derive(Debug)]
 pub(super) struct SymbolEncoder {
-    /// By code. Those of three bytes and more come first, by their first three, the longest first; then those of two bytes, then of one.
+    /// By code. Those of three bytes and more come first, by their first three, the longest first;
+    /// then those of two bytes, then of one.
     symbols: Vec<Symbol>,
     /// The same, as bytes are compared with them.
     compared: Vec<Compared>,
-    /// Where those of three bytes and more are, by their first three: a table with open addressing, a quarter of which is in use at the most.
+    /// Where those of three bytes and more are, by their first three: a table with open addressing,
+    /// a quarter of which is in use at the most.
     beginnings: Box<[Beginning; BEGINNINGS]>,
     /// By the first two bytes: the symbol of both, else that of the first.
     shorts: Box<[Short]>,
@@ -149,7 +154,8 @@ impl SymbolEncoder {
             ),
             shorts: vec![Short { code: 0, length: 0 }; 1 << 16].into_boxed_slice(),
         };
-        // What is found first shall be what was put last: the first of a beginning, and two bytes before one.
+        // What is found first shall be what was put last: the first of a beginning, and two bytes
+        // before one.
         for (code, symbol) in symbols.iter().enumerate().rev() {
             let (code, length) = (code as u8, symbol.length);
             match length {
@@ -188,8 +194,8 @@ impl SymbolEncoder {
         }
     }
 
-    /// The code of the longest symbol that the next `left` bytes begin with, and its length. `head` are the bytes, little endian; of those behind
-    /// the last one nothing is taken.
+    /// The code of the longest symbol that the next `left` bytes begin with, and its length. `head`
+    /// are the bytes, little endian; of those behind the last one nothing is taken.
     #[inline]
     fn longest(&self, head: u128, left: usize) -> Option<(u8, usize)> {
         let beginning = self.beginnings[self.find(head as u32 & BEGINNING_MASK)];
@@ -220,7 +226,8 @@ impl SymbolEncoder {
         out.truncate(end);
     }
 
-    /// Tells for each symbol of a value its code, or that its first byte is none, and its first byte.
+    /// Tells for each symbol of a value its code, or that its first byte is none, and its first
+    /// byte.
     #[inline]
     fn parse(&self, value: &[u8], mut tell: impl FnMut(Option<u8>, u8)) {
         let mut next = |head: &[u8; SYMBOL_BYTES], left: usize| match self
@@ -343,8 +350,8 @@ impl SymbolTable {
         Ok((table, rest))
     }
 
-    /// Decompresses a value to a place in `out`, which has [room](decoded_bytes_max), and returns where it ends. An escape
-    /// without its byte stands for nothing.
+    /// Decompresses a value to a place in `out`, which has [room](decoded_bytes_max), and returns
+    /// where it ends. An escape without its byte stands for nothing.
     #[inline]
     pub(super) fn decode(&self, compressed: &[u8], out: &mut [u8], at: usize) -> usize {
         let (mut rest, mut at) = (compressed, at);

@@ -45,7 +45,8 @@ const ROW: ProjectionColumn = ProjectionColumn {
 };
 
 impl Model {
-    /// Rows of values from a pool per column, made different by a number as the last column of the key.
+    /// Rows of values from a pool per column, made different by a number as the last column of the
+    /// key.
     fn new(
         columns: &[ProjectionColumn],
         key_columns: usize,

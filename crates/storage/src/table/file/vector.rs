@@ -1,4 +1,4 @@
-//! Column blocks, their vectors, and lists of numbers, as bytes. Drawn in `mod.rs`.
+//! The bytes of column blocks, their vectors, and lists of numbers. Drawn in `mod.rs`.
 
 use arrow::array::BooleanBufferBuilder;
 use orrery_column::{DecodeError, EncodedVector, VECTOR_ROWS, VectorBuffer, encode};
@@ -33,8 +33,8 @@ pub(super) struct BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// Begins a vector; what is appended to the bytes that come back, up to the next vector, is its content. There must be none where
-    /// all rows are NULL.
+    /// Begins a vector; what is appended to the bytes that come back, up to the next vector, is its
+    /// content. There must be none where all rows are NULL.
     pub(super) fn begin(&mut self, valid: &Validity) -> &mut Vec<u8> {
         self.end();
         match valid {

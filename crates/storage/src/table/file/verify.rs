@@ -1,4 +1,4 @@
-//! Checking a file beyond its checksums: what it says of its rows is what they are.
+//! The verification of a projection file beyond its checksums: its metadata agree with its rows.
 
 use std::ops::Range;
 
@@ -12,8 +12,8 @@ use super::{GROUP_ROWS, SomeRows};
 use crate::{Error, Result};
 
 impl ProjectionFile {
-    /// Checks every byte, the order of the rows, fences, zones, dictionaries and statistics, and returns all damage found. Where checksums are
-    /// wrong, only these.
+    /// Checks every byte, the order of the rows, fences, zones, dictionaries and statistics, and
+    /// returns all damage found. Where checksums are wrong, only these.
     pub fn verify(&self) -> Vec<Error> {
         let damage = self.file.verify_all();
         if !damage.is_empty() {

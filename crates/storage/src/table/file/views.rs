@@ -1,8 +1,10 @@
-//! Arrays of texts and blobs without checking them twice.
+//! Arrow view arrays of texts and blobs, built without a second check of UTF-8.
 //!
-//! Arrow checks each view of an array on its own, whether it lies within its buffer and is UTF-8: some 15 ns a value. Here whole vectors of values
-//! are checked at once when they were decompressed, and the values of a dictionary when it is read; what is made of these is
-//! put together without a check, which is about 1 ns a value. This is the only `unsafe` code of this room.
+//! Arrow checks each view of an array on its own, whether it lies within its buffer and is UTF-8:
+//! some 15 ns a value. Here whole vectors of values are checked at once when they were
+//! decompressed, and the values of a dictionary when it is read; what is made of these is put
+//! together without a check, which is about 1 ns a value. This is the only `unsafe` code of this
+//! room.
 
 use std::sync::Arc;
 
@@ -68,7 +70,8 @@ impl CheckedValues {
     }
 }
 
-/// Checks that values lie within the bytes, and that texts are UTF-8 and begin and end between characters.
+/// Checks that values lie within the bytes, and that texts are UTF-8 and begin and end between
+/// characters.
 fn check(is_text: bool, bytes: &[u8], start: usize, ends: &[usize]) -> Decoded<()> {
     let last = ends.last().copied().unwrap_or(start);
     let is_ordered = ends.first().is_none_or(|&first| start <= first)
@@ -122,7 +125,8 @@ impl ViewBuilder {
         self.views.resize(self.views.len() + rows, 0);
     }
 
-    /// Appends rows by their codes of a group, which `codes` turns into codes of the dictionary: the one that the builder was made with.
+    /// Appends rows by their codes of a group, which `codes` turns into codes of the dictionary:
+    /// the one that the builder was made with.
     pub(super) fn append_codes(
         &mut self,
         dictionary: &CheckedValues,
@@ -152,7 +156,8 @@ impl ViewBuilder {
         }
     }
 
-    /// Appends values that lie back to back, the first from `start` on, each up to its end. The bytes are copied.
+    /// Appends values that lie back to back, the first from `start` on, each up to its end. The
+    /// bytes are copied.
     pub(super) fn append_values(
         &mut self,
         bytes: &[u8],

@@ -1,4 +1,4 @@
-//! Rows that are wanted, vector by vector, and the lanes of them.
+//! The selection of wanted rows, vector by vector.
 
 use std::ops::Range;
 

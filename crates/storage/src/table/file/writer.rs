@@ -1,4 +1,4 @@
-//! Writing the file of a projection from sorted rows.
+//! The writer of a projection file from sorted rows.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -23,7 +23,8 @@ use crate::{Error, Result};
 /// Columns of lanes whose rows are kept for other threads; each takes a quarter of a MiB.
 const KEPT_COLUMNS_MAX: usize = 64;
 
-/// Takes rows in the order of their keys and writes the file. What memory it uses is said in the room's first lines.
+/// The writer of a projection file, from rows in key order. What memory it uses is said in the
+/// room's first lines.
 #[derive(Debug)]
 pub struct ProjectionWriter {
     file: BlockFileWriter,
@@ -50,7 +51,7 @@ enum Column {
     Bytes(Box<BytesColumn>),
 }
 
-/// What was written.
+/// The summary of a written projection file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProjectionSummary {
     /// Number of rows.
@@ -110,8 +111,8 @@ impl ProjectionWriter {
         self.rows
     }
 
-    /// Appends rows, an array for each column of the layout. Their keys must ascend strictly, from the last one before them on. On an error the
-    /// file is of no use any more.
+    /// Appends rows, an array for each column of the layout. Their keys must ascend strictly, from
+    /// the last one before them on. On an error the file is of no use any more.
     pub fn push(&mut self, columns: &[ArrayRef]) -> Result<()> {
         self.push_distinct(columns)?.map_err(|row| {
             let row = self.rows + row as u64;
@@ -119,7 +120,8 @@ impl ProjectionWriter {
         })
     }
 
-    /// The same, but where a row has the key of the one before, its number among those given is returned, and none is appended.
+    /// Appends rows unless one has the key of the row before: then returns its number and appends
+    /// none.
     pub fn push_distinct(&mut self, columns: &[ArrayRef]) -> Result<Result<(), usize>> {
         let rows = self.check_columns(columns)?;
         self.keys.clear();
@@ -147,7 +149,8 @@ impl ProjectionWriter {
         Error::invalid_input(self.file.path(), what)
     }
 
-    /// The number of rows, if the arrays are as many and as long as they should be, and NULL only where it may.
+    /// The number of rows, if the arrays are as many and as long as they should be, and NULL only
+    /// where it may.
     fn check_columns(&self, columns: &[ArrayRef]) -> Result<usize> {
         let wrong = |what: String| Err(self.wrong(what));
         if columns.len() != self.layout.columns.len() {
@@ -233,7 +236,8 @@ impl ProjectionWriter {
         Ok(())
     }
 
-    /// The blocks of the group, by column. Columns do not look at each other, so threads take one after the other.
+    /// The blocks of the group, by column. Columns do not look at each other, so threads take one
+    /// after the other.
     fn encode_group(&mut self) -> Vec<Vec<u8>> {
         let mut parts: Vec<(&mut Column, Vec<u8>)> = self
             .columns

@@ -1,4 +1,4 @@
-//! Zone maps: what values a vector can have at all, so that it need not be read.
+//! Zone maps: the range of values in each vector, by which scans skip vectors.
 
 use arrow::array::Array;
 
@@ -9,7 +9,7 @@ use super::Decoded;
 use super::vector::{read_list, write_list};
 use crate::Result;
 
-/// What the lanes of zones are.
+/// The meaning of a zone's lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZoneKind {
     /// Those of [`zone_lane`], of values.
@@ -33,8 +33,9 @@ pub struct ColumnZones {
     pub nulls: Vec<u64>,
 }
 
-/// The lane by which zones compare a value: the order of lanes is that of values, but different values may have the same lane: decimals
-/// of more than 18 digits beyond 64 bits, and texts and blobs, of which the first eight bytes count. `None` for NULL.
+/// The lane by which zones compare a value: the order of lanes is that of values, but different
+/// values may have the same lane: decimals of more than 18 digits beyond 64 bits, and texts and
+/// blobs, of which the first eight bytes count. `None` for NULL.
 pub fn zone_lane(column_type: ColumnType, array: &dyn Array, row: usize) -> Result<Option<u64>> {
     if array.is_null(row) {
         return Ok(None);

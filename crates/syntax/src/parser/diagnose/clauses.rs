@@ -1,4 +1,4 @@
-//! Of what stands where a clause has to begin or to go on: columns, elements of groups, whole queries and operations.
+//! Diagnoses where a clause is expected.
 
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
@@ -254,7 +254,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Nothing that quads or the triples of a template can hold begins here; where conditions stand.
+    /// Nothing that quads or the triples of a template can hold begins here; where conditions
+    /// stand.
     pub(in crate::parser) fn no_quad(&self, note: &'static str) -> Failure {
         let holds_no_conditions = [
             Keyword::Filter,

@@ -1,4 +1,5 @@
-//! Of what other languages have: operators, comments, characters that editors put in, whole texts.
+//! Diagnoses of foreign syntax: operators, comments, odd characters, whole texts of other
+//! languages.
 
 use crate::error::REPEATED_BYTES_MAX;
 use crate::error::{ErrorKind, Hint};

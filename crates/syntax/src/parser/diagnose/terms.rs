@@ -1,4 +1,4 @@
-//! Of what stands where a term, an expression, or the bracket around one has to stand.
+//! Diagnoses where a term, an expression or a bracket is expected.
 
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
@@ -311,7 +311,8 @@ impl Parser<'_, '_> {
         self.error(kind)
     }
 
-    /// An operator behind a call that was the whole condition for want of brackets. The call begins at a token.
+    /// An operator behind a call that was the whole condition for want of brackets. The call begins
+    /// at a token.
     pub(in crate::parser) fn condition_without_brackets(
         &self,
         after: Keyword,

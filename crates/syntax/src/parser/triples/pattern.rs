@@ -1,10 +1,11 @@
-//! From triples and paths to patterns.
+//! The conversion of triples and paths to patterns.
 
 use spargebra::algebra::{GraphPattern, PropertyPathExpression};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
-/// Triples, and between them what is to be found by paths. Triples have a list of their own, which becomes the pattern as it
-/// is: a long text is a long list of large parts, and to move them once more took as long as to read them.
+/// Triples, and between them what is to be found by paths. Triples have a list of their own, which
+/// becomes the pattern as it is: a long text is a long list of large parts, and to move them once
+/// more took as long as to read them.
 #[derive(Debug, Default)]
 pub(in crate::parser) struct Elements {
     triples: Vec<TriplePattern>,
@@ -93,8 +94,8 @@ impl Elements {
         self.paths.len() + behind_triples.count()
     }
 
-    /// Triples and paths as a pattern: neighbouring triples are one basic graph pattern. As deep as there are
-    /// [joins](Self::joins).
+    /// Triples and paths as a pattern: neighbouring triples are one basic graph pattern. As deep as
+    /// there are [joins](Self::joins).
     pub(in crate::parser) fn into_pattern(self) -> GraphPattern {
         let mut pattern = GraphPattern::default();
         let mut put = |patterns: Vec<TriplePattern>, path: Option<GraphPattern>| {

@@ -57,8 +57,9 @@ fn may_bring(kind: TokenKind) -> bool {
 impl Parser<'_, '_> {
     /// Predicates and objects of a subject.
     ///
-    /// What objects bring along comes before all triples of the subject itself, as spargebra has it. Most bring nothing, so
-    /// that triples go out as they are read; from the first that may, the subject's own are kept apart.
+    /// What objects bring along comes before all triples of the subject itself, as spargebra has
+    /// it. Most bring nothing, so that triples go out as they are read; from the first that may,
+    /// the subject's own are kept apart.
     pub(super) fn properties(
         &mut self,
         subject: TermPattern,
@@ -77,7 +78,8 @@ impl Parser<'_, '_> {
         result
     }
 
-    /// The same, for those who put something between: the subject's own triples go into a list of their own.
+    /// The same, for those who put something between: the subject's own triples go into a list of
+    /// their own.
     pub(super) fn own_properties(
         &mut self,
         subject: TermPattern,
@@ -191,7 +193,8 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    /// A path becomes triples as far as it is a sequence of plain steps. Recurses into paths, whose depth is bounded.
+    /// A path becomes triples as far as it is a sequence of plain steps. Recurses into paths, whose
+    /// depth is bounded.
     fn put_path(
         &mut self,
         subject: TermPattern,

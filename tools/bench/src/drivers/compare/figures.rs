@@ -1,4 +1,4 @@
-//! Both stores' figures beside each other, and the goals that ours has.
+//! The figures of both stores, and the goals of ours.
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::report::{Table, with_thousands};
 
-/// What ours is to reach. The absolute goals, a rate, a time or a size, are for ten million triples on two
-/// cores: at other sizes only factors are held to.
+/// What ours is to reach. The absolute goals, a rate, a time or a size, are for ten million triples
+/// on two cores: at other sizes only factors are held to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {

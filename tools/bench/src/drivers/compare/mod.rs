@@ -1,11 +1,13 @@
-//! Our store and a peer, side by side in one run: load, size, the explore queries with one client and
-//! with four, the business intelligence queries, eight analytical queries, explore mixes with updates;
-//! same machine, same data, same parameters, same client. The answers are compared row by row.
+//! Our store and a peer, side by side in one run: load, size, the explore queries with one client
+//! and with four, the business intelligence queries, eight analytical queries, explore mixes with
+//! updates; same machine, same data, same parameters, same client. The answers are compared row by
+//! row.
 //!
-//! First everything is measured on ours, then on the peer, for two servers at once would
-//! share cores and file cache. The explore queries and the business intelligence queries have parameters of their own
-//! for each run; the best of several runs counts of the analytical queries. Updates come then, and last of all the
-//! one query that may take a store minutes: what is still at work on it after the limit, disturbs nobody.
+//! First everything is measured on ours, then on the peer, for two servers at once would share
+//! cores and file cache. The explore queries and the business intelligence queries have parameters
+//! of their own for each run; the best of several runs counts of the analytical queries. Updates
+//! come then, and last of all the one query that may take a store minutes: what is still at work on
+//! it after the limit, disturbs nobody.
 
 mod figures;
 mod questions;

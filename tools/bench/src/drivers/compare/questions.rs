@@ -1,9 +1,10 @@
-//! The questions that both stores are asked, and what they answered.
+//! The queries that both stores get, and their answers.
 //!
-//! Explore questions are only compared; the others are timed as well. The business intelligence queries are asked in
-//! mixes, as the benchmark's own driver does: each mix has parameters of its own, each question is asked once, the first mixes
-//! are not timed, the mean counts. An analytical query is asked several times, and the best time counts. A question without an
-//! answer within the limit counts as the limit; its server, which may still be at work on it, is started anew.
+//! Explore questions are only compared; the others are timed as well. The business intelligence
+//! queries are asked in mixes, as the benchmark's own driver does: each mix has parameters of its
+//! own, each question is asked once, the first mixes are not timed, the mean counts. An analytical
+//! query is asked several times, and the best time counts. A question without an answer within the
+//! limit counts as the limit; its server, which may still be at work on it, is started anew.
 
 use std::time::{Duration, Instant};
 
@@ -62,8 +63,8 @@ pub(super) struct Comparison {
     pub(super) differences: Vec<String>,
 }
 
-/// The mixes of the business intelligence queries, then the analytical queries, and at the end the query called `last`
-/// with some sets of parameters, which no mix has.
+/// The mixes of the business intelligence queries, then the analytical queries, and at the end the
+/// query called `last` with some sets of parameters, which no mix has.
 pub(super) fn timed(catalog: &Catalog, last: &str) -> Result<Vec<Question>, BenchError> {
     let parameters = BusinessParameters::new(catalog);
     let mut random = Random::new(1);
@@ -99,8 +100,8 @@ pub(super) fn timed(catalog: &Catalog, last: &str) -> Result<Vec<Question>, Benc
     Ok(questions)
 }
 
-/// The SELECT queries of the explore use case, without LIMIT and OFFSET: ties would make the answers
-/// ambiguous.
+/// The SELECT queries of the explore use case, without LIMIT and OFFSET: ties would make the
+/// answers ambiguous.
 pub(super) fn explored(pool: &ParameterPool) -> Result<Vec<Question>, BenchError> {
     let mut questions = Vec::new();
     let mut random = Random::new(2);

@@ -1,4 +1,4 @@
-//! A store that serves while it is asked, and that can be started anew when it does not answer.
+//! A store under comparison, restarted when it does not answer.
 
 use std::time::Duration;
 

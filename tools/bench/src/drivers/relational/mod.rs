@@ -1,9 +1,9 @@
-//! The price of having no schema: the same data as triples, asked in SPARQL over HTTP, and as tables of DuckDB, asked in SQL in
-//! its own process with as many threads.
+//! The comparison of triples in SPARQL over HTTP with tables in DuckDB's SQL, over the same data.
 //!
-//! The tables are made from the triples (CSV files that the store itself writes), normalised as one who knows the data would
-//! do it, with numbers as keys. Each question is asked several times of one and then of the other, question by question, so that a busy
-//! hour of the machine falls on both; the quickest run counts. The answers are compared row by row.
+//! The tables are made from the triples (CSV files that the store itself writes), normalised as one
+//! who knows the data would do it, with numbers as keys. Each question is asked several times of
+//! one and then of the other, question by question, so that a busy hour of the machine falls on
+//! both; the quickest run counts. The answers are compared row by row.
 
 mod questions;
 

@@ -1,7 +1,8 @@
-//! What is asked of the triples in SPARQL and of the tables in SQL, and how the tables come from the triples.
+//! The questions in SPARQL and in SQL, and the tables' derivation from the triples.
 //!
-//! The texts stand in `queries/relational`: `tables` has a query for each CSV file from which `schema.sql` makes the tables,
-//! `questions/sparql` and `questions/sql` the questions in both languages, under one name.
+//! The texts stand in `queries/relational`: `tables` has a query for each CSV file from which
+//! `schema.sql` makes the tables, `questions/sparql` and `questions/sql` the questions in both
+//! languages, under one name.
 
 /// A CSV file and the query over the triples that it is the answer of.
 pub(super) struct TableQuery {
@@ -10,7 +11,8 @@ pub(super) struct TableQuery {
     pub(super) sparql: &'static str,
 }
 
-/// One question in two languages. Both answers have the same columns, in the same order; rows have no order.
+/// One question in two languages. Both answers have the same columns, in the same order; rows have
+/// no order.
 pub(super) struct Question {
     pub(super) name: &'static str,
     pub(super) sparql: &'static str,

@@ -1,4 +1,4 @@
-//! Clients that run a schedule together, each operation at its time or as soon as one is free.
+//! The clients that run a schedule, each operation at its time or as soon as one is free.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -191,8 +191,8 @@ impl<'s> Shared<'s> {
         due
     }
 
-    /// Waits until all updates are done upon which one depends. Those were taken before it, so that one of them is always
-    /// running.
+    /// Waits until all updates are done upon which one depends. Those were taken before it, so that
+    /// one of them is always running.
     fn wait_for_dependency(&self, scheduled: &Scheduled) {
         let Some(depends_on) = scheduled.depends_on else {
             return;

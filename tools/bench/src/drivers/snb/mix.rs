@@ -1,8 +1,9 @@
-//! The workload: each read by itself, then all operations in their mix.
+//! The workload: each read by itself, then the mix.
 //!
-//! First one client runs each complex read with all its parameters, and each short read about what those found, one after
-//! the other. Then several clients run the mix: once at full speed, which says what can be hoped for, then at rates below that
-//! until 95 % of the operations start on time. That rate is the throughput.
+//! First one client runs each complex read with all its parameters, and each short read about what
+//! those found, one after the other. Then several clients run the mix: once at full speed, which
+//! says what can be hoped for, then at rates below that until 95 % of the operations start on time.
+//! That rate is the throughput.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};

@@ -1,7 +1,8 @@
-//! What the mix runs, and when: the updates of the streams at their times, and complex reads between them.
+//! The schedule of the mix: updates of the streams at their times, complex reads between.
 //!
-//! A complex read comes each so many updates, as the specification says for the scale factor; the time between two of
-//! a kind is that number times the mean time between updates. Their parameters are taken in turn.
+//! A complex read comes each so many updates, as the specification says for the scale factor; the
+//! time between two of a kind is that number times the mean time between updates. Their parameters
+//! are taken in turn.
 
 use std::fs;
 use std::io::BufRead;
@@ -14,8 +15,9 @@ use crate::snb::operation::Operation;
 use crate::snb::parameters::{self, COMPLEX_READS};
 use crate::snb::update_stream;
 
-/// Updates for each complex read, a column for each of [`SCALES`]: the specification's table "Frequencies for each
-/// Interactive complex query and SF". A scale between two takes those of the lower, one below 1 those of 1.
+/// Updates for each complex read, a column for each of [`SCALES`]: the specification's table
+/// "Frequencies for each Interactive complex query and SF". A scale between two takes those of the
+/// lower, one below 1 those of 1.
 const FREQUENCIES: [[i64; SCALES.len()]; COMPLEX_READS as usize] = [
     [26; SCALES.len()],
     [37; SCALES.len()],

@@ -1,4 +1,4 @@
-//! Runs the operations of a validation file in their order and compares each result.
+//! The validation: operations of a file in order, with compared results.
 //!
 //! Insertions change the database, as the results of the reads after them expect.
 
@@ -57,8 +57,9 @@ pub struct ValidationReport {
     pub differences: Vec<Difference>,
 }
 
-/// Validates what an endpoint serves with a file, which may be compressed by gzip. The endpoint is only asked for when
-/// the file has been read. `by_edge_weight`: whether complex read 14 goes by an edge weight, which is defined in the database first.
+/// Validates what an endpoint serves with a file, which may be compressed by gzip. The endpoint is
+/// only asked for when the file has been read. `by_edge_weight`: whether complex read 14 goes by an
+/// edge weight, which is defined in the database first.
 ///
 /// # Errors
 /// When the file is not one of validation (then nothing is run), or an operation fails.

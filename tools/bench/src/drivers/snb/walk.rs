@@ -1,8 +1,9 @@
-//! Short reads that depend on what was read before: a walk from a complex read's result over persons and messages.
+//! The walk of short reads that follows a complex read.
 //!
-//! As in the official driver: after each complex read a coin decides whether short reads follow, about a person (1, 2, 3) or
-//! a message (4, 5, 6, 7) in turn; after the last of these about the other, each time less likely by the dissipation. Their
-//! persons and messages are those that results had, the oldest first, of which so many are remembered.
+//! As in the official driver: after each complex read a coin decides whether short reads follow,
+//! about a person (1, 2, 3) or a message (4, 5, 6, 7) in turn; after the last of these about the
+//! other, each time less likely by the dissipation. Their persons and messages are those that
+//! results had, the oldest first, of which so many are remembered.
 
 use std::collections::VecDeque;
 

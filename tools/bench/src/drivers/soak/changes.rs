@@ -1,4 +1,4 @@
-//! The changes that a client makes to its own rings: the request, and what the ring holds if it is made.
+//! The changes of a client to its rings, and their expected effect.
 
 use super::model::{Member, Members};
 use super::places::{PREFIXES, Place, Product, TABLE};

@@ -1,4 +1,4 @@
-//! A client: draws what to ask or to change, sends it, and holds the answer against what the state that it names has.
+//! A soak client: draws a request, sends it, and checks the answer against the model.
 
 use std::time::{Duration, Instant};
 
@@ -412,7 +412,8 @@ impl<'s> Client<'s> {
         known.map_err(|what| self.fault(&change.request, &what))
     }
 
-    /// What is not for who asks: to change a graph that is hidden, to write at all, to read a table.
+    /// What is not for who asks: to change a graph that is hidden, to write at all, to read a
+    /// table.
     fn forbidden(&mut self) -> Result<(), String> {
         let request = match self.random.below(2) {
             0 => sql(format!("SELECT * FROM {TABLE}")),

@@ -1,4 +1,5 @@
-//! What the server says of its pools, caches and old states, at half-time and at the end: whether memory that grows fills a cache or leaks.
+//! The server's pools, caches and old states at half-time and end, which tell a leak from a filled
+//! cache.
 
 use std::collections::BTreeMap;
 

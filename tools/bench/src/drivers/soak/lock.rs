@@ -1,4 +1,4 @@
-//! Locks of threads that may have panicked.
+//! Locks that survive panicked threads.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,6 +1,7 @@
-//! The memory of the server while it is soaked.
+//! The memory samples of the server.
 //!
-//! Anonymous memory (`RssAnon` of `/proc/PID/status`): the process without the mapped pages of its files, which are the system's cache.
+//! Anonymous memory (`RssAnon` of `/proc/PID/status`): the process without the mapped pages of its
+//! files, which are the system's cache.
 
 use std::fs;
 
@@ -17,13 +18,14 @@ pub struct MemoryReport {
     pub peak_bytes: u64,
     /// The mean of the last half of the run.
     pub mean_bytes: u64,
-    /// How much more there is at the end of the last half than at its beginning, by the straight line with the least squares, in
-    /// percent of the mean.
+    /// How much more there is at the end of the last half than at its beginning, by the straight
+    /// line with the least squares, in percent of the mean.
     pub growth_percent: f64,
 }
 
 impl Samples {
-    /// Takes a sample, so many seconds after the beginning; none where the system does not tell, or the process is gone.
+    /// Takes a sample, so many seconds after the beginning; none where the system does not tell, or
+    /// the process is gone.
     pub(super) fn take(&mut self, process: u32, seconds: f64) {
         if let Some(bytes) = anonymous_bytes(process) {
             self.0.push((seconds, bytes as f64));

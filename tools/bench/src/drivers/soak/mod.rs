@@ -1,4 +1,4 @@
-//! Clients of every kind at once, for as long as one likes: no fault, memory that stays flat, and no answer that is not the one of the state that it names.
+//! The soak test: clients of every kind for hours, without faults, wrong answers or growing memory.
 //!
 //! ```text
 //! static data    BSBM in the default graph: each question about it is asked once at the beginning, and compared from then on
@@ -11,10 +11,11 @@
 //! upkeep         checkpoints and compactions that administrators ask for: the rings are too small for the server to compact by itself
 //! ```
 //!
-//! At the end the server is killed amid the work and opened anew: each ring has to be what was acknowledged last, or what the change under way at that
-//! time would have made of it.
+//! At the end the server is killed amid the work and opened anew: each ring has to be what was
+//! acknowledged last, or what the change under way at that time would have made of it.
 //!
-//! With `heavy` some of the clients ask nothing but queries that need more memory than there is; what they answer is not compared.
+//! With `heavy` some of the clients ask nothing but queries that need more memory than there is;
+//! what they answer is not compared.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -56,8 +57,10 @@ use setup::PASSWORD;
 use shared::Soak;
 use verdict::Kind;
 
-/// From so many seconds on memory has to be flat over the last half. What is shorter fills caches, logs and old states all the while, and the memory of
-/// requests under way comes and goes by a tenth within minutes: runs of 600 s told growths from -14 to +13 % where there was none over an hour.
+/// From so many seconds on memory has to be flat over the last half. What is shorter fills caches,
+/// logs and old states all the while, and the memory of requests under way comes and goes by a
+/// tenth within minutes: runs of 600 s told growths from -14 to +13 % where there was none over an
+/// hour.
 const FLAT_SECONDS_MIN: u64 = 3_000;
 /// Over the last half of the run.
 const GROWTH_PERCENT_MAX: f64 = 1.0;
@@ -171,7 +174,8 @@ pub fn soak(
 }
 
 impl Soak {
-    /// Lets all clients work, and looks at the server's memory. At the end the server is killed, while they still work.
+    /// Lets all clients work, and looks at the server's memory. At the end the server is killed,
+    /// while they still work.
     fn run(&self, options: &SoakOptions, server: &mut ServerProcess) -> (Samples, Vec<Figure>) {
         let process = server.process();
         let mut samples = Samples::default();

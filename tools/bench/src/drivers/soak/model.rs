@@ -1,13 +1,14 @@
-//! What the database holds, commit by commit, as the clients know it who changed it.
+//! The model of the database, commit by commit.
 //!
 //! ```text
 //! a client  begin(ring, what it will hold) -> sends the change -> acknowledge(ring, commit) | refuse(ring)
 //! a reader  an answer that names commit N -> settle(ring): whoever was changing it knows its commit -> at(ring, N)
 //! ```
 //!
-//! A *ring* is a set of members, in a graph or in a table, that one client alone changes, one change after the other. So the members of a ring at commit N are those
-//! after its last change that was acknowledged with a number up to N, whatever the others do. Kept are the states of the last minutes, as long as a request may take
-//! and more.
+//! A *ring* is a set of members, in a graph or in a table, that one client alone changes, one
+//! change after the other. So the members of a ring at commit N are those after its last change
+//! that was acknowledged with a number up to N, whatever the others do. Kept are the states of the
+//! last minutes, as long as a request may take and more.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -183,8 +184,9 @@ impl Journal {
         state.map_or_else(Members::new, |members| Members::clone(&members))
     }
 
-    /// What the ring held after a commit that an answer named, which came before the call. Waits for a change under way whose number
-    /// may be one before that. `None` if the run is over before, or that state is forgotten.
+    /// What the ring held after a commit that an answer named, which came before the call. Waits
+    /// for a change under way whose number may be one before that. `None` if the run is over
+    /// before, or that state is forgotten.
     pub(super) fn at(
         &self,
         ring: usize,

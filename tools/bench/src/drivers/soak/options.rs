@@ -1,4 +1,4 @@
-//! How to soak.
+//! The settings of a soak test.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Where rings are, and who the clients are: what each may see and change.
+//! The rings' places, and the rights of each client.
 
 use super::model::{Member, Members};
 

@@ -1,7 +1,8 @@
-//! What is asked, and the answer that the state has that was read.
+//! The queries of the soak test, and their expected answers per state.
 //!
-//! Answers are compared as lines (CSV, N-Triples), sorted: the order of rows is the server's where no text asks for one. Of a text with `LIMIT` the rows have to be
-//! among those without it, and as many as the first time: of rows that compare equal any may be left out.
+//! Answers are compared as lines (CSV, N-Triples), sorted: the order of rows is the server's where
+//! no text asks for one. Of a text with `LIMIT` the rows have to be among those without it, and as
+//! many as the first time: of rows that compare equal any may be left out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +37,8 @@ const ANALYTICAL: [&str; 6] = [
 /// A long answer, of which who has limits gets a part.
 const LONG: &str = "CONSTRUCT { ?o bsbm:price ?p } WHERE { ?o bsbm:price ?p }";
 
-/// Queries that take much memory and time: what the first one that ends says of them is not looked at, they are there for their load.
+/// Queries that take much memory and time: what the first one that ends says of them is not looked
+/// at, they are there for their load.
 pub(super) const HEAVY: [&str; 10] = [
     "SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?o ?s ?p",
     "SELECT (COUNT(*) AS ?n) { SELECT DISTINCT ?s ?o { ?s ?p ?o } }",
@@ -316,8 +318,8 @@ impl Question {
         }
     }
 
-    /// The lines of the right answer, sorted, where the rings held what `graph_at` and `table_at` say. `None` if one of
-    /// them does not know.
+    /// The lines of the right answer, sorted, where the rings held what `graph_at` and `table_at`
+    /// say. `None` if one of them does not know.
     pub(super) fn expected(
         self,
         role: Role,

@@ -1,4 +1,4 @@
-//! The database that is soaked: static data, users with rules and limits, the table.
+//! The database under test: static data, users with rules and limits, the table.
 
 use std::path::Path;
 use std::sync::Arc;

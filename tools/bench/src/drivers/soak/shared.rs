@@ -1,4 +1,4 @@
-//! What all clients share: where the server is, what is known of its data, what came of requests, and whether the run is over.
+//! The state shared by all clients: server, data, outcomes, end of the run.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,8 @@ use crate::bsbm::parameters::ParameterPool;
 use crate::drivers::BenchError;
 use crate::http_client::{HttpClient, HttpError, Request};
 
-/// The base is compacted so often: in a short run as well, and in a long one seldom enough for changes to come together.
+/// The base is compacted so often: in a short run as well, and in a long one seldom enough for
+/// changes to come together.
 const COMPACTIONS: u32 = 4;
 const COMPACT_INTERVAL_MAX: Duration = Duration::from_secs(60);
 

@@ -1,4 +1,4 @@
-//! What was done, and what a status means: done, a limit that is stated, or a fault.
+//! The verdict on a request: done, a stated limit, or a fault.
 
 use crate::http_client::Answer;
 

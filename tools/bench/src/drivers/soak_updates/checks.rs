@@ -1,4 +1,4 @@
-//! Questions whose answers are known while others write: what transactions keep, snapshots must show.
+//! Queries with known answers beside writers: invariants of snapshots.
 
 use serde_json::Value;
 
@@ -59,7 +59,8 @@ impl Check {
         }
     }
 
-    /// Looks at an answer in JSON; so many transfers were acknowledged before the question. Says what is wrong.
+    /// Looks at an answer in JSON; so many transfers were acknowledged before the question. Says
+    /// what is wrong.
     pub(super) fn look_at(self, body: &[u8], acknowledged: u64) -> Result<(), String> {
         let wrong = || String::from_utf8_lossy(body).into_owned();
         let answer: Value = serde_json::from_slice(body).map_err(|_| wrong())?;

@@ -1,5 +1,5 @@
-//! Readers and writers while everything runs that could hold them up: checkpoints, compactions, bulk loads. Nobody may
-//! get an error or a wrong answer.
+//! The soak test of updates: readers and writers beside checkpoints, compactions and loads. Nobody
+//! may get an error or a wrong answer.
 //!
 //! ```text
 //! writers       transfers between accounts, one transaction each: the sum of all balances stays

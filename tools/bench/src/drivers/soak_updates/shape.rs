@@ -1,4 +1,4 @@
-//! What the database holds while it is soaked: readers know the answers by it.
+//! The invariant data of the soak test.
 
 /// Accounts, each with this balance at first.
 pub(super) const ACCOUNTS: u32 = 1_000;

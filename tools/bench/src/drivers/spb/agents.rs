@@ -1,9 +1,9 @@
-//! Agents: editors that insert, update and delete works, and readers that run the aggregation queries, all at once until the
-//! time is over.
+//! The agents: editors and aggregators that run side by side until time is over.
 //!
-//! An operation counts if it begins after the warm-up and ends before the end. Its text is made before its time begins. An operation that
-//! fails is counted as such, and its agent goes on, as the official driver's does; but an agent that gets nothing but
-//! failures ends the run. Times are kept one by one: 16 bytes an operation.
+//! An operation counts if it begins after the warm-up and ends before the end. Its text is made
+//! before its time begins. An operation that fails is counted as such, and its agent goes on, as
+//! the official driver's does; but an agent that gets nothing but failures ends the run. Times are
+//! kept one by one: 16 bytes an operation.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -229,7 +229,8 @@ impl Agent<'_> {
             .work(number, entities, &preset, &mut self.random)
     }
 
-    /// Counts an operation, if it is of the time that counts. The result says whether there was nothing in it.
+    /// Counts an operation, if it is of the time that counts. The result says whether there was
+    /// nothing in it.
     fn done(
         &mut self,
         kind: Kind,

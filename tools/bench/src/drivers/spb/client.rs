@@ -1,4 +1,4 @@
-//! One client: runs operations and says what came.
+//! One client: runs operations and records outcomes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A database of the benchmark: loaded, with an index of its texts, and served.
+//! A database of the benchmark: loaded, indexed and served.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,8 @@ use crate::drivers::target::{Target, failed};
 use crate::drivers::{BenchError, Binary};
 use crate::spb::quads::data_files;
 
-/// The default graph is the union of all: works are in graphs of their own, what they are about is in none.
+/// The default graph is the union of all: works are in graphs of their own, what they are about is
+/// in none.
 pub(super) const UNION: &str = "--union-default-graph";
 /// The properties whose texts are searched.
 const TEXTS: [&str; 2] = [

@@ -1,4 +1,4 @@
-//! How to measure.
+//! The settings of a measurement.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a run came to, kind by kind.
+//! The report of a run by kind of operation.
 
 use std::fmt::{self, Display};
 

@@ -1,8 +1,9 @@
-//! Validation: each aggregation query against an evaluation of our own over the same data, and the editorial operations: what
-//! is inserted is there, what is updated is as it should be, what is deleted is gone.
+//! Validation: each aggregation query against an evaluation of our own over the same data, and the
+//! editorial operations: what is inserted is there, what is updated is as it should be, what is
+//! deleted is gone.
 //!
-//! Queries are asked before editing, beside works that were inserted and updated, and when those are deleted again; the
-//! evaluation's data go along. So the database is in the end what it was.
+//! Queries are asked before editing, beside works that were inserted and updated, and when those
+//! are deleted again; the evaluation's data go along. So the database is in the end what it was.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};

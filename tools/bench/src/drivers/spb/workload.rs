@@ -1,4 +1,4 @@
-//! The workload: data are loaded, parameters read, then all agents run side by side.
+//! The workload: load, read parameters, run all agents.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,8 @@ use crate::spb::pool::Pool;
 /// Runs editors and readers side by side.
 ///
 /// # Errors
-/// When the data cannot be loaded, the endpoint has no works, or an agent gets nothing but failures.
+/// When the data cannot be loaded, the endpoint has no works, or an agent gets nothing but
+/// failures.
 pub fn spb(
     binary: &Binary,
     options: &SpbOptions,

@@ -1,4 +1,4 @@
-//! The 22 queries on our tables and on DuckDB's, in one run: both loaded from the same Parquet files, asked query by query, answers compared.
+//! The 22 queries on our tables and on DuckDB's, loaded from the same Parquet files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,7 +15,8 @@ use crate::drivers::duckdb::{Answering, Script, Timed};
 use crate::report::{Table, with_thousands};
 use crate::tpch::{Answer, QUERIES, Query, TpchTable};
 
-/// The bars: DuckDB's time by ours in all and in the mean, ours by DuckDB's for the worst query; bytes at scale 1.
+/// The bars: DuckDB's time by ours in all and in the mean, ours by DuckDB's for the worst query;
+/// bytes at scale 1.
 const TOTAL_MIN: f64 = 1.0;
 const MEAN_MIN: f64 = 1.0;
 const SINGLE_MAX: f64 = 2.5;
@@ -112,7 +113,8 @@ pub fn compare_duckdb(
     })
 }
 
-/// The tables as DuckDB makes them from the files, without keys: its indexes are for look-ups and would cost it time and place.
+/// The tables as DuckDB makes them from the files, without keys: its indexes are for look-ups and
+/// would cost it time and place.
 fn write_schema(path: &std::path::Path) -> Result<(), BenchError> {
     let tables = TpchTable::ALL.map(|table| {
         let name = table.name();

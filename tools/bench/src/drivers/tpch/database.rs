@@ -1,4 +1,4 @@
-//! A database of ours in this process, asked through sessions as any client would have them.
+//! An in-process database, queried through sessions.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -131,7 +131,8 @@ impl Client<'_> {
         Ok(Answer::of_batches(&rows).map_err(crate::tpch::TpchError::from)?)
     }
 
-    /// The first refresh function: new orders and their lines, in one transaction. Returns how many lines came.
+    /// The first refresh function: new orders and their lines, in one transaction. Returns how many
+    /// lines came.
     pub(super) fn insert(&self, files: &RefreshFiles) -> Result<u64, BenchError> {
         let (orders, lines) = (literal(&files.orders), literal(&files.lines));
         self.run("begin")?;

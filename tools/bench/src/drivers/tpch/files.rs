@@ -1,4 +1,4 @@
-//! The Parquet files that both databases load, and those of the refresh sets. They are made once for each scale and kept.
+//! The Parquet files of tables and refresh sets, generated once per scale.
 
 use std::fs;
 use std::io;

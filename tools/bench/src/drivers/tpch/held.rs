@@ -1,4 +1,4 @@
-//! What the refreshes must have left in the tables, counted by each way to read them.
+//! The check of the tables after the refreshes, by each access path.
 
 use super::BenchError;
 use super::database::Client;

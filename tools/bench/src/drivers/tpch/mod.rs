@@ -1,4 +1,5 @@
-//! TPC-H on tables of ours, in this process: load, answers, power test, throughput test; and the same queries side by side with DuckDB.
+//! TPC-H on our tables, in process: load, answers, power test, throughput test, and a comparison
+//! with DuckDB.
 //!
 //! ```text
 //! files      Parquet files of the tables and the refresh sets, kept in the cache
@@ -8,8 +9,8 @@
 //!   -> throughput  streams of the 22, each in its order, and pairs of RF1 and RF2 beside them   (Throughput)
 //! ```
 //!
-//! In the end the tables must have the rows that the refreshes leave, by each way to read them. Times are wall times of a client: parsing, planning,
-//! running, taking all rows.
+//! In the end the tables must have the rows that the refreshes leave, by each way to read them.
+//! Times are wall times of a client: parsing, planning, running, taking all rows.
 
 mod compare;
 mod database;

@@ -1,4 +1,4 @@
-//! What failed, for the errors of a measurement.
+//! The failures of a measurement.
 
 use std::path::Path;
 

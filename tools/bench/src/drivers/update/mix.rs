@@ -1,14 +1,14 @@
-//! The explore queries of BSBM beside updates, against the same queries without them.
+//! The explore queries beside updates, against the same without.
 //!
 //! ```text
 //! server without updates   mix 1 ... mix 10 |                             | mix 11 ... mix 20 |
 //! server with updates                       | update, mix 1 ... update, mix 10 |               | ...
 //! ```
 //!
-//! Two servers over copies of one database take turns of ten mixes, so that whatever else the machine does
-//! meets both. Both run the same queries with the same parameters. An update is the two transactions of
-//! [`Updates`]; one client sends them before each mix and waits for their answers, so their time counts. Warm-up
-//! mixes have updates too, as those of the official driver.
+//! Two servers over copies of one database take turns of ten mixes, so that whatever else the
+//! machine does meets both. Both run the same queries with the same parameters. An update is the
+//! two transactions of [`Updates`]; one client sends them before each mix and waits for their
+//! answers, so their time counts. Warm-up mixes have updates too, as those of the official driver.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What changes cost: small and large transactions over HTTP, opening after a kill, the explore queries beside updates,
-//! and reading what was changed. Each figure beside its bar.
+//! What changes cost: small and large transactions over HTTP, opening after a kill, the explore
+//! queries beside updates, and reading what was changed. Each figure beside its bar.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

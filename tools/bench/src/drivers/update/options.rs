@@ -1,4 +1,4 @@
-//! What to measure.
+//! The settings of a measurement.
 
 use std::path::PathBuf;
 

@@ -1,9 +1,9 @@
-//! What reading costs while changes are not compacted yet: the same queries on two servers, over the same data
-//! with and without changes, and after a compaction.
+//! What reading costs while changes are not compacted yet: the same queries on two servers, over
+//! the same data with and without changes, and after a compaction.
 //!
-//! One in a hundred quads is changed, spread over all predicates and subjects: texts and numbers are replaced by
-//! others, links are removed. Another copy has a tenth of one predicate's values replaced. Both servers
-//! answer each query by turns, and the best of the runs counts.
+//! One in a hundred quads is changed, spread over all predicates and subjects: texts and numbers
+//! are replaced by others, links are removed. Another copy has a tenth of one predicate's values
+//! replaced. Both servers answer each query by turns, and the best of the runs counts.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -40,7 +40,8 @@ const READING: [(&str, &str); 3] = [
         "SELECT (COUNT(*) AS ?n) (MAX(?rows) AS ?most) { SELECT ?s (COUNT(?o) AS ?rows) { ?s ?p ?o } GROUP BY ?s }",
     ),
 ];
-/// The share of all quads that is changed: 41 + 41 of 8,192 where a value is replaced, 82 where a link goes.
+/// The share of all quads that is changed: 41 + 41 of 8,192 where a value is replaced, 82 where a
+/// link goes.
 const CHANGE_ALL: &str = "DELETE { ?s ?p ?o } INSERT { ?s ?p ?new } WHERE {
   ?s ?p ?o FILTER(isLiteral(?o) && STRLEN(STR(?o)) != 0)
   FILTER(SUBSTR(MD5(CONCAT(STR(?s), STR(?p), STR(?o))), 1, 4) < \"0148\")

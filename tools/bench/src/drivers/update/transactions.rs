@@ -1,4 +1,4 @@
-//! Transactions small and large over HTTP, and opening after a kill.
+//! Small and large transactions over HTTP, and opening after a kill.
 
 use std::fmt;
 use std::fs::File;

@@ -1,7 +1,7 @@
-//! The store of columns: the file of a projection, which is what tables and indexes of a database are.
+//! The column store: projection files, as tables of a database have them.
 //!
-//! A look-up is a cursor's: over the fences of vectors of 1,024 rows in steps that double, then within the vector, whose key columns
-//! are decoded once for all keys that lie in it.
+//! A look-up is a cursor's: over the fences of vectors of 1,024 rows in steps that double, then
+//! within the vector, whose key columns are decoded once for all keys that lie in it.
 
 use std::ops::Range;
 use std::path::Path;

@@ -1,7 +1,8 @@
-//! Values within a row of Arrow's row format, one column without the others.
+//! Single columns of Arrow's row format.
 //!
-//! Arrow decodes rows as a whole; a store of rows reads the columns that are asked for and steps over the rest. The format is documented
-//! (`arrow::row`): values one behind the other, ascending as bytes, so that comparing rows is comparing bytes.
+//! Arrow decodes rows as a whole; a store of rows reads the columns that are asked for and steps
+//! over the rest. The format is documented (`arrow::row`): values one behind the other, ascending
+//! as bytes, so that comparing rows is comparing bytes.
 //!
 //! ```text
 //! number   1 u8 | big endian, the sign bit turned over: 8 bytes for integers of 64 bits, 4 for those of 32 and for dates, 16 for decimals

@@ -1,4 +1,5 @@
-//! The lab of physical designs: TPC-H Q9 on five layouts of the same data, each as columns and as rows, with vectors of three sizes.
+//! The lab of physical designs: TPC-H Q9 on five data layouts, by column and row, with three vector
+//! sizes.
 //!
 //! ```text
 //! generator -> tables and indexes of all designs    `shape`, `tables`      in two stores: files of columns, pages of rows
@@ -7,12 +8,14 @@
 //!           -> time, place, and whether the answer is SQL's                `report`
 //! ```
 //!
-//! The plans are executed here and not by the engine, so that nothing but design, store and size of vectors varies: one executor for both stores,
-//! which asks them for columns of rows by number and for numbers of rows by key (`store`), and hands rows on from step to step in vectors.
-//! The store of columns is the storage's own, through its public interface; that of rows is in memory.
+//! The plans are executed here and not by the engine, so that nothing but design, store and size of
+//! vectors varies: one executor for both stores, which asks them for columns of rows by number and
+//! for numbers of rows by key (`store`), and hands rows on from step to step in vectors. The store
+//! of columns is the storage's own, through its public interface; that of rows is in memory.
 //!
-//! What a vector is good for: its keys are sorted and looked up in one pass, so that keys which lie together share the search from
-//! above and the decoding of their block; the columns of the rows found are read in their order; and what a call costs is shared.
+//! What a vector is good for: its keys are sorted and looked up in one pass, so that keys which lie
+//! together share the search from above and the decoding of their block; the columns of the rows
+//! found are read in their order; and what a call costs is shared.
 
 mod columns;
 mod fields;
@@ -52,7 +55,8 @@ pub struct VectorsOptions {
     pub scale: Scale,
     /// Where files and the database are made.
     pub cache: PathBuf,
-    /// A folder with the right answers, of which `q09.csv` is read; without it SQL's alone is believed.
+    /// A folder with the right answers, of which `q09.csv` is read; without it SQL's alone is
+    /// believed.
     pub answers: Option<PathBuf>,
     /// Threads of each run.
     pub threads: usize,
@@ -139,7 +143,8 @@ pub fn vectors(
     })
 }
 
-/// The answer of SQL on a database with the tables as their definitions have them, and the quickest run's milliseconds.
+/// The answer of SQL on a database with the tables as their definitions have them, and the quickest
+/// run's milliseconds.
 fn ask_sql(
     options: &VectorsOptions,
     query: &Query,

@@ -1,4 +1,4 @@
-//! Q9 as two plans, whatever store the tables are in.
+//! The two plans of Q9, independent of the store.
 //!
 //! ```text
 //! hash     parts whose name has "green" -> a set | partsupp of these, suppliers, orders -> hash tables
@@ -6,9 +6,10 @@
 //! index    parts whose name has "green" -> look-ups (`step`) -> sums
 //! ```
 //!
-//! The orders of the look-ups: by the index of parts, part -> lines -> orders -> partsupp -> supplier; by the covering one, whose second part is
-//! the supplier, part -> partsupp -> supplier -> lines -> orders. Where a table is stored column by column, each column is a look-up. The scanned
-//! table, parts or lines, is divided among the threads; hash tables are built by one.
+//! The orders of the look-ups: by the index of parts, part -> lines -> orders -> partsupp ->
+//! supplier; by the covering one, whose second part is the supplier, part -> partsupp -> supplier
+//! -> lines -> orders. Where a table is stored column by column, each column is a look-up. The
+//! scanned table, parts or lines, is divided among the threads; hash tables are built by one.
 
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;

@@ -1,4 +1,4 @@
-//! The end of Q9: the year of the order, the profit of each line, sums by nation and year, the answer as SQL would give it.
+//! The end of Q9: profit per line, sums by nation and year.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -20,7 +20,8 @@ pub struct VectorCell {
     pub vector: VectorSize,
     /// The quickest run; nothing if none ended within the limit.
     pub milliseconds: Option<f64>,
-    /// Rows that a vector had at the end of that run, which is more than at its beginning if it grew.
+    /// Rows that a vector had at the end of that run, which is more than at its beginning if it
+    /// grew.
     pub vector_rows: Option<usize>,
 }
 
@@ -50,7 +51,8 @@ pub struct VectorsReport {
     pub space: Vec<DesignSpace>,
     /// Each with each size.
     pub cells: Vec<VectorCell>,
-    /// Q9 as SQL on a database of the same rows without further indexes, with as many threads; the quickest run.
+    /// Q9 as SQL on a database of the same rows without further indexes, with as many threads; the
+    /// quickest run.
     pub sql_milliseconds: f64,
     /// Rows of SQL's answer.
     pub rows: usize,

@@ -1,11 +1,12 @@
-//! The store of rows: Arrow's row format, in the order of the key, in pages.
+//! The row store: Arrow's row format in key order, in pages.
 //!
 //! ```text
 //! page    rows one behind the other | the end of each, u32      1,024 rows
 //! ```
 //!
-//! All columns of a row stand together, those of the key first, so that the bytes of rows ascend with their keys. A search goes
-//! over the first rows of pages in steps that double, then over the rows of a page. Everything is in memory: no file, no compression.
+//! All columns of a row stand together, those of the key first, so that the bytes of rows ascend
+//! with their keys. A search goes over the first rows of pages in steps that double, then over the
+//! rows of a page. Everything is in memory: no file, no compression.
 
 use std::ops::Range;
 
@@ -125,7 +126,8 @@ impl Page {
     }
 }
 
-/// The first number in a range of which `is_behind` holds, and then of all after it; the end if of none. In steps that double.
+/// The first number in a range of which `is_behind` holds, and then of all after it; the end if of
+/// none. In steps that double.
 fn gallop(range: Range<usize>, is_behind: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut step) = (range.start, 1);
     let mut high = loop {

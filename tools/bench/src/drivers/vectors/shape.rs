@@ -1,4 +1,4 @@
-//! The five physical designs, and the tables that each is made of.
+//! The five physical designs and their tables.
 //!
 //! ```text
 //! hash plan              the six tables of Q9, whole, by their primary keys
@@ -111,7 +111,8 @@ const ONE_COLUMN: [(TpchTable, &str); 10] = [
     (TpchTable::LineItem, "l_discount"),
 ];
 
-/// Some columns of a table, sorted by the first of them: a table, an index, or a table of one column.
+/// Some columns of a table, sorted by the first of them: a table, an index, or a table of one
+/// column.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) name: &'static str,

@@ -1,4 +1,4 @@
-//! Look-ups one behind the other: what the plans over indexes are made of.
+//! The look-up step of which index plans are made.
 //!
 //! ```text
 //! vector of rows -> keys, sorted, each once -> look-up, from one to the next -> numbers of rows, which ascend -> columns of these
@@ -39,7 +39,8 @@ impl<'t> Steps<'t> {
         }
     }
 
-    /// Looks slots up as the first columns of a table's key, and has further columns of the table from there on, but some slots no more.
+    /// Looks slots up as the first columns of a table's key, and has further columns of the table
+    /// from there on, but some slots no more.
     pub(super) fn look_up(
         mut self,
         table: &'t Table,

@@ -1,4 +1,4 @@
-//! What the plans ask of a table, in whichever store it is: rows by number, and numbers of rows by key.
+//! The interface of a store: rows by number, and numbers by key.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use serde::{Serialize, Serializer};
 use super::shape::Shape;
 use crate::drivers::BenchError;
 
-/// Rows that lie together: they are found by one step of a search from above, and count as touched together. As many as a vector of our
-/// columns has; the pages of the row store have as many too.
+/// Rows that lie together: they are found by one step of a search from above, and count as touched
+/// together. As many as a vector of our columns has; the pages of the row store have as many too.
 pub(super) const BLOCK_ROWS: usize = 1024;
 
 /// How a table lies.
@@ -62,8 +62,9 @@ pub(super) trait Stored: Send + Sync {
     /// The texts of a column.
     fn texts(&self, rows: Range<u64>, column: usize) -> Result<ArrayRef, BenchError>;
 
-    /// The rows that begin with each key, given as arrays for the first columns. The keys ascend strictly: so each search goes on where the one before
-    /// ended. Nothing is kept from one call to the next.
+    /// The rows that begin with each key, given as arrays for the first columns. The keys ascend
+    /// strictly: so each search goes on where the one before ended. Nothing is kept from one call
+    /// to the next.
     fn look_up(&self, keys: &[ArrayRef]) -> Result<Vec<Range<u64>>, BenchError>;
 }
 

@@ -1,4 +1,4 @@
-//! Making the tables of all designs from the generator's rows, in both stores at once.
+//! The construction of all designs' tables in both stores.
 //!
 //! ```text
 //! batches -> the shape's columns -> sorted by its key, if they are not made so -> a file of a projection | pages of rows

@@ -1,4 +1,4 @@
-//! Vectors of rows on their way through a plan: how long they are, and where they wait until there are enough of them.
+//! Vectors of rows in a plan, and their buffering.
 
 use std::time::Instant;
 
@@ -19,7 +19,8 @@ const SPARSE_ROWS: usize = 32;
 /// How many rows go through a step of a plan at once.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum VectorSize {
-    /// 10,000; ten times as many, up to 1,000,000, each time when the look-ups of a full vector turn out sparse.
+    /// 10,000; ten times as many, up to 1,000,000, each time when the look-ups of a full vector
+    /// turn out sparse.
     Dynamic,
     /// So many.
     Fixed(usize),

@@ -1,7 +1,8 @@
-//! Forums, their members, posts, comments and likes, one forum after the other.
+//! The generator of forums, members, posts, comments and likes.
 //!
-//! Everybody has a wall; some have albums of photographs, some moderate groups. Who has more friends writes more and is
-//! answered more. A third of the posts are about events, within days after these, so that times and tags are correlated.
+//! Everybody has a wall; some have albums of photographs, some moderate groups. Who has more
+//! friends writes more and is answered more. A third of the posts are about events, within days
+//! after these, so that times and tags are correlated.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What the generator draws by: skewed ranks and sizes, with exact arithmetic only, so that every machine draws the same.
+//! The generator's skewed distributions, in exact arithmetic.
 
 use crate::bsbm::Random;
 
@@ -7,8 +7,8 @@ pub(super) fn unit(random: &mut Random) -> f64 {
     f64::from(random.below(1 << 24)) / f64::from(1 << 24)
 }
 
-/// A size of at least `least` whose density falls with its third power: a power law, twice `least` on average, no more
-/// than `most`. Square roots are exact everywhere.
+/// A size of at least `least` whose density falls with its third power: a power law, twice `least`
+/// on average, no more than `most`. Square roots are exact everywhere.
 pub(super) fn power_law(random: &mut Random, least: f64, most: u32) -> u32 {
     let size = least / (1.0 - unit(random)).sqrt();
     (size as u32).min(most)

@@ -1,10 +1,11 @@
-//! A generator of our own for data of the benchmark's schema, at any scale: the same seed gives the same files.
+//! A generator of data in the benchmark's schema, at any scale and deterministic by seed.
 //!
-//! `world` has what is there at every scale, `persons` who knows whom, `activity` what they write; what happens
-//! before the cut goes into the data set as N-Triples, what happens after into the update streams (`output`). Persons and
-//! friendships are held in memory, some 500 bytes a person and 16 a friendship, and the update streams, a tenth of all,
-//! until they are sorted; all else is written as it is drawn. It is not the official generator: sizes are like those of
-//! its scale factors, its results are not.
+//! `world` has what is there at every scale, `persons` who knows whom, `activity` what they write;
+//! what happens before the cut goes into the data set as N-Triples, what happens after into the
+//! update streams (`output`). Persons and friendships are held in memory, some 500 bytes a person
+//! and 16 a friendship, and the update streams, a tenth of all, until they are sorted; all else is
+//! written as it is drawn. It is not the official generator: sizes are like those of its scale
+//! factors, its results are not.
 
 mod activity;
 mod draw;
@@ -50,8 +51,8 @@ pub struct SnbGenerateReport {
     pub seconds: f64,
 }
 
-/// Persons at a scale: 11,000 at 1, some seven times as many at ten times the scale, as the official generator has them; in
-/// between in proportion.
+/// Persons at a scale: 11,000 at 1, some seven times as many at ten times the scale, as the
+/// official generator has them; in between in proportion.
 fn person_count(scale: f64) -> u32 {
     const KNOWN: [(f64, f64); 7] = [
         (0.0, 0.0),
@@ -69,7 +70,8 @@ fn person_count(scale: f64) -> u32 {
     (persons as u32).max(20)
 }
 
-/// Writes a data set with its update streams and substitution parameters into a directory, which is made.
+/// Writes a data set with its update streams and substitution parameters into a directory, which is
+/// made.
 ///
 /// # Errors
 /// When a file cannot be written.

@@ -1,7 +1,8 @@
-//! Where what happens goes: before the cut into the data set, as triples; after it into the update streams, as lines.
+//! The generator's output: triples before the cut, update streams after it.
 //!
-//! What comes of a line later is what [`crate::snb::insertions`] makes of it: a test holds that both are the same triples. (Here it is written some millions of times, which is why it
-//! is not read from the texts of the insertions.)
+//! What comes of a line later is what [`crate::snb::insertions`] makes of it: a test holds that
+//! both are the same triples. (Here it is written some millions of times, which is why it is not
+//! read from the texts of the insertions.)
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

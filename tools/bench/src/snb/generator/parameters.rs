@@ -1,5 +1,4 @@
-//! Substitution parameters: persons with about as many friends as each other, and what the data have for them, so that
-//! the runs of a query cost about the same.
+//! The choice of substitution parameters with similar costs.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,8 +1,8 @@
-//! Persons and who knows whom.
+//! The generator of persons and friendships.
 //!
-//! How many friends one has follows a power law. Friends are found among those who are near in one of three orders: where
-//! one studies and lives, what one is interested in most, and at random; so that people of a place and of an interest know
-//! each other, as in the official generator.
+//! How many friends one has follows a power law. Friends are found among those who are near in one
+//! of three orders: where one studies and lives, what one is interested in most, and at random; so
+//! that people of a place and of an interest know each other, as in the official generator.
 
 use std::collections::HashSet;
 use std::io;

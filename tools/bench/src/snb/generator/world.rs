@@ -1,6 +1,7 @@
-//! What is there before anybody: places, universities and companies, classes and tags, names. The same at every scale.
+//! The static world: places, universities, companies, tags and names. The same at every scale.
 //!
-//! Countries have sizes of a power law; what a person is called, reads and speaks depends on the country.
+//! Countries have sizes of a power law; what a person is called, reads and speaks depends on the
+//! country.
 
 use std::io::{self, Write};
 

@@ -1,9 +1,10 @@
-//! A generator of our own for data of the benchmark's schema, at any size: the same seed gives the same bytes.
+//! A generator of data in the benchmark's schema, at any size and deterministic by seed.
 //!
-//! First come the entities, stand-ins of ours (`stand_ins`) or those of reference data that are given
-//! (`reference`), which are loaded beside what is written here. Then work after work, each drawn from its number alone: one of
-//! three is of an event, after which fewer and fewer works are about it, one is of two entities that go together for a while, and one
-//! is of anything at any time (`phenomena`). It is written as it is drawn; in memory are the entities, some 200 bytes
+//! First come the entities, stand-ins of ours (`stand_ins`) or those of reference data that are
+//! given (`reference`), which are loaded beside what is written here. Then work after work, each
+//! drawn from its number alone: one of three is of an event, after which fewer and fewer works are
+//! about it, one is of two entities that go together for a while, and one is of anything at any
+//! time (`phenomena`). It is written as it is drawn; in memory are the entities, some 200 bytes
 //! each, and the events.
 
 mod phenomena;
@@ -35,7 +36,8 @@ pub struct SpbGenerateOptions {
     pub quads: u64,
     /// The same seed gives the same data.
     pub seed: u64,
-    /// Reference data, in files or directories: works are about its entities, which are not written again.
+    /// Reference data, in files or directories: works are about its entities, which are not written
+    /// again.
     pub reference: Vec<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! Why works are written: events, correlations of two entities, and chance.
+//! The causes of works: events, correlations, and chance.
 //!
 //! ```text
 //! works about an event          works about two that go together       anything
@@ -7,10 +7,10 @@
 //! day of it ------->            first A, then both, then B             at any time
 //! ```
 //!
-//! Of an event, nine tenths of the works of a day come the day after, as with the official definitions' rate of decay; five events are major
-//! ones, which have half of the works about events, a hundred are minor ones. Large data have more of both, so
-//! that none has more works than an official one. Numbers are drawn by whole numbers, so that every machine draws the
-//! same.
+//! Of an event, nine tenths of the works of a day come the day after, as with the official
+//! definitions' rate of decay; five events are major ones, which have half of the works about
+//! events, a hundred are minor ones. Large data have more of both, so that none has more works than
+//! an official one. Numbers are drawn by whole numbers, so that every machine draws the same.
 
 use crate::bsbm::Random;
 use crate::bsbm::distribution::Stream;
@@ -59,7 +59,8 @@ pub(super) struct Phenomena<'e> {
     correlations: Vec<Correlation<'e>>,
 }
 
-/// How many of a kind there are, so that none has too many works, and not more than there are works for.
+/// How many of a kind there are, so that none has too many works, and not more than there are works
+/// for.
 fn number(least: u64, works: u64, works_each: u64) -> u64 {
     least
         .max(works.div_ceil(works_each))

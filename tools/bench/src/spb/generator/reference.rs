@@ -1,4 +1,4 @@
-//! Entities and places of reference data: whatever has a name, and what has coordinates.
+//! Entities and places read from reference data.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

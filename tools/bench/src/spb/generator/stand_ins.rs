@@ -1,6 +1,6 @@
-//! Entities of our own, in place of the reference data: persons who work for companies and were born somewhere, companies,
-//! events at places, places in provinces (some of them in a district of one) in countries. A tenth of the persons have a second
-//! name, as `owl:sameAs` says.
+//! Entities of our own, in place of the reference data: persons who work for companies and were
+//! born somewhere, companies, events at places, places in provinces (some of them in a district of
+//! one) in countries. A tenth of the persons have a second name, as `owl:sameAs` says.
 
 use std::fmt::Display;
 use std::io;
@@ -22,7 +22,8 @@ const PLACES: (u64, u64) = (24, 40_000);
 const PLACES_PER_PROVINCE: u64 = 12;
 /// Provinces of a country.
 const PROVINCES_PER_COUNTRY: u64 = 8;
-/// Thousandths of a degree of the official definitions' rectangle, with the latitudes and longitudes at which it begins.
+/// Thousandths of a degree of the official definitions' rectangle, with the latitudes and
+/// longitudes at which it begins.
 const LATITUDES: (f64, u32) = (36.5, 33_500);
 const LONGITUDES: (f64, u32) = (-9.5, 40_500);
 
@@ -81,7 +82,8 @@ pub(super) fn write<'s>(works: u64, seed: u64, sink: &'s mut Sink<'s>) -> io::Re
     let mut entities: Vec<Entity> = Vec::new();
     let mut companies: Vec<String> = Vec::new();
     for number in 0..count {
-        // A quarter each of companies and events, the others persons: kinds alternate, so that each has popular ones.
+        // A quarter each of companies and events, the others persons: kinds alternate, so that each
+        // has popular ones.
         let place = random.pick(&places).cloned().unwrap_or_default();
         let entity = match number % 4 {
             0 => {

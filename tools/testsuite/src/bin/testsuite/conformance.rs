@@ -1,4 +1,4 @@
-//! Runs the test suites of the W3C and writes `docs/conformance.md`.
+//! The program that runs the W3C's test suites and writes `docs/conformance.md`.
 //!
 //! `make conformance`, or `testsuite conformance NAME` for the tests whose name contains NAME, with what
 //! each failure looks like and without a report.

@@ -1,5 +1,5 @@
-//! Writes `golden/explore.json`: the answers of the reference evaluator to the
-//! explore queries over the official million triples. Takes some minutes.
+//! The program that writes `golden/explore.json`, the reference answers of the explore queries.
+//! Takes some minutes.
 //!
 //! `cargo run --release -p orrery-testsuite --bin testsuite explore-golden`
 

@@ -1,4 +1,4 @@
-//! Compares answers to random queries: our engine in all its variants, and `spareval`.
+//! The program that compares answers to random queries: our engine in all variants, and `spareval`.
 //!
 //! `make oracle`, or `testsuite oracle [--queries N] [--seed N] [--threads N] [--differences N]`. `testsuite oracle --estimates N [--seed N]` reports
 //! instead how good the planner's estimates are on the first N queries; `testsuite oracle --updates N [--seed N]` compares N cases of updates instead,

@@ -1,4 +1,4 @@
-//! Expressions: all operators and functions, over all kinds of terms, with their errors.
+//! Random expressions: all operators and functions, over all kinds of terms.
 //!
 //! A comparison by `<` stands over values that are no truth values: the reference does not order
 //! booleans (SPARQL 1.1, 17.3 does). For calendar types beyond `xsd:dateTime`, which the
@@ -99,7 +99,8 @@ impl Grammar<'_> {
                 self.call(function, &[depth - 1])
             }
             11 | 12 => match self.random.pick(&TWO) {
-                // The evaluator that is asked for comparison puts tags into lower case, and LANG() would tell.
+                // The evaluator that is asked for comparison puts tags into lower case, and LANG()
+                // would tell.
                 "STRLANG" => Tree::new(Sort::Value)
                     .text("STRLANG(")
                     .child(self.value(depth - 1))
@@ -167,7 +168,8 @@ impl Grammar<'_> {
     fn arithmetic(&mut self, depth: usize) -> Tree {
         let value = Tree::new(Sort::Value);
         let value = match self.random.below(6) {
-            // Only from a number: the difference of two dateTimes is a duration, which the reference lacks.
+            // Only from a number: the difference of two dateTimes is a duration, which the
+            // reference lacks.
             5 => value.text("(2 - ").child(self.value(depth - 1)).text(")"),
             0 => value.text("-").child(self.operand()),
             1 => {

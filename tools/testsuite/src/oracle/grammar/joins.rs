@@ -1,5 +1,4 @@
-//! Queries about joins whose solutions nobody needs: counts, totals and different values over trees of patterns, grouped by a few of
-//! their variables.
+//! Random aggregates over joins: counts, totals and distinct values, grouped by few variables.
 
 use super::queries::{Aggregation, clause};
 use super::{
@@ -43,7 +42,8 @@ impl Grammar<'_> {
         query.text(format!("{name} ")).child(self.tree_group())
     }
 
-    /// A tree with conditions, optional parts, unions beside it, a second tree beside it or in another branch; in a graph, maybe.
+    /// A tree with conditions, optional parts, unions beside it, a second tree beside it or in
+    /// another branch; in a graph, maybe.
     fn tree_group(&mut self) -> Tree {
         let mut group = self.tree(Tree::new(Sort::Group).text("{ "));
         if self.random.chance(12) {

@@ -1,7 +1,8 @@
-//! Random queries: the productions of SPARQL's grammar, each with its weight.
+//! The generator of random queries: SPARQL's productions with weights.
 //!
-//! What a query asks is limited by a budget of patterns, so that the plainest evaluation of it stays
-//! small. Not everything that comes out is a query (a variable may be bound twice): the parser decides.
+//! What a query asks is limited by a budget of patterns, so that the plainest evaluation of it
+//! stays small. Not everything that comes out is a query (a variable may be bound twice): the
+//! parser decides.
 //!
 //! What the reference does not answer as the specification has it is marked with
 //! [`Tree::ours_only`]; the reason stands at each place and in `docs/oracle.md`.
@@ -180,7 +181,8 @@ impl Grammar<'_> {
         union.droppable()
     }
 
-    /// A group for each solution before it: a subquery, most often one whose limit has one answer, or any.
+    /// A group for each solution before it: a subquery, most often one whose limit has one answer,
+    /// or any.
     fn lateral(&mut self, depth: usize) -> Tree {
         let lateral = Tree::new(Sort::Element).text("LATERAL ");
         self.lateral_depth += 1;
@@ -198,8 +200,8 @@ impl Grammar<'_> {
     }
 
     /// In `EXISTS`, the reference counts the variables of the outer row as shared; by the
-    /// specification they were replaced by terms before (18.6, substitute). In `LATERAL` it counts all of the row's variables,
-    /// whether a side mentions them or not.
+    /// specification they were replaced by terms before (18.6, substitute). In `LATERAL` it counts
+    /// all of the row's variables, whether a side mentions them or not.
     fn minus(&mut self, depth: usize) -> Tree {
         let minus = self.around("MINUS ", depth);
         if self.exists_depth > 0 || self.lateral_depth > 0 {
@@ -280,7 +282,8 @@ impl Grammar<'_> {
                 format!("{s} :{link} {label} . {label} :{} {o} . ", self.predicate())
             }
             2 => format!("[] :{} {} . ", self.predicate(), self.object()),
-            // In EXISTS and LATERAL, the reference takes a literal that cannot be a subject for no value.
+            // In EXISTS and LATERAL, the reference takes a literal that cannot be a subject for no
+            // value.
             3 if self.kind == Kind::Canonical && self.is_outside() && self.takes(1) => {
                 let (s, o) = (self.subject(), self.triple_pattern());
                 format!("{s} :{} {o} . ", self.random.pick(&VALUES))

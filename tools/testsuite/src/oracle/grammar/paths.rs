@@ -1,4 +1,4 @@
-//! Property paths of every kind.
+//! Random property paths of every kind.
 
 use super::{Grammar, LINKS, Sort, Tree, VALUES};
 

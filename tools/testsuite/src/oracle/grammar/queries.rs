@@ -1,8 +1,9 @@
-//! Query forms, subqueries, aggregates, modifiers.
+//! Random query forms, subqueries, aggregates, modifiers.
 
 use super::{DEPTH, GRAPHS, Grammar, Kind, Sort, Tree, VARIABLES};
 
-/// The separator of `GROUP_CONCAT`, which no text of the data has: the parts are compared in any order.
+/// The separator of `GROUP_CONCAT`, which no text of the data has: the parts are compared in any
+/// order.
 pub(crate) const SEPARATOR: char = '|';
 
 pub(super) fn clause(text: impl Into<std::borrow::Cow<'static, str>>) -> Tree {
@@ -164,8 +165,8 @@ impl Grammar<'_> {
         self.dataset(query).text("WHERE ").child(self.group(DEPTH))
     }
 
-    /// A subquery. In `EXISTS`, the reference hands the outer row to what a subquery projects before
-    /// its modifiers work; we join what comes out.
+    /// A subquery. In `EXISTS`, the reference hands the outer row to what a subquery projects
+    /// before its modifiers work; we join what comes out.
     pub(super) fn subquery(&mut self, depth: usize) -> Tree {
         let kind = self.random.below(10);
         let element = if kind < 2 && self.takes(2) {
@@ -226,7 +227,8 @@ impl Grammar<'_> {
             .text("} } ")
     }
 
-    /// The beginning of a SELECT with up to two variables to group by: their names, and how GROUP BY writes them.
+    /// The beginning of a SELECT with up to two variables to group by: their names, and how GROUP
+    /// BY writes them.
     pub(super) fn grouped_variables(&mut self) -> (Tree, Vec<String>, Vec<Tree>) {
         let mut select = Tree::new(Sort::Clause).text("SELECT ");
         let (mut keys, mut grouping): (Vec<String>, Vec<Tree>) = (Vec::new(), Vec::new());

@@ -1,6 +1,7 @@
-//! Whether two answers are one.
+//! The comparison of two SQL answers.
 //!
-//! Numbers are compared as numbers, whatever type they have at each side; floats to eleven digits or so, for the order of their sums is free.
+//! Numbers are compared as numbers, whatever type they have at each side; floats to eleven digits
+//! or so, for the order of their sums is free.
 
 use super::duckdb::Rows;
 
@@ -57,7 +58,8 @@ pub(super) fn difference(ours: &Rows, theirs: &Rows, is_ordered: bool) -> Option
     Some(words)
 }
 
-/// Whether rows differ in the last digits of floats alone: two that are rounded may fall to either side.
+/// Whether rows differ in the last digits of floats alone: two that are rounded may fall to either
+/// side.
 fn are_close(ours: &[String], theirs: &[String]) -> bool {
     let is_close = |ours: &str, theirs: &str| {
         let (Ok(one), Ok(other)) = (ours.parse::<f64>(), theirs.parse::<f64>()) else {

@@ -1,7 +1,8 @@
-//! A piece of SQL as each side wants it written, and the kinds of values.
+//! SQL fragments in both dialects, and kinds of values.
 //!
-//! The two dialects differ in how bytes are written and in what a division of integers is; and where DuckDB computes in the width of its
-//! operands, its integers are widened first. Everything else is one text.
+//! The two dialects differ in how bytes are written and in what a division of integers is; and
+//! where DuckDB computes in the width of its operands, its integers are widened first. Everything
+//! else is one text.
 
 use std::fmt::Write;
 

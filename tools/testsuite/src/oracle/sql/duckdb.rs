@@ -1,4 +1,4 @@
-//! DuckDB in a process of its own, behind `peers/duckdb_answers.py`: a line of JSON to it, a line of JSON back.
+//! DuckDB in its own process, behind `peers/duckdb_answers.py`: lines of JSON both ways.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -29,7 +29,8 @@ struct Answer {
 }
 
 impl DuckDb {
-    /// Starts it; `None` if Python has no DuckDB, neither of its own nor in the folder that `ORRERY_DUCKDB` names or `make setup` fills.
+    /// Starts it; `None` if Python has no DuckDB, neither of its own nor in the folder that
+    /// `ORRERY_DUCKDB` names or `make setup` fills.
     pub(super) fn start() -> Result<Option<Self>, SqlOracleError> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/duckdb_answers.py");
         let mut command = Command::new("python3");

@@ -1,7 +1,8 @@
-//! Random expressions over what is visible, each of a kind.
+//! Random SQL expressions of a given kind.
 //!
-//! What would differ by dialect is not made: numbers stay small, so that nothing runs over; a divisor is never zero; averages are of integers
-//! and doubles; doubles are sums of fourths, exact in any order.
+//! What would differ by dialect is not made: numbers stay small, so that nothing runs over; a
+//! divisor is never zero; averages are of integers and doubles; doubles are sums of fourths, exact
+//! in any order.
 
 use super::super::random::Random;
 use super::dual::{Kind, Sql, quoted};
@@ -331,7 +332,8 @@ fn mixed(random: &mut Random, scope: &[Visible]) -> Sql {
     Sql::of("{} {} {}", &[&left, &comparison, &right])
 }
 
-/// The decimal below or above another. DuckDB's has no digits behind the point, and takes them from what it is compared with.
+/// The decimal below or above another. DuckDB's has no digits behind the point, and takes them from
+/// what it is compared with.
 fn whole(function: &str, of: &Sql) -> Sql {
     let mut whole = Sql::of(&format!("{function}({{}})"), &[of]);
     whole.theirs = format!("cast({} as decimal(18,2))", whole.theirs);

@@ -1,4 +1,4 @@
-//! What all parts of a query are made with: random numbers, the tables, and names that no other part has.
+//! The generator's state: random numbers, tables, unique names.
 
 use super::super::random::Random;
 use super::dual::{Kind, Sql};

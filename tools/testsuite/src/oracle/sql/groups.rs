@@ -1,4 +1,4 @@
-//! Groups and what is told of each.
+//! Random groupings and aggregates.
 
 use super::super::random::Random;
 use super::dual::{Kind, Sql};
@@ -183,11 +183,13 @@ impl Grammar<'_> {
             5 => {
                 let kind = self.random.pick(&[Kind::Integer, Kind::Double]);
                 let mut of = of_kind(self.random, kind);
-                // Averages of roots and quotients differ in their last digits, by which rows are then sorted.
+                // Averages of roots and quotients differ in their last digits, by which rows are
+                // then sorted.
                 if of.ours.contains("sqrt(") || of.ours.contains(" / ") {
                     of = Sql::of("floor({})", &[&of]);
                 }
-                // A sum of integers is a numeric, whose average has as many digits behind the point as docs/sql.md says.
+                // A sum of integers is a numeric, whose average has as many digits behind the point
+                // as docs/sql.md says.
                 if of.ours.contains(".k") {
                     of = Sql::of("cast({} as double precision)", &[&of]);
                 }
@@ -215,7 +217,8 @@ impl Grammar<'_> {
     }
 }
 
-/// The average of decimals with two digits behind the point: exact, cut off behind six of them. DuckDB's would be a double.
+/// The average of decimals with two digits behind the point: exact, cut off behind six of them.
+/// DuckDB's would be a double.
 fn average_of_decimals(of: &Sql) -> Sql {
     let mut average = Sql::of("avg(cast({} as decimal(15,2)))", &[of]);
     average.theirs = format!(

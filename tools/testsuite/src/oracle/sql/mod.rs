@@ -6,10 +6,12 @@
 //!        -> compared (`compare`): multisets, or lists where a query orders by all of its columns
 //! ```
 //!
-//! Where the dialects differ, the two sides get different texts (`dual`), or the grammar leaves it out; rows are never compared with tolerance but
-//! for the last digits of floats. `docs/sql.md` says what differs from PostgreSQL, whose answers DuckDB's are in all that is asked here.
+//! Where the dialects differ, the two sides get different texts (`dual`), or the grammar leaves it
+//! out; rows are never compared with tolerance but for the last digits of floats. `docs/sql.md`
+//! says what differs from PostgreSQL, whose answers DuckDB's are in all that is asked here.
 //!
-//! `make oracle-sql` runs 50,000 queries; 1,000 are run by the tests. The same seed gives the same tables and queries.
+//! `make oracle-sql` runs 50,000 queries; 1,000 are run by the tests. The same seed gives the same
+//! tables and queries.
 
 mod compare;
 mod dual;

@@ -1,4 +1,4 @@
-//! Our side: a database in a directory of its own, and a session over it.
+//! Our side of the SQL oracle: a temporary database and a session.
 
 use std::sync::Arc;
 use std::time::Duration;

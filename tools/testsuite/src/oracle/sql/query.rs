@@ -1,6 +1,7 @@
-//! Random queries: which kind, in which order, and how much of the answer.
+//! Random SQL queries: kind, order and limit.
 //!
-//! An answer is one multiset, whoever computes it: a limit stands only behind an order by all columns.
+//! An answer is one multiset, whoever computes it: a limit stands only behind an order by all
+//! columns.
 
 use super::dual::{Kind, Sql};
 use super::expression::{Visible, column, condition, value};
@@ -62,7 +63,8 @@ impl Grammar<'_> {
         }
     }
 
-    /// Rows without aggregates: the text, the kinds of its columns, and whether they are few enough. With kinds, these are the columns.
+    /// Rows without aggregates: the text, the kinds of its columns, and whether they are few
+    /// enough. With kinds, these are the columns.
     pub(super) fn rows(&mut self, depth: usize, kinds: &[Kind], one: Option<Kind>) -> Part {
         let from = self.from(depth.min(1));
         let mut wanted: Vec<Kind> = kinds.to_vec();

@@ -1,4 +1,4 @@
-//! Where the rows of a query come from: tables, subqueries, joins of every kind; and which of them are left.
+//! Random relations: tables, subqueries, joins, and filters.
 
 use super::dual::{Kind, Sql};
 use super::expression::{Visible, column, condition};
@@ -172,7 +172,8 @@ impl Grammar<'_> {
         })
     }
 
-    /// One relation or a few, joined. Only one of them is large, unless two of these meet in their unique columns.
+    /// One relation or a few, joined. Only one of them is large, unless two of these meet in their
+    /// unique columns.
     pub(super) fn from(&mut self, depth: usize) -> From {
         if self.random.chance(5) {
             return self.joined_by_names();

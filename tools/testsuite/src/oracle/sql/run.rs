@@ -1,4 +1,4 @@
-//! Many data sets, on some threads, and what became of their queries.
+//! The run of many data sets on several threads, and its summary.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -111,7 +111,8 @@ impl fmt::Display for SqlReport {
     }
 }
 
-/// Compares answers to random queries. Without DuckDB nothing is compared, and the report has no version.
+/// Compares answers to random queries. Without DuckDB nothing is compared, and the report has no
+/// version.
 ///
 /// # Errors
 /// When tables cannot be made, or DuckDB's process ends.

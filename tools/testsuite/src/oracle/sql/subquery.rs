@@ -1,4 +1,4 @@
-//! Conditions and values that are queries themselves.
+//! Random subqueries as conditions and values.
 
 use super::dual::{Kind, Sql};
 use super::expression::{Visible, column, condition, value};
@@ -60,7 +60,8 @@ impl Grammar<'_> {
         }
     }
 
-    /// Whether there is a row of the same key with another value, in the same table or in another one.
+    /// Whether there is a row of the same key with another value, in the same table or in another
+    /// one.
     pub(super) fn another_value(&mut self, scope: &[Visible], negated: &Sql) -> Sql {
         let inner = match self.random.chance(40) {
             true => self.largest(),

@@ -1,8 +1,9 @@
-//! Random tables: definitions, rows, and how the rows came.
+//! Random tables: definitions and rows.
 //!
-//! One table of a data set has thousands of rows, so that whole vectors can be passed over; the others have few, so that joins stay small. Rows come in
-//! several statements, some of them go or change, and between these what changed is brought into files, or not. DuckDB has the same
-//! tables without keys and indexes: what they forbid is not made here.
+//! One table of a data set has thousands of rows, so that whole vectors can be passed over; the
+//! others have few, so that joins stay small. Rows come in several statements, some of them go or
+//! change, and between these what changed is brought into files, or not. DuckDB has the same tables
+//! without keys and indexes: what they forbid is not made here.
 
 use std::collections::HashSet;
 
@@ -272,7 +273,8 @@ impl DataSet {
         }
     }
 
-    /// Thousands of rows by one statement, which computes them; in some sets as many as are written sorted to files at once.
+    /// Thousands of rows by one statement, which computes them; in some sets as many as are written
+    /// sorted to files at once.
     fn insert_many(&mut self, random: &mut Random, table: &mut Table) {
         let rows = match random.below(20) {
             0 => 100_000 + random.below(20_000),
@@ -396,7 +398,8 @@ impl Column {
         }
     }
 
-    /// A value as the rows of a large table have it, made of `value`, a number of the row; each column takes others of it.
+    /// A value as the rows of a large table have it, made of `value`, a number of the row; each
+    /// column takes others of it.
     fn of_number(&self, random: &mut Random) -> Sql {
         let range = match self.spread {
             Spread::Few => 3 + random.below(10),

@@ -1,5 +1,5 @@
-//! Functions over windows: ranks, neighbours, and aggregates over frames of every kind. What depends on the order within a window has one in which
-//! only equal rows are ties.
+//! Random window functions: ranks, neighbours, aggregates over frames. What depends on the order
+//! within a window has one in which only equal rows are ties.
 
 use super::super::random::Random;
 use super::dual::{Kind, Sql};
@@ -20,7 +20,8 @@ impl Grammar<'_> {
         }
         // Rows that are alike in all of this are alike.
         let total: Vec<Sql> = from.scope.iter().map(|it| it.name.clone()).collect();
-        // Rows of such a join may be there twice, and nothing says which of two equal rows is the first in both windows.
+        // Rows of such a join may be there twice, and nothing says which of two equal rows is the
+        // first in both windows.
         let is_natural = from.sql.ours.contains(" natural ");
         for at in 0..1 + self.random.below(2) {
             let (column, kind) = self.window(&from.scope, &total);

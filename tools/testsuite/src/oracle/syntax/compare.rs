@@ -1,8 +1,9 @@
-//! The parser against spargebra's, which is written otherwise by other people: the same verdict and the same algebra.
+//! The comparison of our parser with spargebra's: the same verdict and algebra.
 //!
-//! Names that either makes up (of aggregates, of `[]`) are numbered in the order of their appearance before the comparison,
-//! and columns of an outermost `SELECT *` are compared as a set, for ours come in the order of the text. Where the
-//! two differ for a reason, it is named; anything else is a finding.
+//! Names that either makes up (of aggregates, of `[]`) are numbered in the order of their
+//! appearance before the comparison, and columns of an outermost `SELECT *` are compared as a set,
+//! for ours come in the order of the text. Where the two differ for a reason, it is named; anything
+//! else is a finding.
 
 use orrery_syntax::{ErrorKind, Keyword, Lexer, ParserOptions, SyntaxError, TokenKind};
 use spargebra::SparqlParser;
@@ -184,7 +185,8 @@ fn with_sorted_columns(debug: &str) -> String {
     format!("{}{}{}", &debug[..start], columns.join(", "), &debug[end..])
 }
 
-/// Whether a sign and its number have something between them, which spargebra takes for a part of the number.
+/// Whether a sign and its number have something between them, which spargebra takes for a part of
+/// the number.
 fn has_loose_sign(text: &str) -> bool {
     let tokens = tokens(text);
     tokens.windows(2).any(|pair| {

@@ -1,4 +1,4 @@
-//! Our parser against spargebra's: whole suites, random queries, and texts that somebody damaged.
+//! The oracle of the parser: suites, random queries and damaged texts, against spargebra.
 //!
 //! ```text
 //! queries and updates of the W3C, random queries --(tokens and bytes lost, doubled, swapped, taken from others)--> texts
@@ -77,7 +77,8 @@ pub fn syntax_of_suites() -> Option<SyntaxReport> {
     Some(report)
 }
 
-/// Compares random queries and so many texts that were made from these and the suites by damaging them.
+/// Compares random queries and so many texts that were made from these and the suites by damaging
+/// them.
 pub fn syntax_of_damaged(texts: u64, seed: u64) -> SyntaxReport {
     let mut report = SyntaxReport::default();
     let mut seeds = texts_of_suites().unwrap_or_default();

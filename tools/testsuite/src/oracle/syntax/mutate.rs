@@ -1,4 +1,4 @@
-//! Damages texts as people and machines do: a token or a character lost, doubled, swapped, or taken from somewhere else.
+//! The mutator of texts: lost, doubled, swapped and foreign tokens and characters.
 
 use std::mem::discriminant;
 use std::ops::Range;

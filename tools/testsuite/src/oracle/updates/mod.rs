@@ -1,4 +1,4 @@
-//! Random updates: what our engine leaves in the database, and what a model of sets of quads has.
+//! The oracle of updates: random requests against a model of sets of quads.
 //!
 //! ```text
 //!   seed -> data set, endpoints -> requests of some operations
@@ -8,7 +8,8 @@
 //!   after each request: the same quads.   At the end: the state after each commit that is still kept is what it was then.
 //! ```
 //!
-//! Under rules ([`under_rules`]) updates over all quads are compared with those over what their author sees.
+//! Under rules ([`under_rules`]) updates over all quads are compared with those over what their
+//! author sees.
 
 mod model;
 mod requests;

@@ -1,4 +1,4 @@
-//! The model: a set of quads, and what SPARQL 1.1 Update says that operations do to it.
+//! The model of SPARQL 1.1 Update on a set of quads.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! Random requests: every operation of SPARQL 1.1 Update but `LOAD`.
+//! Random update requests: every operation but `LOAD`.
 //!
-//! Nothing that is another term each time (blank nodes of templates, `UUID()`) or whose value is free (the order of
-//! `GROUP_CONCAT`) is inserted, so that states can be compared as sets of quads.
+//! Nothing that is another term each time (blank nodes of templates, `UUID()`) or whose value is
+//! free (the order of `GROUP_CONCAT`) is inserted, so that states can be compared as sets of quads.
 
 use oxrdf::{GraphName, Literal, Quad};
 use spargebra::{Query, SparqlParser};

@@ -1,4 +1,4 @@
-//! Our own engine over a database that changes, with other endpoints in memory.
+//! Our engine over a changing database, with endpoints in memory.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,6 +1,8 @@
-//! Updates under rules: by somebody who sees and may change some graphs, over all quads, and over those alone that they see.
+//! The oracle of updates under rules: an asker changes what they would change if hidden graphs did
+//! not exist.
 //!
-//! Both end alike, refused by the same words or with the same quads in what is seen; and what its author does not see, or may not change, is what it was.
+//! Both end alike, refused by the same words or with the same quads in what is seen; and what its
+//! author does not see, or may not change, is what it was.
 
 use oxrdf::Quad;
 

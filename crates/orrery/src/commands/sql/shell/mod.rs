@@ -145,14 +145,30 @@ impl Shell {
                 let shown = if self.is_expanded { "on" } else { "off" };
                 say(&format!("Expanded display is {shown}.\n"))?;
             }
-            Command::Show(queries) => self.show(&queries)?,
-            Command::Unknown => eprintln!("{text} is no command; \\? lists them"),
+            Command::Show(queries) => {
+                if let Err((failure, query)) = self.show(&queries) {
+                    told(failure, query)?;
+                }
+            }
+            Command::Unknown => eprintln!("{}", no_command(text)),
         }
         Ok(Next::Line)
     }
 
-    /// Shows the rows of some queries; of several those alone that have any.
-    fn show(&self, queries: &[(String, String)]) -> Result<(), Failure> {
+    /// Runs one command without a terminal, such as `\d` of `-c`; it fails where the shell would say so and go on.
+    pub(super) fn run_command(mut self, text: &str) -> Result<(), Failure> {
+        match Command::parse(text) {
+            Command::Show(queries) => {
+                let shown = self.show(&queries);
+                shown.map_err(|(failure, query)| failure.with_sql_place(query).of_sent_text(query))
+            }
+            Command::Unknown => Err(Failure::Other(no_command(text))),
+            _ => self.command(text).map(drop),
+        }
+    }
+
+    /// Shows the rows of some queries; of several those alone that have any. What fails comes with its query.
+    fn show<'q>(&self, queries: &'q [(String, String)]) -> Result<(), (Failure, &'q str)> {
         let mut has_any = false;
         for (title, query) in queries {
             let is_one_of_several = !title.is_empty();
@@ -172,13 +188,16 @@ impl Shell {
             });
             match shown {
                 Ok(any) => has_any |= any,
-                Err(failure) => return told(failure, query),
+                Err(failure) => return Err((failure, query)),
             }
         }
-        if !has_any {
-            eprintln!("there is no table or view of that name");
+        match has_any {
+            true => Ok(()),
+            false => {
+                let message = "there is no table or view of that name; \\d lists them";
+                Err((Failure::Other(message.to_owned()), ""))
+            }
         }
-        Ok(())
     }
 
     fn statement(&self, text: &str) -> Result<(), Failure> {
@@ -232,6 +251,10 @@ fn told(failure: Failure, text: &str) -> Result<(), Failure> {
     }
     eprintln!("{}", harmless(&failure.to_string()));
     Ok(())
+}
+
+fn no_command(text: &str) -> String {
+    format!("{text} is no command; \\? lists them")
 }
 
 fn say(text: &str) -> Result<(), Failure> {

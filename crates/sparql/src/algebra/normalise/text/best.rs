@@ -1,4 +1,4 @@
-//! The best of many hits, in memory for a few.
+//! The top-N of many hits, in memory for a small N.
 
 use std::cmp::Ordering;
 

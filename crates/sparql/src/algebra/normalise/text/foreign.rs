@@ -1,4 +1,4 @@
-//! Searches as users of other stores write them: a pattern whose predicate is no property of the data.
+//! Text searches in the syntax of other stores, as patterns with a special predicate.
 //!
 //! ```text
 //! ?l bif:contains "'red wine' AND cellar"        Virtuoso
@@ -6,8 +6,10 @@
 //! (?s ?score ?l ?g ?p) text:query (rdfs:label "red wine" 20 "lang:en")      Jena, with the text: of its own
 //! ```
 //!
-//! Jena's becomes a `SERVICE` of ours. The others say of a literal that it matches. What they say it in is near enough to our queries: Virtuoso quotes phrases with apostrophes too, and its operators may be in
-//! small letters; QLever's words are all wanted, and `*` stands at the end of a beginning.
+//! Jena's becomes a `SERVICE` of ours. The others say of a literal that it matches. What they say
+//! it in is near enough to our queries: Virtuoso quotes phrases with apostrophes too, and its
+//! operators may be in small letters; QLever's words are all wanted, and `*` stands at the end of a
+//! beginning.
 
 use oxrdf::vocab::xsd;
 use oxrdf::{BlankNode, Literal, NamedNode};
@@ -68,7 +70,8 @@ const JENA_ASKS_MAX: usize = 64;
 const JENA_FORM: &str = "Jena's text:query is written `?entity text:query \"words\"` or `(?entity ?score ?literal ?graph ?property) text:query \
     (rdfs:label \"words\" 20 \"lang:en\")`";
 
-/// What Jena's `text:query` asks for, as a pattern with a `SERVICE` of ours; the triples of its lists are taken out of the patterns.
+/// What Jena's `text:query` asks for, as a pattern with a `SERVICE` of ours; the triples of its
+/// lists are taken out of the patterns.
 pub(in crate::algebra::normalise) fn jena_search(
     pattern: &TriplePattern,
     patterns: &mut Vec<TriplePattern>,

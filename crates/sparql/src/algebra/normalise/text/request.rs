@@ -1,4 +1,4 @@
-//! What a search asks for, read from the triples in its `SERVICE`.
+//! The parser of a search request from the triples of its `SERVICE`.
 
 use orrery_full_text::Query;
 use spargebra::algebra::GraphPattern;
@@ -16,7 +16,8 @@ const FORM: &str = "SERVICE text:search { [] text:query \"words\" ; text:propert
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) query: Query,
-    /// The language of its literals, in small letters with all its regions; an empty one means none.
+    /// The language of its literals, in small letters with all its regions; an empty one means
+    /// none.
     pub(super) language: Option<String>,
     /// What stands for the predicate.
     pub(super) property: Option<Variable>,

@@ -1,4 +1,4 @@
-//! The rows of all groups of an aggregation, or of its only one.
+//! The rows of all groups of an aggregation.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Rows of groups in chunks: what is held grows by a chunk at a time, so it is nowhere twice as large as it has to be, and not copied when it grows.
+//! Chunked storage of group rows, which grows without copies.
 //!
 //! ```text
 //! place of a row = number of its chunk * CHUNK_ROWS + its number in there

@@ -1,8 +1,11 @@
-//! Aggregates that keep rows, `count(DISTINCT text)` and `string_agg(text, ',' ORDER BY n)`: what they keep is counted as it grows.
+//! Aggregates that hold rows, `count(DISTINCT text)` and `string_agg(text, ',' ORDER BY n)`, with
+//! counted memory.
 //!
-//! The engine makes for each group an accumulator of its own, which begins with tables for hundreds of values, or keeps each value and each key of its order as a scalar, and does not say so.
-//! Here all groups share one store of rows (`store`), whose size is known at each time, and the engine's function is asked for the result with the rows of each group as it wants them: each once,
-//! or in their order, and then nothing is left that it would have to keep.
+//! The engine makes for each group an accumulator of its own, which begins with tables for hundreds
+//! of values, or keeps each value and each key of its order as a scalar, and does not say so. Here
+//! all groups share one store of rows (`store`), whose size is known at each time, and the engine's
+//! function is asked for the result with the rows of each group as it wants them: each once, or in
+//! their order, and then nothing is left that it would have to keep.
 //!
 //! ```text
 //! (group, arguments, keys of ORDER BY)  --DISTINCT: those not there already-->  Rows (arrow's row format), hash table of places
@@ -10,8 +13,10 @@
 //! result:   places sorted by group and keys  --few at a time-->  the engine's function without DISTINCT and ORDER BY
 //! ```
 //!
-//! With DISTINCT that is so for each aggregate whose result depends on how often a value comes: some of the engine's take no notice of the word. What functions keep that need one value or a few numbers for
-//! a group stays with the engine, as do different integers, for which it has a table of its own.
+//! With DISTINCT that is so for each aggregate whose result depends on how often a value comes:
+//! some of the engine's take no notice of the word. What functions keep that need one value or a
+//! few numbers for a group stays with the engine, as do different integers, for which it has a
+//! table of its own.
 
 mod groups;
 mod held;
@@ -40,7 +45,8 @@ use store::{Store, are_kept, state_type};
 
 use super::of_engine::of_engine_methods;
 
-/// Aggregates to which it makes no difference whether a value comes once or more often, and one that the engine does well.
+/// Aggregates to which it makes no difference whether a value comes once or more often, and one
+/// that the engine does well.
 const OF_ANY_NUMBER: [&str; 12] = [
     "any_value",
     "approx_distinct",
@@ -87,7 +93,8 @@ struct KeptRows {
 }
 
 impl KeptRows {
-    /// The types of what is kept of each row, its arguments and the keys of its order; `None` where the engine keeps it, which has been told so by a rule of the optimizer, or does as well.
+    /// The types of what is kept of each row, its arguments and the keys of its order; `None` where
+    /// the engine keeps it, which has been told so by a rule of the optimizer, or does as well.
     fn kept<'a>(
         &self,
         is_distinct: bool,

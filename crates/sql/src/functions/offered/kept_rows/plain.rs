@@ -1,4 +1,4 @@
-//! What is asked of the engine's function in the end: results of rows that are each once, and in order.
+//! The final call of DataFusion's aggregate over distinct, sorted rows.
 
 use std::sync::Arc;
 

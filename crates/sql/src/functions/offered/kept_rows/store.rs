@@ -1,4 +1,4 @@
-//! Rows of groups, of which each is there once where they are to be different; what is held is known at each time.
+//! The store of group rows, deduplicated where needed, with a known size.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -174,7 +174,8 @@ impl Store {
         let lists = states.as_list::<i32>();
         let rows = lists.values().as_struct();
         let offsets = lists.value_offsets();
-        // The lists lie one behind the other: rows are taken as many at a time as there are in a batch, not list by list.
+        // The lists lie one behind the other: rows are taken as many at a time as there are in a
+        // batch, not list by list.
         let mut of_rows = Vec::with_capacity(BATCH_ROWS);
         let mut begin = 0;
         for (list, &group) in groups.iter().enumerate() {
@@ -298,7 +299,8 @@ impl Store {
         Ok(())
     }
 
-    /// The bytes that are held, and those of so many copies of the arguments, and of one of the keys, in what is made of them.
+    /// The bytes that are held, and those of so many copies of the arguments, and of one of the
+    /// keys, in what is made of them.
     pub(super) fn size(&self, copies: usize) -> usize {
         let different = self.different.as_ref();
         let (value_bytes, key_bytes) = self.held.bytes();

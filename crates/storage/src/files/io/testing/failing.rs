@@ -1,4 +1,4 @@
-//! A file system that fails when it is told to.
+//! A file system for tests that fails on demand.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::recording::RecordingFileSystem;
 use crate::files::io::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LogFile};
 use crate::{Error, Result};
 
-/// How a call fails. A call that reads fails with EIO whatever the fault.
+/// The way in which a call fails. A call that reads fails with EIO whatever the fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// EIO: the device has failed, nothing was done.
@@ -19,7 +19,8 @@ pub enum Fault {
     NoSpace,
     /// EINTR: a signal came, nothing was done.
     Interrupted,
-    /// The first half of the bytes was written, then the disk was full. Other calls fail as with `NoSpace`.
+    /// The first half of the bytes was written, then the disk was full. Other calls fail as with
+    /// `NoSpace`.
     ShortWrite,
 }
 
@@ -77,7 +78,7 @@ impl Gate {
     }
 }
 
-/// As long as it lives, calls of a kind do not return; see [`FailingFileSystem::hold_syncs`].
+/// A guard that blocks calls of a kind while it lives; see [`FailingFileSystem::hold_syncs`].
 #[derive(Debug)]
 #[must_use = "what waits goes on when it is dropped"]
 pub struct Held(Arc<Gate>);
@@ -123,8 +124,9 @@ impl FailingFileSystem {
         }
     }
 
-    /// Over a recording one: what a failed sync of a file did not save, no later sync saves, as on Linux. Names
-    /// can still be saved by another sync of their directory, for a file system keeps them in its journal.
+    /// Over a recording one: what a failed sync of a file did not save, no later sync saves, as on
+    /// Linux. Names can still be saved by another sync of their directory, for a file system keeps
+    /// them in its journal.
     pub fn over(recording: &RecordingFileSystem) -> Self {
         Self {
             recording: Some(recording.clone()),
@@ -137,12 +139,12 @@ impl FailingFileSystem {
         self.plan.lock().calls
     }
 
-    /// Lets one call fail: the one before which there are so many calls, from the first on.
+    /// Fails the n-th call from now.
     pub fn fail_call(&self, number: u64, fault: Fault) {
         self.plan.lock().fault = Some((fault, number..number + 1));
     }
 
-    /// Lets all calls fail that change something, after so many calls from the first on, until [`heal`](Self::heal).
+    /// Fails all changing calls from the n-th on, until [`heal`](Self::heal).
     pub fn fail_from(&self, number: u64, fault: Fault) {
         self.plan.lock().fault = Some((fault, number..u64::MAX));
     }
@@ -152,12 +154,13 @@ impl FailingFileSystem {
         self.syncs.hold()
     }
 
-    /// A store that is slow to take a lock back: lets all locks that are given back wait, until what is returned is dropped.
+    /// A store that is slow to take a lock back: lets all locks that are given back wait, until
+    /// what is returned is dropped.
     pub fn hold_releases(&self) -> Held {
         self.releases.hold()
     }
 
-    /// From now on everything works.
+    /// Ends all failures.
     pub fn heal(&self) {
         self.plan.lock().fault = None;
     }

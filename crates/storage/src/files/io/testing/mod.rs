@@ -1,4 +1,4 @@
-//! File systems for tests: one that lives in memory and knows what a power cut would leave, one that fails on demand.
+//! File systems for tests: one in memory that simulates power cuts, one that fails on demand.
 //!
 //! ```text
 //! workload -> FailingFileSystem -> RecordingFileSystem      every change recorded, in order
@@ -8,10 +8,12 @@
 //!                               RecordingFileSystem         the disk as the next start finds it
 //! ```
 //!
-//! What the model promises is what [`super::FileSystem`] promises and no more: bytes are safe after a sync of their
-//! file, names after a sync of their directory, and everything else may be kept, lost or torn, each change for itself and
-//! in any combination. Where a file became longer without its bytes, those may come back that stood in the blocks before. Real file systems are kinder. What it does not model: sectors that can no longer
-//! be read, and damage to bytes that were synced; flip bits for that.
+//! What the model promises is what [`super::FileSystem`] promises and no more: bytes are safe after
+//! a sync of their file, names after a sync of their directory, and everything else may be kept,
+//! lost or torn, each change for itself and in any combination. Where a file became longer without
+//! its bytes, those may come back that stood in the blocks before. Real file systems are kinder.
+//! What it does not model: sectors that can no longer be read, and damage to bytes that were
+//! synced; flip bits for that.
 //!
 //! This is public because the fault tests of several crates use it; nothing but tests does.
 

@@ -1,6 +1,8 @@
-//! What a file system for a test passes on to the machine's: all but how files are created and mapped.
+//! The calls that a test's file system forwards to the local one: all but creating and mapping
+//! files.
 
-/// The methods of [`FileSystem`](crate::files::io::FileSystem) but `create` and `map`, within the `impl` of one that changes these.
+/// The methods of [`FileSystem`](crate::files::io::FileSystem) but `create` and `map`, within the
+/// `impl` of one that changes these.
 macro_rules! all_else_of_this_machine {
     () => {
         fn read(&self, path: &std::path::Path) -> crate::Result<Vec<u8>> {

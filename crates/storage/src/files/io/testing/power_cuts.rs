@@ -1,4 +1,4 @@
-//! What is on the disk if the power goes at a certain moment.
+//! The states of a disk that a power cut at a given moment may leave.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::recording::{Operation, RecordingFileSystem};
 use super::tree::{Change, Inode, Tree};
 
-/// What becomes of the changes that were not synced when the power went.
+/// The fate of unsynced changes at a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsynced {
     /// All are lost.
@@ -17,22 +17,25 @@ pub enum Unsynced {
     Torn(u64),
     /// Each is lost, kept or torn for itself, as the seed has it.
     Random(u64),
-    /// The same, but where a file has become longer and its bytes did not reach the disk, there are those that stood in the
-    /// blocks before: of the same file, before it was cut off, or of one that was removed.
+    /// The same, but where a file has become longer and its bytes did not reach the disk, there are
+    /// those that stood in the blocks before: of the same file, before it was cut off, or of one
+    /// that was removed.
     Stale(u64),
 }
 
 /// Removed files whose blocks may be used again.
 const FREED_MAX: usize = 4;
 
-/// Goes through a recording, one operation after the other, and gives the disk after a power cut at each point.
+/// Goes through a recording, one operation after the other, and gives the disk after a power cut at
+/// each point.
 #[derive(Debug)]
 pub struct PowerCuts {
     operations: Vec<Operation>,
     done: usize,
     /// What is surely on the disk.
     durable: Tree,
-    /// Changes that may be on the disk or not, oldest first, with whether a later sync can still save them.
+    /// Changes that may be on the disk or not, oldest first, with whether a later sync can still
+    /// save them.
     pending: Vec<(Change, bool)>,
     /// As a program sees it.
     now: Tree,
@@ -43,7 +46,7 @@ pub struct PowerCuts {
 }
 
 impl RecordingFileSystem {
-    /// All moments at which the power may go, beginning with the first.
+    /// All moments of a possible power cut, the first first.
     pub fn power_cuts(&self) -> PowerCuts {
         let disk = self.disk.lock();
         PowerCuts::new(disk.start.clone(), disk.operations.clone())
@@ -83,7 +86,7 @@ impl PowerCuts {
         self.pending.len()
     }
 
-    /// Lets one more operation happen before the power goes; `false` if there is none left.
+    /// Moves the power cut one operation later; `false` at the end.
     pub fn advance(&mut self) -> bool {
         let Some(operation) = self.operations.get(self.done).cloned() else {
             return false;

@@ -1,4 +1,4 @@
-//! A file system in memory that records every change.
+//! An in-memory file system that records every change.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -19,8 +19,8 @@ const WRITE_BUFFER_BYTES: usize = 256 * 1024;
 
 /// A file system in memory; clones are the same one. Every path is taken from its root.
 ///
-/// [`operations`](Self::operations) after something was acknowledged is the moment from which on it must survive;
-/// [`power_cuts`](Self::power_cuts) goes through all moments.
+/// [`operations`](Self::operations) after something was acknowledged is the moment from which on it
+/// must survive; [`power_cuts`](Self::power_cuts) goes through all moments.
 #[derive(Debug, Clone, Default)]
 pub struct RecordingFileSystem {
     pub(super) disk: Arc<Mutex<Disk>>,
@@ -86,7 +86,8 @@ impl RecordingFileSystem {
         self.disk.lock().operations.len()
     }
 
-    /// The file system as it is now, as another one: changes to either are not seen in the other, locks are free.
+    /// The file system as it is now, as another one: changes to either are not seen in the other,
+    /// locks are free.
     pub fn copy(&self) -> Self {
         Self::starting_with(self.disk.lock().now.clone())
     }
@@ -113,7 +114,7 @@ impl RecordingFileSystem {
         files
     }
 
-    /// What was asked for ahead since the last call, in files that were opened before or since: which file, which bytes.
+    /// The read-ahead requests since the last call, by file and bytes.
     pub fn take_read_ahead(&self) -> Vec<(PathBuf, Range<usize>)> {
         self.asked.lock().replace(Vec::new()).unwrap_or_default()
     }
@@ -130,7 +131,8 @@ impl RecordingFileSystem {
         Ok(())
     }
 
-    /// Records that a sync of a path failed: the system gives up what was not written, and later syncs do not save it.
+    /// Records that a sync of a path failed: the system gives up what was not written, and later
+    /// syncs do not save it.
     pub(super) fn record_failed_sync(&self, path: &Path) {
         let mut disk = self.disk.lock();
         if let Some(inode) = disk.now.find(path) {

@@ -1,4 +1,4 @@
-//! Files and directories in memory, as inodes and names.
+//! An in-memory tree of directories and files, as inodes and names.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

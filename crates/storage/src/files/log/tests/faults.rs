@@ -1,4 +1,4 @@
-//! The log alone on a disk that fails, and when the power goes.
+//! Tests of the log with failing disks and power cuts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,8 @@ fn last_commit(file_system: &dyn FileSystem) -> Result<(u64, LogEnd)> {
     Ok((last, reader.end()?))
 }
 
-/// Opens the log as a new process would and commits so many more; tells each commit that is acknowledged.
+/// Opens the log as a new process would and commits so many more; tells each commit that is
+/// acknowledged.
 fn commit_more(
     file_system: &dyn FileSystem,
     number: u64,
@@ -111,7 +112,8 @@ fn an_error_of_any_single_call_loses_no_acknowledged_commit() {
                 outcome.unwrap();
                 break;
             }
-            // Whatever a failed sync left in the memory of the system: after reopening it is on the disk.
+            // Whatever a failed sync left in the memory of the system: after reopening it is on the
+            // disk.
             let (found, _) = last_commit(&disk).unwrap();
             assert!(found >= last_acknowledged, "{fault:?} at {number}");
             commit_more(&disk, 5, |last| last_acknowledged = last).unwrap();

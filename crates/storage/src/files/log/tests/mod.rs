@@ -506,7 +506,8 @@ fn the_search_of_a_tail_costs_what_the_tail_is_long_whatever_it_holds() {
     }
     let mut tail = tail::Tail::new(&bytes, 1000, 7);
     assert!(!tail.was_durable());
-    // At 64 bytes a candidate this is at most some forty times the tail, and was half of its square.
+    // At 64 bytes a candidate this is at most some forty times the tail, and was half of its
+    // square.
     assert!(tail.summed_bytes >= bytes.len() as u64);
     assert!(tail.summed_bytes < 64 * bytes.len() as u64);
 
@@ -587,7 +588,8 @@ proptest! {
         let mut bytes = Vec::new();
         record.encode(&mut bytes);
         for length in 0..bytes.len() {
-            // Cut between two sections it has a form, of another record: that nothing is missing is known from the checksum.
+            // Cut between two sections it has a form, of another record: that nothing is missing is
+            // known from the checksum.
             let cut = LogRecord::decode(&bytes[..length]);
             prop_assert!(cut.as_ref() != Ok(&record));
         }
