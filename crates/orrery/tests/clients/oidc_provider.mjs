@@ -1,4 +1,4 @@
-// An OpenID provider (npm: oidc-provider) on loopback, for crates/orrery/tests/cli/oidc.rs.
+// An OpenID provider (npm: oidc-provider) on loopback, for crates/orrery/tests/cli/ports/oidc.rs.
 //
 //   node oidc_provider.mjs DIRECTORY PORT     DIRECTORY has node_modules/oidc-provider; port 0 takes any free one
 //

@@ -88,8 +88,9 @@ struct Root {
 
 impl RowBatch {
     /// Rows and their keys, sorted by these.
-    pub fn new(keys: KeyRows, rows: RowBytes) -> Arc<Self> {
+    pub fn new(mut keys: KeyRows, rows: RowBytes) -> Arc<Self> {
         debug_assert_eq!(keys.len(), rows.len());
+        keys.shrink_to_fit();
         Arc::new(Self { keys, rows })
     }
 

@@ -81,6 +81,12 @@ impl KeyRows {
         self.ends.clear();
     }
 
+    /// Gives back what growing took too much.
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+
     /// The memory that it has.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
@@ -133,8 +139,23 @@ impl KeyEncoder {
         Ok(())
     }
 
-    /// The values of keys, an array for each of the key's first `columns` columns. `None` if the
-    /// bytes are not such keys.
+    /// The memory that the keys of rows take at most: each byte of a text or blob may become two.
+    pub(crate) fn bytes_max(&self, columns: &[ArrayRef]) -> u64 {
+        let rows = columns.first().map_or(0, |column| column.len());
+        let columns = self.columns.iter().zip(columns);
+        let of_columns = columns.map(|(column, array)| match column.column_type.physical() {
+            Physical::Lane => rows * 9,
+            Physical::TwoLanes => rows * 17,
+            Physical::Bytes => {
+                let values = Bytes::new(column.column_type, array);
+                2 * values.map_or(0, |values| values.total()) + 2 * rows
+            }
+        });
+        let of_columns: usize = of_columns.sum();
+        (of_columns + rows * size_of::<usize>()) as u64
+    }
+
+    /// The values of keys, an array for each of the key's first `columns` columns. `None` if the bytes are not such keys.
     pub fn decode<'a>(
         &self,
         keys: impl IntoIterator<Item = &'a [u8]>,
@@ -288,6 +309,16 @@ impl<'a> Bytes<'a> {
             ColumnType::Blob => Self::Blob(array.as_binary_view()),
             _ => Self::Text(array.as_string_view()),
         })
+    }
+
+    /// The bytes of all together.
+    fn total(&self) -> usize {
+        let views = match self {
+            Self::Text(values) => values.views(),
+            Self::Blob(values) => values.views(),
+        };
+        // The length stands in the first four bytes of a view.
+        views.iter().map(|view| *view as u32 as usize).sum()
     }
 
     #[inline]

@@ -110,7 +110,9 @@ impl Projection {
         let mut new = Vec::with_capacity(rows.len());
         for rows in rows.chunks(ROWS_AT_ONCE) {
             let bytes: usize = rows.iter().map(|row| row.bytes().len()).sum();
-            look(new_rows_bytes(rows.len() as u64, bytes as u64))?;
+            let keys: usize = rows.iter().map(|row| row.key().len()).sum();
+            let taken = new_rows_bytes(rows.len() as u64, bytes as u64, keys as u64);
+            look(taken)?;
             new.extend(self.laid_out(rows, &after, &missing)?.iter());
         }
         let mut new = new.into_iter();

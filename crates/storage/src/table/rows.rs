@@ -129,6 +129,8 @@ impl RowCodec {
             }
             out.ends.push(out.bytes.len());
         }
+        // They stay for long, and a buffer that grew may be twice as large as what is in it.
+        out.bytes.shrink_to_fit();
         Ok(out)
     }
 

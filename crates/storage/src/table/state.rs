@@ -225,6 +225,15 @@ impl TableState {
         Ok(self.with_projections(projections.into_iter(), next_row_number))
     }
 
+    /// What rows in the order of the primary projection's columns, where they have so many bytes, take at most in all projections.
+    pub(crate) fn inserted_bytes(&self, columns: &[ArrayRef], rows: u64, bytes: u64) -> u64 {
+        let of_projection = |projection: &Projection| {
+            let columns = self.project(columns, projection.layout());
+            new_rows_bytes(rows, bytes, projection.keys().bytes_max(&columns))
+        };
+        self.projections().map(of_projection).sum()
+    }
+
     /// The columns of a layout, out of those of the primary projection.
     fn project(&self, columns: &[ArrayRef], layout: &ProjectionLayout) -> Vec<ArrayRef> {
         let primary = self.primary.layout();
@@ -416,7 +425,8 @@ impl TableState {
             let columns: Vec<ArrayRef> = columns.collect();
             let bytes: usize = columns.iter().map(|it| it.get_array_memory_size()).sum();
             let rows = columns.first().map_or(0, |column| column.len());
-            look(new_rows_bytes(rows as u64, bytes as u64))?;
+            let keys = projection.keys().bytes_max(&columns);
+            look(new_rows_bytes(rows as u64, bytes as u64, keys))?;
             projection = self.insert_into(&projection, &columns)?;
         }
         Ok(projection)

@@ -766,3 +766,19 @@ fn what_the_memory_has_no_room_for_is_refused_before_it_is_made() {
     );
     assert_eq!(transaction.tables().table(RelationId(1)).unwrap().rows(), 0);
 }
+
+#[test]
+fn a_text_that_is_no_key_is_counted_as_often_as_it_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_database, writer) = open(directory.path());
+    create(&writer, definition(true));
+    let note = "x".repeat(1 << 20);
+    let rows: Vec<ModelRow> = (0..20)
+        .map(|number| ((number, String::new()), (None, note.clone())))
+        .collect();
+    // Once for the log, and in each of two projections.
+    let mut transaction = writer.begin().unwrap();
+    transaction.count_memory(|| Box::new(FixedMemory::new(64 << 20)));
+    let inserted = transaction.insert_rows(RelationId(1), &arrays(&rows));
+    assert_eq!(inserted.unwrap(), 20);
+}

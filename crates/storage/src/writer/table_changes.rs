@@ -72,8 +72,7 @@ impl Transaction {
         }
         // Once for the log, and in each projection.
         let bytes = rows.memory_bytes() as u64;
-        let projections = before.projections().count() as u64;
-        let of_projections = new_rows_bytes(inserted, bytes) * projections;
+        let of_projections = before.inserted_bytes(&columns, inserted, bytes);
         self.memory.take(bytes + of_projections)?;
         let after = before.insert_projected(&columns, next_row_number)?;
         self.table_changes.push(TableChange::Insert {
@@ -95,7 +94,7 @@ impl Transaction {
             return Ok(0);
         }
         let projections = before.projections().count() as u64;
-        let entries = new_rows_bytes(deleted, 0) * projections;
+        let entries = new_rows_bytes(deleted, 0, 0) * projections;
         self.memory.take(keys.memory_bytes() as u64 + entries)?;
         let after = before.delete(places)?;
         self.table_changes.push(TableChange::Delete { table, keys });

@@ -36,6 +36,16 @@ proptest! {
     }
 
     #[test]
+    fn keys_take_no_more_than_is_asked_for((columns, rows) in any_rows()) {
+        let encoder = KeyEncoder::new(&columns);
+        let arrays = arrays(&columns, &rows);
+        let mut keys = KeyRows::default();
+        encoder.encode_rows(&arrays, &mut keys).unwrap();
+        keys.shrink_to_fit();
+        prop_assert!(keys.memory_bytes() as u64 <= encoder.bytes_max(&arrays));
+    }
+
+    #[test]
     fn keys_come_back_as_values((columns, rows) in any_rows()) {
         let encoder = KeyEncoder::new(&columns);
         let arrays = arrays(&columns, &rows);
