@@ -1,5 +1,5 @@
 //! Has the linker lay the functions that queries spend their time in side by side (`function-order.ld`, which
-//! `make function-order` writes).
+//! `make function-order` writes), in `orrery`, and in `orrery-bench`, whose build script this is too.
 //!
 //! Only in programs that are optimized, and where the linker knows such a list: that of GNU and that of LLVM do, mold does not. The
 //! program is the same without it, and takes a tenth longer over short queries.
@@ -7,8 +7,8 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// The linker's list.
-const ORDER: &str = "function-order.ld";
+/// The linker's list, from the folder of either package.
+const ORDER: &str = "../../crates/orrery/function-order.ld";
 
 fn main() {
     println!("cargo::rerun-if-changed={ORDER}");
@@ -23,9 +23,11 @@ fn main() {
     {
         let folder = |name: &str| env::var_os(name).map_or_else(PathBuf::new, PathBuf::from);
         // Beside what is built, which clones may share that come and go.
-        let order = folder("OUT_DIR").join(ORDER);
+        let order = folder("OUT_DIR").join("function-order.ld");
+        // The package has the name of its program.
+        let program = env::var("CARGO_PKG_NAME").unwrap_or_default();
         match fs::copy(folder("CARGO_MANIFEST_DIR").join(ORDER), &order) {
-            Ok(_) => println!("cargo::rustc-link-arg-bin=orrery=-T{}", order.display()),
+            Ok(_) => println!("cargo::rustc-link-arg-bin={program}=-T{}", order.display()),
             Err(error) => {
                 println!("cargo::warning={ORDER}: {error}; the program is slower without")
             }

@@ -20,8 +20,8 @@ use crate::freshness::{MIN_COMMIT_PARAMETER, check_in_address};
 use crate::media_type::MediaType;
 use crate::parameters::{checked_iri, decode_name, decode_value, flag, pairs};
 use crate::passed_over::PassedOver;
-use crate::times::parse_time;
 use axum::http::{HeaderMap, Method, header};
+use orrery_units::parse_time;
 use std::time::Duration;
 
 /// A query as it was asked for.

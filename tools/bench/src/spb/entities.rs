@@ -1,6 +1,6 @@
 //! What works are about and mention: entities with their names, some of them popular, and places.
 
-use crate::bsbm::Random;
+use orrery_bsbm::Random;
 
 /// Of 100 entities, so many are popular; the official definitions have the same.
 const POPULAR_OF_100: usize = 5;

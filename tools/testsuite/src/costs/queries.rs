@@ -1,7 +1,7 @@
 //! Queries: preparing them, running them operator by operator, and writing their answers.
 
-use orrery_bench::bsbm::Random;
-use orrery_bench::bsbm::templates::{EXPLORE, instantiate};
+use orrery_bsbm::Random;
+use orrery_bsbm::templates::{EXPLORE, instantiate};
 use orrery_server::format::{GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer};
 use orrery_sparql::{Engine, PreparedQuery, QueryOptions, QueryResults};
 use tokio::runtime::{Builder, Runtime};

@@ -1,6 +1,6 @@
 //! What the generator draws by: skewed ranks and sizes, with exact arithmetic only, so that every machine draws the same.
 
-use crate::bsbm::Random;
+use orrery_bsbm::Random;
 
 /// A number from 0 to below 1, in steps of 2^-24.
 pub(super) fn unit(random: &mut Random) -> f64 {
