@@ -9,10 +9,11 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build bench-program programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster cluster-faults
+.PHONY: help setup build install bench-program programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster cluster-faults
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
+	@echo 'make install   the binary without its symbols, to PREFIX=~/.local'
 	@echo 'make test    every test (about 5 minutes once the dependencies are built)'
 	@echo 'make quick CRATE=operators   the unit tests of one crate, lightly optimized: within a minute of a change, once its dependencies are there (TEST=)'
 	@echo 'make lint    structure, formatting, clippy and documentation, warnings are errors'
@@ -44,6 +45,11 @@ setup:
 # The one binary. Its choice of packages is the workspace, as everywhere: see above.
 build: setup
 	cargo build --release --workspace --bin orrery
+
+# Without its symbols, which are a quarter of it: profilers and `make function-order` read those of the build.
+PREFIX ?= $(HOME)/.local
+install: build
+	install -D -s $(ORRERY) $(PREFIX)/bin/orrery
 
 # And the program that `orrery bench` starts.
 bench-program: setup
