@@ -11,6 +11,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -84,18 +85,20 @@ impl CopyIn {
     ///
     /// # Errors
     /// When the statement has failed: why. It is undone, and there is nothing more to send or to finish.
-    pub async fn send(&mut self, bytes: Bytes) -> Result<()> {
-        match self.sender.send(Piece::Bytes(bytes)).await {
-            Ok(()) => Ok(()),
-            Err(_) => Err(match (&mut self.task.0).await {
-                Ok(Err(error)) => error,
-                Ok(Ok(_)) => Error::new(
-                    SqlState::BadCopyFileFormat,
-                    "received copy data after the end of the data",
-                ),
-                Err(error) => Error::new(SqlState::InternalError, error.to_string()),
-            }),
-        }
+    pub fn send(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            match self.sender.send(Piece::Bytes(bytes)).await {
+                Ok(()) => Ok(()),
+                Err(_) => Err(match (&mut self.task.0).await {
+                    Ok(Err(error)) => error,
+                    Ok(Ok(_)) => Error::new(
+                        SqlState::BadCopyFileFormat,
+                        "received copy data after the end of the data",
+                    ),
+                    Err(error) => Error::new(SqlState::InternalError, error.to_string()),
+                }),
+            }
+        })
     }
 
     /// Says that all was sent; what was done, which is committed unless a transaction is open.
