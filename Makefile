@@ -9,10 +9,11 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc deny miri bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster cluster-faults
+.PHONY: help setup build install bench-program programs demo test quick lint doc deny miri bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order check-deploy test-cluster cluster-faults
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
+	@echo 'make install   the binary without its symbols, to PREFIX=~/.local'
 	@echo 'make test    every test (about 5 minutes once the dependencies are built); says what was skipped (TIMES=1: and the slowest)'
 	@echo 'make quick CRATE=operators   the unit tests of one crate, lightly optimized: within a minute of a change, once its dependencies are there (TEST=)'
 	@echo 'make deny    licences, versions, sources and known holes of the dependencies, by deny.toml'
@@ -46,6 +47,15 @@ setup:
 # The one binary. Its choice of packages is the workspace, as everywhere: see above.
 build: setup
 	cargo build --release --workspace --bin orrery
+
+# Without its symbols, which are a quarter of it: profilers and `make function-order` read those of the build.
+PREFIX ?= $(HOME)/.local
+install: build
+	install -D -s $(ORRERY) $(PREFIX)/bin/orrery
+
+# And the program that `orrery bench` starts.
+bench-program: setup
+	cargo build --release --workspace --bin orrery --bin orrery-bench
 
 # The programs that check it, too.
 programs: setup
@@ -98,28 +108,28 @@ structure structure-write: setup
 	cargo build --release --workspace --bin structure
 	$(CARGO_TARGET_DIR)/release/structure $(if $(filter structure-write,$@),--write)
 
-bench: build
+bench: bench-program
 	$(ORRERY) bench store --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482)
 
-compare: build
+compare: bench-program
 	$(ORRERY) bench compare --peer virtuoso --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482) --document docs/performance.md
 
-relational: build
+relational: bench-program
 	$(ORRERY) bench relational --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482) --document docs/performance.md
 
-bench-tpch: build
+bench-tpch: bench-program
 	$(ORRERY) bench tpch --scale $(or $(SCALE),1) $(if $(wildcard $(ORRERY_SHARED)/tpch/answers/sf$(or $(SCALE),1)),--answers $(ORRERY_SHARED)/tpch/answers/sf$(or $(SCALE),1))
 
 # The tables of scales 0.1 and 1 have their places in the document.
-bench-vectors: build
+bench-vectors: bench-program
 	$(ORRERY) bench vectors --scale $(or $(SCALE),0.1) $(if $(wildcard $(ORRERY_SHARED)/tpch/answers/sf$(or $(SCALE),0.1)),--answers $(ORRERY_SHARED)/tpch/answers/sf$(or $(SCALE),0.1)) $(if $(filter 0.1 1,$(or $(SCALE),0.1)),--document docs/performance.md)
 
-compare-duckdb: build
+compare-duckdb: bench-program
 	$(ORRERY) bench compare --peer duckdb --scale $(or $(SCALE),1) --document docs/performance.md
 
 # From 3000 seconds on the memory of the first run has to be flat.
 SOAK := $(CARGO_TARGET_DIR)/soak
-soak: build
+soak: bench-program
 	$(ORRERY) bench soak --clients $(or $(CLIENTS),64) --seconds $(or $(SECONDS),60) --memory $(or $(MEMORY),1G) --cache $(SOAK)
 	$(ORRERY) bench soak --clients 16 --heavy 16 --seconds $(or $(SECONDS),60) --memory $(or $(MEMORY),1G) --cache $(SOAK)
 	$(ORRERY) bench soak-updates --seconds $(or $(SECONDS),60) --cache $(SOAK)
@@ -132,7 +142,7 @@ crash: setup
 check-deploy:
 	@bash scripts/check-deploy.sh
 
-function-order: build
+function-order: bench-program
 	bash scripts/function-order.sh
 
 # A build of its own, with counters: see scripts/fuzz.sh.

@@ -93,8 +93,6 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Format(#[from] orrery_formats::FormatError),
     #[error(transparent)]
-    Bench(#[from] orrery_bench::drivers::BenchError),
-    #[error(transparent)]
     Prefix(#[from] orrery_term::PrefixError),
     #[error(transparent)]
     Users(#[from] orrery_access::Error),

@@ -4,7 +4,6 @@
 //! Exit status: 0 fine, 1 the work failed, 2 wrong usage (clap's own). Results go
 //! to standard output, everything for people to standard error.
 
-mod allocator;
 mod arguments;
 mod cluster_node;
 mod commands;
@@ -109,7 +108,7 @@ fn run(command: Command, format: LogFormat) -> Result<(), Failure> {
         Command::Text(command) => commands::data::text::run(command),
         Command::Report(command) => commands::maintenance::report::run(command),
         Command::Usage(arguments) => commands::maintenance::report::bill_of(&arguments),
-        Command::Bench(suite) => commands::bench::run(suite),
+        Command::Bench(arguments) => commands::bench::run(arguments),
         Command::Demo(arguments) => commands::serving::demo::run(arguments),
     }
 }

@@ -22,6 +22,5 @@ pub use orrery_service::metrics::MetricsToken;
 pub use orrery_service::oidc::{OidcError, OidcOptions, UserClaim};
 pub use orrery_service::options::{DIVIDE_FROM, ServiceOptions};
 pub use orrery_service::query_log::{QUERY_LOG_BYTES_MIN, QueryLogOptions};
-pub use orrery_service::times::{NotATime, parse_time};
 pub use orrery_service::traces::{OtlpError, OtlpOptions};
 pub use serve::{ServeError, Server, serve, stop_signal};

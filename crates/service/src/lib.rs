@@ -33,7 +33,6 @@ pub mod service;
 pub mod sql_failure;
 pub mod stages;
 pub mod time_limit;
-pub mod times;
 pub mod traces;
 pub mod users;
 pub mod writes;

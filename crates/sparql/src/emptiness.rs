@@ -17,6 +17,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::BoxFuture;
 use hashbrown::HashSet;
 use orrery_storage::ReadView;
 use orrery_syntax::letters_apart;
@@ -52,30 +53,32 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 const UNBOUND_MAX: usize = 4;
 
 impl Engine {
-    /// The diagnosis of an empty answer.
-    pub async fn why_empty(
-        &self,
-        prepared: &PreparedQuery,
-        text: &str,
-        options: &QueryOptions,
-    ) -> Vec<String> {
-        if text.len() > TEXT_BYTES_MAX || !self.looks().may_look() {
-            return Vec::new();
-        }
-        let mut search = Search {
-            engine: self,
-            text: without_mark(text),
-            view: prepared.view(),
-            options: QueryOptions {
-                timeout: Some(TIME_MAX),
-                planning_timeout: None,
-                ..options.clone()
-            },
-            until: Instant::now() + TIME_MAX,
-            dataset: None,
-        };
-        // What cannot be found out in time, or not be asked alone, is not told.
-        search.hints().await.unwrap_or_default()
+    /// What is to be said of a query that has found nothing.
+    pub fn why_empty<'a>(
+        &'a self,
+        prepared: &'a PreparedQuery,
+        text: &'a str,
+        options: &'a QueryOptions,
+    ) -> BoxFuture<'a, Vec<String>> {
+        Box::pin(async move {
+            if text.len() > TEXT_BYTES_MAX || !self.looks().may_look() {
+                return Vec::new();
+            }
+            let mut search = Search {
+                engine: self,
+                text: without_mark(text),
+                view: prepared.view(),
+                options: QueryOptions {
+                    timeout: Some(TIME_MAX),
+                    planning_timeout: None,
+                    ..options.clone()
+                },
+                until: Instant::now() + TIME_MAX,
+                dataset: None,
+            };
+            // What cannot be found out in time, or not be asked alone, is not told.
+            search.hints().await.unwrap_or_default()
+        })
     }
 
     /// The warning about selected variables that the query never binds. Costs nothing where each

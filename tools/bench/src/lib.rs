@@ -1,14 +1,11 @@
-//! Benchmark generators, drivers and reports, which `orrery bench` runs.
+//! Generators, drivers, reports: what the program `orrery-bench` runs, which `orrery bench` starts.
 //!
-//! [`bsbm`], [`snb`], [`spb`] and [`tpch`] make data and queries, [`drivers`] measure the `orrery`
-//! binary and its server from outside, [`report`] sums up and shows. The crate depends on no other
-//! of ours, so what it says of them it found as a user would.
+//! [`orrery_bsbm`], [`snb`], [`spb`] and [`tpch`] make data and queries, [`drivers`] measure the `orrery` binary and its
+//! server from outside, [`report`] sums up and shows. The program is one of its own, so that the product is built without it.
 
-pub mod bsbm;
 pub mod drivers;
 pub mod files;
 pub mod http_client;
-pub mod literals;
 pub mod report;
 pub mod snb;
 pub mod spb;

@@ -9,8 +9,8 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use orrery_bench::bsbm::parameters::ParameterPool;
-use orrery_bench::bsbm::templates::instantiate;
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::templates::instantiate;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;

@@ -21,7 +21,7 @@ use crate::request::parameters::{checked_iri, decode_name, decode_value, flag, p
 use crate::request::passed_over::PassedOver;
 use axum::http::{HeaderMap, Method, header};
 use orrery_service::errors::ServiceError;
-use orrery_service::times::parse_time;
+use orrery_units::parse_time;
 use std::time::Duration;
 
 /// A query as it was asked for.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use clap::{ArgGroup, Args, Subcommand};
 use orrery_access::Budget;
-use orrery_server::parse_time;
+use orrery_units::parse_time;
 
 use super::access::{AccessPlace, WhomArguments};
 use super::common::ReportFormat;

@@ -22,12 +22,7 @@ pub(crate) use access::{
     AccessPlace, GrantCommand, GroupCommand, KeyCommand, PasswordArguments, RightArgument,
     TargetArguments, UserCommand, WhomArguments,
 };
-pub(crate) use bench::{
-    BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
-    FloorArguments, GenerateArguments, GuardArguments, RelationalArguments, SnbArguments,
-    SnbCommand, SoakArguments, SoakUpdatesArguments, SpbArguments, SpbCommand, StoreBenchArguments,
-    TpchArguments, UpdateBenchArguments, VectorsArguments,
-};
+pub(crate) use bench::BenchArguments;
 pub(crate) use cluster::{ClusterArguments, ClusterCommand};
 pub(crate) use common::{CacheArguments, DatabaseArgument, ReportFormat};
 pub(crate) use database::{
@@ -132,9 +127,8 @@ pub(crate) enum Command {
     Report(ReportCommand),
     /// Sum up usage per user and day from a server's query log
     Usage(BillArguments),
-    /// Generate benchmark data and measure
-    #[command(subcommand)]
-    Bench(BenchSuite),
+    /// Generate benchmark data and measure, by the program orrery-bench
+    Bench(BenchArguments),
     /// Generate a data set, load it and serve it
     Demo(DemoArguments),
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::ParsedUpdate;
@@ -11,38 +12,40 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 
 impl Engine {
-    /// Asks other endpoints what [`Engine::apply`] lacked when it returned
-    /// [`QueryError::AskFirst`]; the caller then begins another transaction and applies the update
-    /// again. It holds none meanwhile. `timeout` is for all requests together.
-    pub async fn ask(
-        &self,
-        update: &ParsedUpdate,
+    /// Asks other endpoints what [`Engine::apply`] lacked when it returned [`QueryError::AskFirst`]; the
+    /// caller then begins another transaction and applies the update again. It holds none meanwhile. `timeout` is
+    /// for all requests together.
+    pub fn ask<'a>(
+        &'a self,
+        update: &'a ParsedUpdate,
         timeout: Option<Duration>,
-    ) -> Result<(), QueryError> {
-        let Some(services) = &update.services else {
-            return Ok(());
-        };
-        let memory_bytes = self.options().memory_bytes;
-        let asking = stream::iter(services.take_noted())
-            .map(Ok)
-            .try_for_each_concurrent(
-                REQUESTS_MAX,
-                |(request, Noted { accept, held })| async move {
-                    let answer = services.fetch(&request, accept, &held).await;
-                    let answer =
-                        answer.map_err(|error| QueryError::from_datafusion(error, memory_bytes))?;
-                    if let Some(failure) = forbidden(&answer) {
-                        return Err(failed(&request.0, failure));
-                    }
-                    services.keep(request, answer, held);
-                    Ok(())
-                },
-            );
-        match self.limits(timeout).timeout {
-            Some(limit) => tokio::time::timeout(limit, asking)
-                .await
-                .unwrap_or(Err(QueryError::Timeout { limit })),
-            None => asking.await,
-        }
+    ) -> BoxFuture<'a, Result<(), QueryError>> {
+        Box::pin(async move {
+            let Some(services) = &update.services else {
+                return Ok(());
+            };
+            let memory_bytes = self.options().memory_bytes;
+            let asking = stream::iter(services.take_noted())
+                .map(Ok)
+                .try_for_each_concurrent(
+                    REQUESTS_MAX,
+                    |(request, Noted { accept, held })| async move {
+                        let answer = services.fetch(&request, accept, &held).await;
+                        let answer = answer
+                            .map_err(|error| QueryError::from_datafusion(error, memory_bytes))?;
+                        if let Some(failure) = forbidden(&answer) {
+                            return Err(failed(&request.0, failure));
+                        }
+                        services.keep(request, answer, held);
+                        Ok(())
+                    },
+                );
+            match self.limits(timeout).timeout {
+                Some(limit) => tokio::time::timeout(limit, asking)
+                    .await
+                    .unwrap_or(Err(QueryError::Timeout { limit })),
+                None => asking.await,
+            }
+        })
     }
 }

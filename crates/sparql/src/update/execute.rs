@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use orrery_storage::{Error as StorageError, ReadView, Snapshot, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
@@ -25,36 +26,37 @@ impl Engine {
     /// change.
     ///
     /// Blocks while it works; the streams of `WHERE`s run on the caller's tokio runtime.
-    pub async fn apply(
-        &self,
-        update: &ParsedUpdate,
-        options: &UpdateOptions,
-        transaction: &mut Transaction,
-    ) -> Result<(), QueryError> {
-        options.check_may_write()?;
-        let paid = Paid(options.query.spending.as_deref());
-        paid.begin();
-        let mut operations = update.operations.iter();
-        operations.try_for_each(|operation| operation.check(&options.writes))?;
-        transaction.count_memory(|| Box::new(memory::EngineMemory::new(self)));
-        if let Some(services) = &update.services {
-            services.begin_pass();
-        }
-        transaction.add_language_tags(&update.language_tags);
-        for operation in &update.operations {
-            self.operation(operation, update, options, transaction)
-                .await
-                .map_err(|error| self.unless_others_hold_the_memory(error))?;
-        }
-        // What the last one has read was not asked for yet.
-        paid.changed(0)?;
-        if self.mapped_among(transaction.tables()).is_none() || transaction.is_bulk() {
-            // What is staged cannot be looked at before it is a base: whoever commits it in bulk
-            // looks then.
-            return Ok(());
-        }
-        let before = Arc::clone(transaction.start());
-        self.refuse_quads_of_mapped_graphs(&before, &transaction.snapshot()?)
+    pub fn apply<'a>(
+        &'a self,
+        update: &'a ParsedUpdate,
+        options: &'a UpdateOptions,
+        transaction: &'a mut Transaction,
+    ) -> BoxFuture<'a, Result<(), QueryError>> {
+        Box::pin(async move {
+            options.check_may_write()?;
+            let paid = Paid(options.query.spending.as_deref());
+            paid.begin();
+            let mut operations = update.operations.iter();
+            operations.try_for_each(|operation| operation.check(&options.writes))?;
+            transaction.count_memory(|| Box::new(memory::EngineMemory::new(self)));
+            if let Some(services) = &update.services {
+                services.begin_pass();
+            }
+            transaction.add_language_tags(&update.language_tags);
+            for operation in &update.operations {
+                self.operation(operation, update, options, transaction)
+                    .await
+                    .map_err(|error| self.unless_others_hold_the_memory(error))?;
+            }
+            // What the last one has read was not asked for yet.
+            paid.changed(0)?;
+            if self.mapped_among(transaction.tables()).is_none() || transaction.is_bulk() {
+                // What is staged cannot be looked at before it is a base: whoever commits it in bulk looks then.
+                return Ok(());
+            }
+            let before = Arc::clone(transaction.start());
+            self.refuse_quads_of_mapped_graphs(&before, &transaction.snapshot()?)
+        })
     }
 
     /// Fails where a change has stored quads in a graph that is mapped, for nobody would see them

@@ -25,6 +25,7 @@ mod select;
 mod update;
 
 use datafusion::sql::sqlparser::ast::Statement;
+use futures::future::BoxFuture;
 
 pub(crate) use bulk::schema_of;
 pub(crate) use insert::{given_columns, insert_query};
@@ -45,12 +46,20 @@ pub(crate) fn is_change(statement: &Statement) -> bool {
 }
 
 /// Does it.
-pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) -> Result<Outcome> {
-    match statement {
-        Statement::Insert(statement) => insert::run(change, statement, text).await,
-        Statement::Update(statement) => update::run(change, statement, text).await,
-        Statement::CreateTable(statement) => insert::create_table_as(change, statement, text).await,
-        Statement::Delete(statement) => delete::run(change, statement, text).await,
-        other => Err(Error::unsupported(other)),
-    }
+pub(crate) fn run<'a>(
+    change: &'a mut Change,
+    statement: &'a Statement,
+    text: &'a str,
+) -> BoxFuture<'a, Result<Outcome>> {
+    Box::pin(async move {
+        match statement {
+            Statement::Insert(statement) => insert::run(change, statement, text).await,
+            Statement::Update(statement) => update::run(change, statement, text).await,
+            Statement::CreateTable(statement) => {
+                insert::create_table_as(change, statement, text).await
+            }
+            Statement::Delete(statement) => delete::run(change, statement, text).await,
+            other => Err(Error::unsupported(other)),
+        }
+    })
 }

@@ -12,6 +12,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -86,20 +87,21 @@ impl CopyIn {
     /// Sends a chunk; waits while the statement has enough of them.
     ///
     /// # Errors
-    /// When the statement has failed: why. It is undone, and there is nothing more to send or to
-    /// finish.
-    pub async fn send(&mut self, bytes: Bytes) -> Result<()> {
-        match self.sender.send(Piece::Bytes(bytes)).await {
-            Ok(()) => Ok(()),
-            Err(_) => Err(match (&mut self.task.0).await {
-                Ok(Err(error)) => error,
-                Ok(Ok(_)) => Error::new(
-                    SqlState::BadCopyFileFormat,
-                    "received copy data after the end of the data",
-                ),
-                Err(error) => Error::new(SqlState::InternalError, error.to_string()),
-            }),
-        }
+    /// When the statement has failed: why. It is undone, and there is nothing more to send or to finish.
+    pub fn send(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            match self.sender.send(Piece::Bytes(bytes)).await {
+                Ok(()) => Ok(()),
+                Err(_) => Err(match (&mut self.task.0).await {
+                    Ok(Err(error)) => error,
+                    Ok(Ok(_)) => Error::new(
+                        SqlState::BadCopyFileFormat,
+                        "received copy data after the end of the data",
+                    ),
+                    Err(error) => Error::new(SqlState::InternalError, error.to_string()),
+                }),
+            }
+        })
     }
 
     /// Ends the data and returns the tag; the rows are committed unless a transaction is open.

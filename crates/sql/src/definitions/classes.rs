@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Query, TableFactor, Value, VisitMut, VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, Query, TableFactor, Value, VisitorMut,
 };
 use orrery_storage::table::ColumnType;
 
@@ -24,6 +24,7 @@ use crate::changes::change::Change;
 use crate::changes::rows::all_rows;
 use crate::graph::{ENTITY, IRI_TYPE, SeenGraphs};
 use crate::parse::statement::parse_one;
+use crate::parse::visit::visit_mut;
 use crate::values::iri::require_iri;
 use crate::{Error, Result, SqlState};
 
@@ -40,14 +41,14 @@ const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 pub(super) async fn with_columns(change: &Change, query: &Query) -> Result<Query> {
     let mut query = query.clone();
     let mut classes = Classes::default();
-    let _: ControlFlow<()> = query.visit(&mut classes);
+    let _: ControlFlow<()> = visit_mut(&mut query, &mut classes);
     let mut lists = VecDeque::new();
     for iri in &classes.iris {
         lists.push_back(columns(change, iri).await?);
     }
     if !lists.is_empty() {
         classes.lists = Some(lists);
-        let _: ControlFlow<()> = query.visit(&mut classes);
+        let _: ControlFlow<()> = visit_mut(&mut query, &mut classes);
     }
     Ok(query)
 }

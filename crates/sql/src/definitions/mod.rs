@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{AlterTable, AlterTableOperation, ObjectType, Statement};
+use futures::future::BoxFuture;
 use orrery_storage::Transaction;
 
 use crate::answers::outcome::Outcome;
@@ -53,18 +54,24 @@ pub(crate) fn is_definition(statement: &Statement) -> bool {
 }
 
 /// Does it, if whoever asks may.
-pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) -> Result<Outcome> {
-    let Some(sight) = change.sight().cloned() else {
-        return run_allowed(change, statement, text).await;
-    };
-    rights::require(change, statement)?;
-    let before = change.tables()?;
-    let done = run_allowed(change, statement, text).await;
-    let done = done.map_err(rights::without_dependents)?;
-    let after = change.tables()?;
-    sight.require_changed_within(&before, &after)?;
-    sight.require_references(&before, &after)?;
-    Ok(done)
+pub(crate) fn run<'a>(
+    change: &'a mut Change,
+    statement: &'a Statement,
+    text: &'a str,
+) -> BoxFuture<'a, Result<Outcome>> {
+    Box::pin(async move {
+        let Some(sight) = change.sight().cloned() else {
+            return run_allowed(change, statement, text).await;
+        };
+        rights::require(change, statement)?;
+        let before = change.tables()?;
+        let done = run_allowed(change, statement, text).await;
+        let done = done.map_err(rights::without_dependents)?;
+        let after = change.tables()?;
+        sight.require_changed_within(&before, &after)?;
+        sight.require_references(&before, &after)?;
+        Ok(done)
+    })
 }
 
 async fn run_allowed(change: &mut Change, statement: &Statement, text: &str) -> Result<Outcome> {

@@ -8,9 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{
-    CreateTableOptions, CreateView, ObjectName, Query, visit_relations,
-};
+use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, ObjectName, Query};
 use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, Tables, ViewDefinition};
 
@@ -21,6 +19,7 @@ use crate::changes::change::Change;
 use crate::files::is_external;
 use crate::parse::identifiers::{folded, qualified};
 use crate::parse::statement::OldTable;
+use crate::parse::visit::visit_relations;
 use crate::semantics::column_names::shown_name;
 use crate::values::data_types::type_of_values;
 use crate::{Error, Result, SqlState};

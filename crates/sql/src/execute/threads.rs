@@ -2,7 +2,10 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::sync::Arc;
 
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -15,15 +18,27 @@ use crate::{Error, Result, SqlState};
 pub(crate) async fn on_own_thread<R: Send + 'static>(
     work: impl FnOnce() -> Result<R> + Send + 'static,
 ) -> Result<R> {
-    let stop = StopOnDrop::default();
-    let to_name = stop.to_name();
-    let done = tokio::task::spawn_blocking(move || {
-        let _named = to_name.named();
-        work()
-    });
-    let done = done.await;
-    drop(stop);
-    done.unwrap_or_else(|error| Err(Error::new(SqlState::InternalError, error.to_string())))
+    let done = Arc::new(Mutex::new(None));
+    let place = Arc::clone(&done);
+    boxed_on_own_thread(Box::new(move || *place.lock() = Some(work()))).await?;
+    let done = done.lock().take();
+    done.unwrap_or_else(|| Err(Error::new(SqlState::InternalError, "the work was not done")))
+}
+
+/// The same for work that leaves what it comes to in a place of its own: a task of each kind of work would be a copy of all
+/// that the runtime does with a task.
+fn boxed_on_own_thread(work: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, Result<()>> {
+    Box::pin(async move {
+        let stop = StopOnDrop::default();
+        let to_name = stop.to_name();
+        let done = tokio::task::spawn_blocking(move || {
+            let _named = to_name.named();
+            work();
+        });
+        let done = done.await;
+        drop(stop);
+        done.map_err(|error| Error::new(SqlState::InternalError, error.to_string()))
+    })
 }
 
 /// For work on such a thread that no plan does: to be asked every few milliseconds.

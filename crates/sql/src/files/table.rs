@@ -7,9 +7,7 @@ use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{CreateExternalTable, Statement};
-use datafusion::sql::sqlparser::ast::{
-    self, ObjectName, Value, visit_relations, visit_relations_mut,
-};
+use datafusion::sql::sqlparser::ast::{self, ObjectName, Value};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use orrery_postgres_tables::{ForeignAccess, ForeignColumn};
 
@@ -20,6 +18,7 @@ use super::listing::{Listed, listed};
 use super::location::{FileAccess, FoundFile};
 use crate::parse::identifiers::{folded, qualified};
 use crate::parse::statement::parse_one;
+use crate::parse::visit::{visit_relations, visit_relations_mut};
 use crate::values::data_types::column_type;
 use crate::{Error, Result, SqlState};
 

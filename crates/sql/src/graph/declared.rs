@@ -7,12 +7,13 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, FunctionArg, FunctionArgExpr, TableFactor, Value, VisitMut, VisitorMut,
+    self, Expr, FunctionArg, FunctionArgExpr, TableFactor, Value, VisitorMut,
 };
 use orrery_storage::table::ColumnType;
 
 use crate::parse::identifiers::folded;
 use crate::parse::statement::parse_one;
+use crate::parse::visit::visit_mut;
 use crate::values::data_types::column_type;
 use crate::{Error, Result, SqlState};
 
@@ -22,7 +23,7 @@ const SPARQL: &str = "sparql";
 /// Moves the types of declared columns to where the function finds them.
 pub(crate) fn declare_columns(statement: &mut Parsed) -> Result<()> {
     match statement {
-        Parsed::Statement(statement) => match statement.visit(&mut Declarations) {
+        Parsed::Statement(statement) => match visit_mut(statement, &mut Declarations) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         },

@@ -16,12 +16,14 @@ use datafusion::sql::sqlparser::ast::{
     self, CastKind, DataType, ExactNumberInfo, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 
+use crate::parse::visit::visit_mut;
+
 /// Digits of a `numeric`, at most.
 const DIGITS_MAX: usize = 38;
 
 /// Gives such numbers their types.
 pub(crate) fn with_types_of_numbers<T: VisitMut>(part: &mut T) {
-    let _: ControlFlow<()> = part.visit(&mut Numbers);
+    let _: ControlFlow<()> = visit_mut(part, &mut Numbers);
 }
 
 struct Numbers;

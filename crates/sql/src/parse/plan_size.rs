@@ -28,6 +28,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 
 use crate::execute::stopping::require_somebody_here;
 use crate::parse::looks::{Looks, REPEATED_MAX};
+use crate::plan::walk::{Walk, WalkPlan};
 use crate::{Error, Result, SqlState};
 
 /// Nodes of a plan.
@@ -107,10 +108,10 @@ const PART_BYTES: usize = 240;
 pub(crate) fn bytes_of_plan(plan: &LogicalPlan) -> usize {
     let mut bytes = 0;
     // Nothing in it fails.
-    let _ = plan.apply_with_subqueries(|node| {
+    let _ = plan.apply_with_subqueries_by(&mut |node| {
         bytes += NODE_BYTES + node.schema().fields().len() * COLUMN_BYTES;
-        node.apply_expressions(|expression| {
-            expression.apply(|part| {
+        node.apply_expressions_by(&mut |expression| {
+            expression.apply_by(&mut |part| {
                 bytes += PART_BYTES
                     + match part {
                         Expr::Literal(value, _) => value.size(),
@@ -202,7 +203,7 @@ fn columns(
     let mut sizes = Vec::new();
     // Rows that are written down read no columns.
     if !matches!(plan, LogicalPlan::Values(_)) {
-        plan.apply_expressions(|expression| {
+        plan.apply_expressions_by(&mut |expression| {
             let size = expression_size(expression, inputs)?;
             if size.repeated() > REPEATED_MAX {
                 return Err(too_large(

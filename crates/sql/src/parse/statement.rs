@@ -22,9 +22,7 @@ use std::sync::Arc;
 
 use datafusion::common::DataFusionError;
 use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
-use datafusion::sql::sqlparser::ast::{
-    self, Expr, SelectItem, SetExpr, TableFactor, Visit, VisitMut, Visitor,
-};
+use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, TableFactor, Visitor};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -37,6 +35,7 @@ use self::grouping::refuse_many_sets;
 use self::limits::{refuse_excess, refuse_many_tokens, tokens_at_most};
 use self::precedence::Precedence;
 use crate::execute::threads::on_own_thread;
+use crate::parse::visit::{visit, visit_mut, visit_relations};
 use crate::{Error, Result, SqlState, copy, mapped};
 
 /// Longer texts are refused: a plan takes a hundred times the memory of its text.
@@ -137,8 +136,8 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
     statements.iter().try_for_each(refuse_depth)?;
     for statement in &mut statements {
         if let Parsed::Statement(parsed) = explained(statement) {
-            let _: ControlFlow<()> = parsed.visit(&mut Precedence);
-            let _: ControlFlow<()> = parsed.visit(&mut AnyOf);
+            let _: ControlFlow<()> = visit_mut(parsed, &mut Precedence);
+            let _: ControlFlow<()> = visit_mut(parsed, &mut AnyOf);
         }
     }
     Ok(statements)
@@ -243,7 +242,7 @@ fn refuse_depth(statement: &Parsed) -> Result<()> {
         // Expressions have no place in the others.
         return Ok(());
     };
-    match statement.visit(&mut Seen::default()) {
+    match visit(statement, &mut Seen::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -338,7 +337,7 @@ fn is_expanded_too_far(with: &ast::With) -> bool {
     let mut sizes: HashMap<String, u64> = HashMap::new();
     for table in &with.cte_tables {
         let mut size = 1_u64;
-        let _: ControlFlow<()> = ast::visit_relations(&*table.query, |name| {
+        let _: ControlFlow<()> = visit_relations(&*table.query, |name| {
             let named = sizes.get(&name.to_string().to_lowercase());
             size = size.saturating_add(named.copied().unwrap_or(1));
             ControlFlow::Continue(())

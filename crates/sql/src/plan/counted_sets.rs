@@ -24,12 +24,14 @@ use datafusion::logical_expr::{
     Projection,
 };
 
+use crate::plan::walk::WalkPlan;
+
 /// The name of the number, which no text can write.
 const NUMBER: &str = "number\u{1}";
 
 /// A plan as the planner made it, its sets counted.
 pub(crate) fn counted(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let counted = plan.transform_up_with_subqueries(|node| match node {
+    let counted = plan.transform_up_with_subqueries_by(&mut |node| match node {
         // No text can write such a join otherwise: EXISTS and IN are still expressions.
         LogicalPlan::Join(join) if is_of_sets(&join) => numbered_join(join).map(Transformed::yes),
         node => Ok(Transformed::no(node)),

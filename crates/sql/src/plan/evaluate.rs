@@ -9,10 +9,11 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::execution::SessionState;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::sql::sqlparser::ast::{Expr, visit_expressions_mut};
+use datafusion::sql::sqlparser::ast::Expr;
 use orrery_storage::table::{ColumnDefinition, TableDefinition};
 
 use crate::parse::statement::parse_expression;
+use crate::parse::visit::visit_expressions_mut;
 use crate::plan::planner::expression;
 use crate::values::data_types::{assign, schema_of};
 use crate::{Error, Result, SqlState};

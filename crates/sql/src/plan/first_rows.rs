@@ -21,9 +21,11 @@ use datafusion::logical_expr::{
     Distinct, DistinctOn, Expr, ExprFunctionExt, LogicalPlan, LogicalPlanBuilder, lit,
 };
 
+use crate::plan::walk::WalkPlan;
+
 /// A plan as the planner made it, its first rows by their numbers.
 pub(crate) fn with_first_rows(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let numbered = plan.transform_up_with_subqueries(|node| match node {
+    let numbered = plan.transform_up_with_subqueries_by(&mut |node| match node {
         LogicalPlan::Distinct(Distinct::On(on)) => first_rows(on).map(Transformed::yes),
         node => Ok(Transformed::no(node)),
     })?;

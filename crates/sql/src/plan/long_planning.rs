@@ -8,10 +8,13 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr, Select, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Select, TableFactor, Visitor};
+
+use crate::parse::visit::visit;
+use crate::plan::walk::{Walk, WalkPlan};
 
 /// So many parts are planned within some 10 ms.
 const PARTS_MAX: usize = 512;
@@ -22,7 +25,7 @@ const PARTS_OF_NODE: usize = 8;
 pub(crate) fn is_large_statement(statement: &Statement) -> bool {
     match statement {
         Statement::Explain(explain) => is_large_statement(&explain.statement),
-        Statement::Statement(parsed) => parsed.visit(&mut Size(0)).is_break(),
+        Statement::Statement(parsed) => visit(parsed, &mut Size(0)).is_break(),
         _ => false,
     }
 }
@@ -30,12 +33,12 @@ pub(crate) fn is_large_statement(statement: &Statement) -> bool {
 /// Whether a plan is so large; what it names twice counts twice.
 pub(crate) fn is_large_plan(plan: &LogicalPlan) -> bool {
     let mut size = Size(0);
-    let walked = plan.apply_with_subqueries(|node| {
+    let walked = plan.apply_with_subqueries_by(&mut |node| {
         if size.add(PARTS_OF_NODE).is_break() {
             return Ok(TreeNodeRecursion::Stop);
         }
-        node.apply_expressions(|expr| {
-            expr.apply(|_| {
+        node.apply_expressions_by(&mut |expr| {
+            expr.apply_by(&mut |_| {
                 Ok(match size.add(1) {
                     ControlFlow::Continue(()) => TreeNodeRecursion::Continue,
                     ControlFlow::Break(()) => TreeNodeRecursion::Stop,

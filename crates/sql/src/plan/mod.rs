@@ -2,7 +2,7 @@
 //!
 //! `engine_state` holds the settings, functions and rules that every plan is made with. `planner`
 //! makes the plan. `prepared` keeps it for other parameters. `counted` lets it count its cost
-//! while it runs.
+//! while it runs. Walks over plans and expressions go through `walk`.
 
 pub(crate) mod counted;
 pub(crate) mod counted_sets;
@@ -13,3 +13,4 @@ mod long_planning;
 pub(crate) mod planner;
 pub(crate) mod prepared;
 pub(crate) mod ready;
+pub(crate) mod walk;

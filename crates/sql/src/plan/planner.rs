@@ -28,6 +28,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner as _}
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast;
+use futures::future::BoxFuture;
 use orrery_postgres_tables::StatementSnapshots;
 use orrery_storage::table::{RelationId, Tables, ViewDefinition};
 use parking_lot::RwLock;
@@ -430,17 +431,21 @@ impl Planner {
         self.with_state(state)
     }
 
-    /// The plan of a query as the optimizer leaves it, with its joins in order, of which physical
-    /// plans for different numbers of partitions can be made. Names of what several expressions
-    /// have in common are numbered from the start in the first plan that a planner optimizes: two
-    /// that optimize the same have the same ones.
-    pub(crate) async fn optimized(&self, plan: &LogicalPlan, text: &str) -> Result<LogicalPlan> {
-        let optimized = changed(plan, &self.state, |plan, state| {
-            let optimized = state.optimize(plan);
-            optimized.and_then(|plan| ordered(plan, state))
-        });
-        let optimized = optimized.await?;
-        optimized.map_err(|error| of_planning(&error, text))
+    /// The plan of a query as the optimizer leaves it, with its joins in order, of which physical plans for different numbers of partitions can be made. Names of what several expressions have
+    /// in common are numbered from the start in the first plan that a planner optimizes: two that optimize the same have the same ones.
+    pub(crate) fn optimized<'a>(
+        &'a self,
+        plan: &'a LogicalPlan,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<LogicalPlan>> {
+        Box::pin(async move {
+            let optimized = changed(plan, &self.state, |plan, state| {
+                let optimized = state.optimize(plan);
+                optimized.and_then(|plan| ordered(plan, state))
+            });
+            let optimized = optimized.await?;
+            optimized.map_err(|error| of_planning(&error, text))
+        })
     }
 
     /// The physical plan of a query.
@@ -454,25 +459,27 @@ impl Planner {
     }
 
     /// The physical plan of a query that is optimized, or of a subquery in it.
-    pub(crate) async fn physical_of(
-        &self,
-        optimized: &LogicalPlan,
-        text: &str,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let planner = DefaultPhysicalPlanner::default();
-        let physical = if is_large_plan(optimized) {
-            let (state, plan) = (StopPlace::within(&self.state), optimized.clone());
-            let physical = waiting_on_own_thread(move || async move {
-                Ok(planner.create_physical_plan(&plan, &state).await)
-            });
-            physical.await?
-        } else if may_take_long(optimized) {
-            let state = StopPlace::within(&self.state);
-            planner.create_physical_plan(optimized, &state).await
-        } else {
-            planner.create_physical_plan(optimized, &self.state).await
-        };
-        physical.map_err(|error| of_planning(&error, text))
+    pub(crate) fn physical_of<'a>(
+        &'a self,
+        optimized: &'a LogicalPlan,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Arc<dyn ExecutionPlan>>> {
+        Box::pin(async move {
+            let planner = DefaultPhysicalPlanner::default();
+            let physical = if is_large_plan(optimized) {
+                let (state, plan) = (StopPlace::within(&self.state), optimized.clone());
+                let physical = waiting_on_own_thread(move || async move {
+                    Ok(planner.create_physical_plan(&plan, &state).await)
+                });
+                physical.await?
+            } else if may_take_long(optimized) {
+                let state = StopPlace::within(&self.state);
+                planner.create_physical_plan(optimized, &state).await
+            } else {
+                planner.create_physical_plan(optimized, &self.state).await
+            };
+            physical.map_err(|error| of_planning(&error, text))
+        })
     }
 
     /// What runs plans.

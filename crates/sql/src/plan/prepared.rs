@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array as _, ArrayRef};
 use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::logical_expr::expr::Placeholder;
@@ -22,7 +22,7 @@ use datafusion::logical_expr::{Expr as PlannedExpr, LogicalPlan};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     Array, ArrayElemTypeDef, AssignmentTarget, CastKind, DataType as SqlType, Expr, SetExpr,
-    Statement as Sql, TableFactor, TableObject, TimezoneInfo, Value, VisitMut, VisitorMut,
+    Statement as Sql, TableFactor, TableObject, TimezoneInfo, Value, VisitorMut,
 };
 use orrery_storage::table::{TableDefinition, Tables};
 use parking_lot::Mutex;
@@ -32,7 +32,9 @@ use crate::functions::bytes::cast_value;
 use crate::parse::identifiers::simple;
 use crate::parse::plan_size::bytes_of_plan;
 use crate::parse::statement::Statement;
+use crate::parse::visit::{visit_expressions, visit_mut};
 use crate::plan::ready::ReadyQuery;
+use crate::plan::walk::{Walk, WalkPlan};
 use crate::semantics::column_names::{shown_columns, shown_name};
 use crate::values::place::place_of;
 use crate::values::texts::ValueTexts;
@@ -315,7 +317,7 @@ impl Prepared {
             .collect::<Result<_>>()?;
         let mut statement = self.statement.clone();
         if let Parsed::Statement(parsed) = &mut statement.parsed {
-            let _: ControlFlow<()> = parsed.visit(&mut Placing(literals));
+            let _: ControlFlow<()> = visit_mut(parsed, &mut Placing(literals));
         }
         Ok(statement)
     }
@@ -360,7 +362,7 @@ pub(crate) fn with_types(
     if told.iter().all(Option::is_none) {
         return Ok(plan);
     }
-    let typed = |expr: PlannedExpr| -> Result<_, DataFusionError> {
+    let mut typed = |expr: PlannedExpr| -> Result<_, DataFusionError> {
         let PlannedExpr::Placeholder(placeholder) = expr else {
             return Ok(Transformed::no(expr));
         };
@@ -373,8 +375,8 @@ pub(crate) fn with_types(
         let placeholder = Placeholder::new_with_field(placeholder.id, Some(field));
         Ok(Transformed::yes(PlannedExpr::Placeholder(placeholder)))
     };
-    let typed = plan.transform_up_with_subqueries(|plan| {
-        let plan = plan.map_expressions(|expr| expr.transform_up(typed))?;
+    let typed = plan.transform_up_with_subqueries_by(&mut |plan| {
+        let plan = plan.map_expressions_by(&mut |expr| expr.transform_up_by(&mut typed))?;
         // Also where nothing changed in it: its inputs may have other types now.
         plan.map_data(LogicalPlan::recompute_schema)
     });
@@ -398,7 +400,7 @@ pub(crate) fn parameters_of(statement: &Statement) -> Result<usize> {
         return Ok(0);
     };
     let mut greatest = 0;
-    let wrong = datafusion::sql::sqlparser::ast::visit_expressions(&**parsed, |expr| {
+    let wrong = visit_expressions(&**parsed, |expr| {
         match placeholder(expr).map(|name| (name, place_of(name))) {
             None => ControlFlow::Continue(()),
             Some((_, Some(place))) if place < PARAMETERS_MAX => {

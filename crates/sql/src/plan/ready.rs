@@ -30,6 +30,7 @@ use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
 use crate::plan::counted::environment_of;
+use crate::plan::walk::Walk;
 use crate::values::place::place_of;
 use orrery_storage::table::Tables;
 use orrery_table_scan::StoredTable;
@@ -218,7 +219,7 @@ fn is_settled(expr: &Expr) -> bool {
 
 /// Puts values in the place of parameters.
 fn with_values(expr: Expr, values: &[ScalarValue]) -> Result<Transformed<Expr>> {
-    expr.transform_up(|part| {
+    expr.transform_up_by(&mut |part| {
         let Expr::Placeholder(placeholder) = &part else {
             return Ok(Transformed::no(part));
         };

@@ -19,11 +19,12 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::parse::query_depth::query_depth;
+use crate::parse::visit::visit_mut;
 use crate::parse::words::{call, each_select, taken};
 
 /// Does so in all queries of a statement.
 pub(crate) fn keep_casts_apart<T: VisitMut>(statement: &mut T) {
-    let _: ControlFlow<()> = statement.visit(&mut Queries);
+    let _: ControlFlow<()> = visit_mut(statement, &mut Queries);
 }
 
 struct Queries;
@@ -47,13 +48,13 @@ fn keep_apart(select: &mut Select, order: Option<&mut OrderBy>) {
         depth: 0,
         types: Vec::new(),
     };
-    let _: ControlFlow<()> = select.projection.visit(&mut calls);
-    let _: ControlFlow<()> = select.group_by.visit(&mut calls);
-    let _: ControlFlow<()> = select.having.visit(&mut calls);
-    let _: ControlFlow<()> = select.qualify.visit(&mut calls);
+    let _: ControlFlow<()> = visit_mut(&mut select.projection, &mut calls);
+    let _: ControlFlow<()> = visit_mut(&mut select.group_by, &mut calls);
+    let _: ControlFlow<()> = visit_mut(&mut select.having, &mut calls);
+    let _: ControlFlow<()> = visit_mut(&mut select.qualify, &mut calls);
     if let Some(order) = order {
         // It may be by a column of the groups.
-        let _: ControlFlow<()> = order.visit(&mut calls);
+        let _: ControlFlow<()> = visit_mut(order, &mut calls);
     }
 }
 
@@ -61,9 +62,9 @@ fn keep_apart(select: &mut Select, order: Option<&mut OrderBy>) {
 /// keys and its calls.
 fn has_like_names(select: &mut Select) -> bool {
     let mut casts = Casts::default();
-    let _: ControlFlow<()> = select.projection.visit(&mut casts);
-    let _: ControlFlow<()> = select.group_by.visit(&mut casts);
-    let _: ControlFlow<()> = select.having.visit(&mut casts);
+    let _: ControlFlow<()> = visit_mut(&mut select.projection, &mut casts);
+    let _: ControlFlow<()> = visit_mut(&mut select.group_by, &mut casts);
+    let _: ControlFlow<()> = visit_mut(&mut select.having, &mut casts);
     let is_grouped =
         !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
     if !casts.is_any || casts.calls.is_empty() && !is_grouped {
@@ -83,9 +84,9 @@ fn has_like_names(select: &mut Select) -> bool {
     }
     let mut seen: HashMap<String, String> = HashMap::new();
     named.into_iter().any(|mut expr| {
-        let _: ControlFlow<()> = expr.visit(&mut Plain { keeps_casts: true });
+        let _: ControlFlow<()> = visit_mut(&mut expr, &mut Plain { keeps_casts: true });
         let text = expr.to_string();
-        let _: ControlFlow<()> = expr.visit(&mut Plain { keeps_casts: false });
+        let _: ControlFlow<()> = visit_mut(&mut expr, &mut Plain { keeps_casts: false });
         let known = seen.entry(expr.to_string()).or_insert_with(|| text.clone());
         *known != text
     })

@@ -23,9 +23,11 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, DataType, Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr,
-    Statement, TableFactor, TimezoneInfo, TrimWhereField, Value, VisitMut, VisitorMut,
+    Statement, TableFactor, TimezoneInfo, TrimWhereField, Value, VisitorMut,
 };
 use futures::StreamExt;
+
+use crate::parse::visit::visit_mut;
 
 /// Names have no control characters.
 const MARK: char = '\u{1}';
@@ -38,7 +40,7 @@ pub(crate) fn name_columns(statement: &mut Parsed) {
     match statement {
         Parsed::Explain(explain) => name_columns(&mut explain.statement),
         Parsed::Statement(statement) => {
-            let _: ControlFlow<()> = VisitMut::visit(&mut **statement, &mut Naming);
+            let _: ControlFlow<()> = visit_mut(&mut **statement, &mut Naming);
             if let Statement::Query(query) = &mut **statement {
                 name_query(query);
             }

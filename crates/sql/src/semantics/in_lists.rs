@@ -30,6 +30,7 @@ use datafusion::logical_expr::{
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::plan::walk::Walk;
 use crate::{Error, SqlState};
 
 /// Where an expression stands.
@@ -50,7 +51,7 @@ pub(crate) fn with_lists_apart(
 ) -> Result<Transformed<Expr>> {
     let mut compares = 0;
     let mut has_list = false;
-    expr.apply(|part| {
+    expr.apply_by(&mut |part| {
         has_list |= matches!(part, Expr::InList(_));
         compares += u32::from(operand(part).is_some());
         Ok(TreeNodeRecursion::Continue)

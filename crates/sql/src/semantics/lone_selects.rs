@@ -13,11 +13,12 @@ use std::sync::LazyLock;
 
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Query, Select, SelectItem, SetExpr, Statement, VisitMut, VisitorMut,
+    Expr, Query, Select, SelectItem, SetExpr, Statement, VisitMut, VisitorMut,
 };
 
 use crate::parse::query_depth::query_depth;
 use crate::parse::statement::parse_one;
+use crate::parse::visit::{visit_expressions, visit_mut};
 
 /// The parser's types have many fields, all of which are as it makes them for the simplest query.
 static SIMPLEST: LazyLock<Option<Query>> = LazyLock::new(|| match parse_one("SELECT 1") {
@@ -30,7 +31,7 @@ static SIMPLEST: LazyLock<Option<Query>> = LazyLock::new(|| match parse_one("SEL
 
 /// Puts expressions in the place of such subqueries in all queries of a statement.
 pub(crate) fn without_lone_selects<T: VisitMut>(statement: &mut T) {
-    let _: ControlFlow<()> = statement.visit(&mut Selects);
+    let _: ControlFlow<()> = visit_mut(statement, &mut Selects);
 }
 
 struct Selects;
@@ -41,8 +42,8 @@ impl VisitorMut for Selects {
     /// Those within come first.
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let mut here = Here { depth: 0 };
-        let _: ControlFlow<()> = select.projection.visit(&mut here);
-        select.selection.visit(&mut here)
+        let _: ControlFlow<()> = visit_mut(&mut select.projection, &mut here);
+        visit_mut(&mut select.selection, &mut here)
     }
 }
 
@@ -90,7 +91,7 @@ fn alone(query: &Query) -> Option<Expr> {
 /// Whether columns stand in an expression, and no calls.
 fn is_of_columns(expr: &Expr) -> bool {
     let mut has_columns = false;
-    let walked = ast::visit_expressions(expr, |part| {
+    let walked = visit_expressions(expr, |part| {
         has_columns |= matches!(part, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
         match part {
             Expr::Function(_) => ControlFlow::Break(()),

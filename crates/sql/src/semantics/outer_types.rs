@@ -12,6 +12,8 @@ use datafusion::common::{DFSchema, ExprSchema, Result};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 
+use crate::plan::walk::{Walk, WalkPlan};
+
 /// A node whose inputs have their types: its subqueries see these.
 pub(crate) fn with_outer_types(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     if let LogicalPlan::Join(join) = &plan
@@ -25,8 +27,8 @@ pub(crate) fn with_outer_types(plan: LogicalPlan) -> Result<Transformed<LogicalP
         });
     }
     let outer = merge_schema(&plan.inputs());
-    plan.map_expressions(|expr| {
-        expr.transform_down(|expr| {
+    plan.map_expressions_by(&mut |expr| {
+        expr.transform_down_by(&mut |expr| {
             Ok(match expr {
                 Expr::Exists(mut exists) => {
                     let changed = settled(exists.subquery, &outer)?;
@@ -76,8 +78,8 @@ fn lateral(plan: LogicalPlan, outer: &DFSchema) -> Result<Transformed<LogicalPla
 
 /// A subquery whose outer columns, so far as they are among these, have their types.
 fn settled(subquery: Subquery, outer: &DFSchema) -> Result<Transformed<Subquery>> {
-    let typed = |expr: Expr| {
-        expr.transform_down(|expr| {
+    let mut typed = |expr: Expr| {
+        expr.transform_down_by(&mut |expr| {
             let Expr::OuterReferenceColumn(field, column) = &expr else {
                 return Ok(Transformed::no(expr));
             };
@@ -104,8 +106,8 @@ fn settled(subquery: Subquery, outer: &DFSchema) -> Result<Transformed<Subquery>
     let outer_ref_columns = columns.collect::<Result<Vec<_>>>()?;
     let mut inner = subquery.subquery;
     if is_changed {
-        let plan = Arc::unwrap_or_clone(inner).transform_up_with_subqueries(|node| {
-            node.map_expressions(typed)?
+        let plan = Arc::unwrap_or_clone(inner).transform_up_with_subqueries_by(&mut |node| {
+            node.map_expressions_by(&mut typed)?
                 .map_data(LogicalPlan::recompute_schema)
         })?;
         inner = Arc::new(plan.data);

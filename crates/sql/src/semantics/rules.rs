@@ -39,6 +39,7 @@ use crate::functions::decimal_texts::with_short_decimals;
 use crate::functions::offered::{Offered, refuse_parameters};
 use crate::functions::truncated::truncated;
 use crate::optimizer::mended::over_whole_partitions;
+use crate::plan::walk::{Walk, WalkPlan};
 use crate::semantics::branches::{of_one_type, rows_of_one_type};
 use crate::semantics::in_lists::{Stands, with_lists_apart};
 use crate::semantics::no_row::null_without_row;
@@ -60,7 +61,7 @@ pub(crate) struct AfterTypes {
 
 impl AnalyzerRule for BeforeTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = plan.transform_up_with_subqueries(|plan| {
+        let plan = plan.transform_up_with_subqueries_by(&mut |plan| {
             require_somebody_here()?;
             if is_written_down(&plan) {
                 return Ok(Transformed::no(plan));
@@ -82,7 +83,7 @@ impl AnalyzerRule for BeforeTypes {
 
 impl AnalyzerRule for AfterTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = plan.transform_up_with_subqueries(|plan| {
+        let plan = plan.transform_up_with_subqueries_by(&mut |plan| {
             require_somebody_here()?;
             if is_written_down(&plan) {
                 return Ok(Transformed::no(plan));
@@ -137,7 +138,7 @@ fn named_in_sets(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             }
         })
     };
-    let plan = plan.map_expressions(|expr| match expr {
+    let plan = plan.map_expressions_by(&mut |expr| match expr {
         Expr::GroupingSet(_) => expr.map_children(named),
         expr => Ok(Transformed::no(expr)),
     })?;
@@ -159,9 +160,9 @@ fn asked_by_name(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         return Ok(Transformed::no(plan));
     }
     let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
+    plan.map_expressions_by(&mut |expr| {
         let name = names.save(&expr);
-        let asked = expr.transform_up(|part| match part {
+        let asked = expr.transform_up_by(&mut |part| match part {
             Expr::AggregateFunction(mut call) if call.func.name() == "grouping" => {
                 for key in &mut call.params.args {
                     if let Some(as_named) = named.get(key) {
@@ -180,7 +181,7 @@ fn asked_by_name(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 fn before_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    expr.transform_up(|expr| {
+    expr.transform_up_by(&mut |expr| {
         let expr = null_without_row(expr)?;
         let expr = expr.transform_data(|expr| of_one_type(expr, schema))?;
         let expr = expr.transform_data(|expr| wide_sum(expr, schema))?;
@@ -220,7 +221,7 @@ fn peers_of_bytes(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 }
 
 fn after_types(expr: Expr, schema: &DFSchema, offered: Offered<'_>) -> Result<Transformed<Expr>> {
-    expr.transform_up(|expr| {
+    expr.transform_up_by(&mut |expr| {
         refuse_parameters(&expr)?;
         let expr = checked(expr, schema)?;
         let expr = expr.transform_data(|expr| written_as_bytes(expr, schema))?;
@@ -242,7 +243,7 @@ fn map_expressions(
         let changed = change(expr, &schema)?;
         Ok(changed.update_data(|expr| name.restore(expr)))
     };
-    plan.map_expressions(|expr| match expr {
+    plan.map_expressions_by(&mut |expr| match expr {
         // The columns are those of its parts, each by its name; it has none itself.
         Expr::GroupingSet(_) => expr.map_children(&mut change_one),
         expr => change_one(expr),

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
@@ -22,6 +22,8 @@ use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
     lit, when,
 };
+
+use crate::plan::walk::Walk;
 
 /// The name of a subquery, which no text can write.
 const NAME: &str = "in\u{1}";
@@ -55,7 +57,7 @@ pub(crate) fn with_unknown_in(plan: LogicalPlan) -> Result<Transformed<LogicalPl
 
 fn has_in(expr: &Expr) -> bool {
     let mut found = false;
-    let _ = expr.apply(|part| {
+    let _ = expr.apply_by(&mut |part| {
         found |= matches!(part, Expr::InSubquery(_));
         Ok(TreeNodeRecursion::Continue)
     });
@@ -89,7 +91,7 @@ fn said(expr: Expr, is_false: bool, schema: &DFSchema) -> Result<Transformed<Exp
         Expr::InSubquery(of) if is_false && !of.negated => {
             Ok(Transformed::yes(Expr::InSubquery(of_table(of)?)))
         }
-        expr => expr.transform_up(|part| match part {
+        expr => expr.transform_up_by(&mut |part| match part {
             Expr::InSubquery(of) => in_other_words(of_table(of)?, schema),
             part => Ok(Transformed::no(part)),
         }),

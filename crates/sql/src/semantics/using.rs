@@ -23,6 +23,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::parse::query_depth::query_depth;
+use crate::parse::visit::visit_mut;
 use crate::parse::words::{call, each_select, folded};
 use crate::{Error, Result};
 
@@ -31,7 +32,7 @@ pub(crate) type Columns<'c> = &'c dyn Fn(&ObjectName) -> Option<Vec<String>>;
 
 /// Names such columns in all queries of a statement.
 pub(crate) fn name_used_columns<T: VisitMut>(statement: &mut T, known: Columns<'_>) -> Result<()> {
-    match statement.visit(&mut Queries { known }) {
+    match visit_mut(statement, &mut Queries { known }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -82,17 +83,17 @@ fn name_in(select: &mut Select, order: Option<&mut OrderBy>, known: Columns<'_>)
                 let name = match &*expr {
                     Expr::Identifier(name) if used.contains_key(&folded(name)) => name.clone(),
                     _ => {
-                        let _: ControlFlow<()> = expr.visit(&mut naming);
+                        let _: ControlFlow<()> = visit_mut(expr, &mut naming);
                         continue;
                     }
                 };
-                let _: ControlFlow<()> = expr.visit(&mut naming);
+                let _: ControlFlow<()> = visit_mut(expr, &mut naming);
                 outputs.insert(folded(&name));
                 let expr = expr.clone();
                 *item = SelectItem::ExprWithAlias { expr, alias: name };
             }
             SelectItem::ExprWithAlias { expr, alias } => {
-                let _: ControlFlow<()> = expr.visit(&mut naming);
+                let _: ControlFlow<()> = visit_mut(expr, &mut naming);
                 outputs.insert(folded(alias));
             }
             _ if has_other => {
@@ -101,10 +102,10 @@ fn name_in(select: &mut Select, order: Option<&mut OrderBy>, known: Columns<'_>)
             _ => {}
         }
     }
-    let _: ControlFlow<()> = select.selection.visit(&mut naming);
-    let _: ControlFlow<()> = select.group_by.visit(&mut naming);
-    let _: ControlFlow<()> = select.having.visit(&mut naming);
-    let _: ControlFlow<()> = select.distinct.visit(&mut naming);
+    let _: ControlFlow<()> = visit_mut(&mut select.selection, &mut naming);
+    let _: ControlFlow<()> = visit_mut(&mut select.group_by, &mut naming);
+    let _: ControlFlow<()> = visit_mut(&mut select.having, &mut naming);
+    let _: ControlFlow<()> = visit_mut(&mut select.distinct, &mut naming);
     if let Some(OrderByKind::Expressions(parts)) = order.map(|order| &mut order.kind) {
         let is_on = matches!(select.distinct, Some(Distinct::On(_)));
         for by in parts {
@@ -112,7 +113,7 @@ fn name_in(select: &mut Select, order: Option<&mut OrderBy>, known: Columns<'_>)
             let is_output =
                 matches!(&by.expr, Expr::Identifier(name) if outputs.contains(&folded(name)));
             if is_on || !is_output {
-                let _: ControlFlow<()> = by.expr.visit(&mut naming);
+                let _: ControlFlow<()> = visit_mut(&mut by.expr, &mut naming);
             }
         }
     }

@@ -25,6 +25,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
+use futures::future::BoxFuture;
 use orrery_distributed::Workers;
 use orrery_postgres_tables::ForeignAccess;
 use orrery_runtime::Runtime;
@@ -274,8 +275,8 @@ impl Session {
     ///
     /// # Errors
     /// When it is not SQL.
-    pub async fn statements_apart(&self, text: &str) -> Result<Vec<Statement>> {
-        Ok(statements_of(text, parse_apart(text).await?))
+    pub fn statements_apart<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Vec<Statement>>> {
+        Box::pin(async move { Ok(statements_of(text, parse_apart(text).await?)) })
     }
 
     /// Whether a transaction is open.
@@ -295,28 +296,32 @@ impl Session {
     ///
     /// # Errors
     /// When the text is not SQL, names what is not there, or is no query.
-    pub async fn plan(&self, text: &str) -> Result<PlannedQuery> {
-        let statement = parse_one(text)?;
-        let planner = self.planner(&self.seen()?);
-        let plan = planner.logical(statement, text).await?;
-        refuse_changes(&plan)?;
-        Ok(PlannedQuery {
-            plan: planner.physical(&plan, text).await?,
-            task: planner.task(),
+    pub fn plan<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<PlannedQuery>> {
+        Box::pin(async move {
+            let statement = parse_one(text)?;
+            let planner = self.planner(&self.seen()?);
+            let plan = planner.logical(statement, text).await?;
+            refuse_changes(&plan)?;
+            Ok(PlannedQuery {
+                plan: planner.physical(&plan, text).await?,
+                task: planner.task(),
+            })
         })
     }
 
     /// Runs a statement.
     ///
     /// # Errors
-    /// When it names what is not there, breaks a constraint, is not supported, or fails as it runs.
-    /// What it changed is undone then, and a transaction that is open has failed.
-    pub async fn execute(&self, statement: &Statement) -> Result<Outcome> {
-        let at_work = AtWork::new(&self.block);
-        let done = self.run_statement(statement).await;
-        drop(at_work);
-        self.note_end(done.is_err());
-        done
+    /// When it names what is not there, breaks a constraint, is not supported, or fails as it runs. What it changed is undone then, and a
+    /// transaction that is open has failed.
+    pub fn execute<'a>(&'a self, statement: &'a Statement) -> BoxFuture<'a, Result<Outcome>> {
+        Box::pin(async move {
+            let at_work = AtWork::new(&self.block);
+            let done = self.run_statement(statement).await;
+            drop(at_work);
+            self.note_end(done.is_err());
+            done
+        })
     }
 
     /// The definitions that a statement would see now.
@@ -343,21 +348,23 @@ impl Session {
     ///
     /// # Errors
     /// When it cannot be committed; it is over then, too.
-    pub async fn end_block(&self, commits: bool) -> Result<Option<u64>> {
-        match commits {
-            true => match self.commit().await? {
-                (TransactionStatus::Idle | TransactionStatus::Open, number) => Ok(number),
-                (TransactionStatus::Failed, _) => Err(Error::new(
-                    SqlState::InFailedSqlTransaction,
-                    "the transaction had failed, nothing of it was committed",
-                )),
-            },
-            false => {
-                self.block.lock().end();
-                self.settings.lock().end(false);
-                Ok(None)
+    pub fn end_block(&self, commits: bool) -> BoxFuture<'_, Result<Option<u64>>> {
+        Box::pin(async move {
+            match commits {
+                true => match self.commit().await? {
+                    (TransactionStatus::Idle | TransactionStatus::Open, number) => Ok(number),
+                    (TransactionStatus::Failed, _) => Err(Error::new(
+                        SqlState::InFailedSqlTransaction,
+                        "the transaction had failed, nothing of it was committed",
+                    )),
+                },
+                false => {
+                    self.block.lock().end();
+                    self.settings.lock().end(false);
+                    Ok(None)
+                }
             }
-        }
+        })
     }
 
     /// Whether a commit of this session has begun, to be looked at while its statements run.
@@ -375,14 +382,19 @@ impl Session {
     /// Runs a prepared statement with these values.
     ///
     /// # Errors
-    /// As [`Self::execute`]; and when there are not as many values as parameters, or one is not of
-    /// its parameter's type.
-    pub async fn run(&self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
-        let at_work = AtWork::new(&self.block);
-        let done = self.run_prepared(prepared, values).await;
-        drop(at_work);
-        self.note_end(done.is_err());
-        done
+    /// As [`Self::execute`]; and when there are not as many values as parameters, or one is not of its parameter's type.
+    pub fn run<'a>(
+        &'a self,
+        prepared: &'a Prepared,
+        values: &'a [ScalarValue],
+    ) -> BoxFuture<'a, Result<Outcome>> {
+        Box::pin(async move {
+            let at_work = AtWork::new(&self.block);
+            let done = self.run_prepared(prepared, values).await;
+            drop(at_work);
+            self.note_end(done.is_err());
+            done
+        })
     }
 
     async fn run_prepared(&self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
@@ -423,49 +435,54 @@ impl Session {
         }
     }
 
-    pub(crate) async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {
-        // PREPARE has parameters without values; what EXECUTE runs is counted there.
-        if let Some(done) = self.own(statement).await? {
-            return Ok(done);
-        }
-        if parameters_of(statement)? > 0 {
-            return Err(Error::new(
-                SqlState::UndefinedParameter,
-                "a parameter has no value: there is no parameter $1",
-            ));
-        }
-        if let Parsed::Statement(parsed) = &statement.parsed {
-            self.forward_savepoint(statement).await?;
-            if let Some(done) = self.control(parsed).await? {
-                return Ok(Outcome::Done(done));
+    pub(crate) fn run_statement<'a>(
+        &'a self,
+        statement: &'a Statement,
+    ) -> BoxFuture<'a, Result<Outcome>> {
+        Box::pin(async move {
+            // PREPARE has parameters without values; what EXECUTE runs is counted there.
+            if let Some(done) = self.own(statement).await? {
+                return Ok(done);
             }
-        }
-        self.block.lock().note_statement()?;
-        if self.is_forwarded(statement)
-            && let Some(outcome) = self.forwarded(statement, None).await?
-        {
-            self.note_touches(|| touches_of(&outcome));
-            return Ok(outcome);
-        }
-        match &statement.parsed {
-            Parsed::Statement(parsed) => match parsed.as_ref() {
-                ast::Statement::Copy { .. } => self.copy(parsed).await,
-                parsed if is_about_cursor(parsed) => {
-                    let outcome = self.run_cursor(parsed, &statement.text).await?;
-                    self.note_touches(|| touches_of(&outcome));
-                    Ok(outcome)
+            if parameters_of(statement)? > 0 {
+                return Err(Error::new(
+                    SqlState::UndefinedParameter,
+                    "a parameter has no value: there is no parameter $1",
+                ));
+            }
+            if let Parsed::Statement(parsed) = &statement.parsed {
+                self.forward_savepoint(statement).await?;
+                if let Some(done) = self.control(parsed).await? {
+                    return Ok(Outcome::Done(done));
                 }
-                parsed if changes::is_change(parsed) || definitions::is_definition(parsed) => {
-                    self.change(parsed, &statement.text).await
-                }
-                parsed => match mapped::of(parsed) {
-                    Some(graph) => self.mapped_graph(&graph).await,
-                    None => self.query(statement.parsed.clone(), &statement.text).await,
+            }
+            self.block.lock().note_statement()?;
+            if self.is_forwarded(statement)
+                && let Some(outcome) = self.forwarded(statement, None).await?
+            {
+                self.note_touches(|| touches_of(&outcome));
+                return Ok(outcome);
+            }
+            match &statement.parsed {
+                Parsed::Statement(parsed) => match parsed.as_ref() {
+                    ast::Statement::Copy { .. } => self.copy(parsed).await,
+                    parsed if is_about_cursor(parsed) => {
+                        let outcome = self.run_cursor(parsed, &statement.text).await?;
+                        self.note_touches(|| touches_of(&outcome));
+                        Ok(outcome)
+                    }
+                    parsed if changes::is_change(parsed) || definitions::is_definition(parsed) => {
+                        self.change(parsed, &statement.text).await
+                    }
+                    parsed => match mapped::of(parsed) {
+                        Some(graph) => self.mapped_graph(&graph).await,
+                        None => self.query(statement.parsed.clone(), &statement.text).await,
+                    },
                 },
-            },
-            Parsed::CreateExternalTable(external) => self.create_external(external).await,
-            other => self.query(other.clone(), &statement.text).await,
-        }
+                Parsed::CreateExternalTable(external) => self.create_external(external).await,
+                other => self.query(other.clone(), &statement.text).await,
+            }
+        })
     }
 
     /// Statements about transactions; `None` for any other.
@@ -639,18 +656,20 @@ impl Session {
     }
 
     /// Begins to run a query, divided among processes if that pays.
-    pub(crate) async fn started(
-        &self,
-        planner: &Planner,
-        plan: &LogicalPlan,
-        asked: Asked<'_>,
-    ) -> Result<SendableRecordBatchStream> {
-        let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
-        let optimized = planner.optimized(plan, asked.text).await?;
-        let physical = planner.physical_of(&optimized, asked.text).await?;
-        let plans = (plan, &optimized, &physical);
-        let divided = self.divided(planner, plans, asked).await?;
-        planner.started(divided.unwrap_or(physical), is_analyzed)
+    pub(crate) fn started<'a>(
+        &'a self,
+        planner: &'a Planner,
+        plan: &'a LogicalPlan,
+        asked: Asked<'a>,
+    ) -> BoxFuture<'a, Result<SendableRecordBatchStream>> {
+        Box::pin(async move {
+            let is_analyzed = matches!(plan, LogicalPlan::Analyze(_));
+            let optimized = planner.optimized(plan, asked.text).await?;
+            let physical = planner.physical_of(&optimized, asked.text).await?;
+            let plans = (plan, &optimized, &physical);
+            let divided = self.divided(planner, plans, asked).await?;
+            planner.started(divided.unwrap_or(physical), is_analyzed)
+        })
     }
 
     /// The rows of a query for who asks: as many as they may have, and each is paid for. A failure

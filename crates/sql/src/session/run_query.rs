@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
+use futures::future::BoxFuture;
 
 use crate::answers::outcome::Outcome;
 use crate::distributed::asked::Asked;
@@ -23,67 +24,70 @@ use crate::{Error, Result};
 
 impl Session {
     /// Runs it with values of its parameters.
-    pub(crate) async fn run_query(
-        &self,
-        prepared: &Prepared,
-        values: &[ScalarValue],
-    ) -> Result<Outcome> {
-        self.block().lock().note_statement()?;
-        let values = prepared.typed(values)?;
-        let snapshot = self.seen()?;
-        let text = &prepared.statement.text;
-        let tables = &self.tables_in(&snapshot);
-        let readiness = prepared.readiness(tables);
-        // Large ones become columns within bounds alone, which a plan says.
-        let are_small = values
-            .iter()
-            .all(|value| value.size() as u64 <= LARGE_BYTES);
-        if let Readiness::Yes(ready) = &readiness
-            && are_small
-        {
-            return self.run_ready(ready, &values, text).await;
-        }
-        let planner = self.planner(&snapshot);
-        let plan = match prepared.plan_over(tables) {
-            Some(plan) => plan,
-            None => {
-                let parsed = prepared.statement.parsed.clone();
-                let plan = prepared.told(planner.logical(parsed, text).await?)?;
-                prepared.require_columns(&plan)?;
-                if !planner.reads_graphs() {
-                    prepared.keep(tables, plan.clone());
-                }
-                plan
-            }
-        };
-        if let Readiness::Unknown = readiness {
-            // What may take long is planned each time, so that it can be stopped.
-            let ready = match may_take_long(&plan) {
-                true => None,
-                false => {
-                    let optimized = changed(&plan, &self.state, |plan, state| state.optimize(plan));
-                    optimized.await?.ok()
-                }
-            };
-            let ready = ready.and_then(|plan| ReadyQuery::new(plan, tables));
-            let ready = ready.map(Arc::new);
-            prepared.keep_ready(ready.as_ref());
-            if let Some(ready) = ready
+    pub(crate) fn run_query<'a>(
+        &'a self,
+        prepared: &'a Prepared,
+        values: &'a [ScalarValue],
+    ) -> BoxFuture<'a, Result<Outcome>> {
+        Box::pin(async move {
+            self.block().lock().note_statement()?;
+            let values = prepared.typed(values)?;
+            let snapshot = self.seen()?;
+            let text = &prepared.statement.text;
+            let tables = &self.tables_in(&snapshot);
+            let readiness = prepared.readiness(tables);
+            // Large ones become columns within bounds alone, which a plan says.
+            let are_small = values
+                .iter()
+                .all(|value| value.size() as u64 <= LARGE_BYTES);
+            if let Readiness::Yes(ready) = &readiness
                 && are_small
             {
-                return self.run_ready(&ready, &values, text).await;
+                return self.run_ready(ready, &values, text).await;
             }
-        }
-        let plan = plan
-            .with_param_values(values.clone())
-            .map_err(|error| Error::of_engine(&error, text))?;
-        let asked = Asked {
-            values: &values,
-            told: prepared.told_types(),
-            ..Asked::new(text, snapshot.commit())
-        };
-        let stream = self.started(&planner, &plan, asked).await?;
-        Ok(Outcome::Query(self.answer(stream)))
+            let planner = self.planner(&snapshot);
+            let plan = match prepared.plan_over(tables) {
+                Some(plan) => plan,
+                None => {
+                    let parsed = prepared.statement.parsed.clone();
+                    let plan = prepared.told(planner.logical(parsed, text).await?)?;
+                    prepared.require_columns(&plan)?;
+                    if !planner.reads_graphs() {
+                        prepared.keep(tables, plan.clone());
+                    }
+                    plan
+                }
+            };
+            if let Readiness::Unknown = readiness {
+                // What may take long is planned each time, so that it can be stopped.
+                let ready = match may_take_long(&plan) {
+                    true => None,
+                    false => {
+                        let optimized =
+                            changed(&plan, &self.state, |plan, state| state.optimize(plan));
+                        optimized.await?.ok()
+                    }
+                };
+                let ready = ready.and_then(|plan| ReadyQuery::new(plan, tables));
+                let ready = ready.map(Arc::new);
+                prepared.keep_ready(ready.as_ref());
+                if let Some(ready) = ready
+                    && are_small
+                {
+                    return self.run_ready(&ready, &values, text).await;
+                }
+            }
+            let plan = plan
+                .with_param_values(values.clone())
+                .map_err(|error| Error::of_engine(&error, text))?;
+            let asked = Asked {
+                values: &values,
+                told: prepared.told_types(),
+                ..Asked::new(text, snapshot.commit())
+            };
+            let stream = self.started(&planner, &plan, asked).await?;
+            Ok(Outcome::Query(self.answer(stream)))
+        })
     }
 
     /// Runs a query that is not planned any more.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
+use futures::future::BoxFuture;
 use orrery_postgres_tables::ForeignAccess;
 use orrery_runtime::{Runtime, Spending};
 use orrery_storage::table::{ColumnType, Tables};
@@ -61,46 +62,50 @@ impl TableReader {
     ///
     /// # Errors
     /// When the text is no query, names what is not there, or gives two columns one name.
-    pub async fn columns(
-        &self,
-        tables: &Arc<Tables>,
-        query: &str,
-    ) -> Result<Vec<(String, ColumnType)>> {
-        let plan = self.logical(&self.planner(tables), query).await?;
-        let mut names = plan.schema().fields().iter().map(|field| field.name());
-        // All but the first of a name have a mark.
-        if let Some(twice) = names.find(|name| shown_name(name) != name.as_str()) {
-            let twice = shown_name(twice);
-            return Err(Error::new(
-                SqlState::DuplicateColumn,
-                format!("column \"{twice}\" specified more than once"),
-            ));
-        }
-        columns_of(&plan)
+    pub fn columns<'a>(
+        &'a self,
+        tables: &'a Arc<Tables>,
+        query: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<(String, ColumnType)>>> {
+        Box::pin(async move {
+            let plan = self.logical(&self.planner(tables), query).await?;
+            let mut names = plan.schema().fields().iter().map(|field| field.name());
+            // All but the first of a name have a mark.
+            if let Some(twice) = names.find(|name| shown_name(name) != name.as_str()) {
+                let twice = shown_name(twice);
+                return Err(Error::new(
+                    SqlState::DuplicateColumn,
+                    format!("column \"{twice}\" specified more than once"),
+                ));
+            }
+            columns_of(&plan)
+        })
     }
 
     /// The columns of a view.
     ///
     /// # Errors
     /// When there is none of that name, or what it reads is there no more.
-    pub async fn columns_of_view(
-        &self,
-        tables: &Arc<Tables>,
-        schema: &str,
-        name: &str,
-    ) -> Result<Vec<(String, ColumnType)>> {
-        let view = tables.view_named(schema, name).ok_or_else(|| {
-            Error::new(
-                SqlState::UndefinedTable,
-                format!("view \"{name}\" does not exist"),
-            )
-        })?;
-        if is_external(&view.query) {
-            return Err(Error::unsupported(format!(
-                "the external table {name} in a mapping"
-            )));
-        }
-        columns_of(&self.planner(tables).view(view).await?)
+    pub fn columns_of_view<'a>(
+        &'a self,
+        tables: &'a Arc<Tables>,
+        schema: &'a str,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<(String, ColumnType)>>> {
+        Box::pin(async move {
+            let view = tables.view_named(schema, name).ok_or_else(|| {
+                Error::new(
+                    SqlState::UndefinedTable,
+                    format!("view \"{name}\" does not exist"),
+                )
+            })?;
+            if is_external(&view.query) {
+                return Err(Error::unsupported(format!(
+                    "the external table {name} in a mapping"
+                )));
+            }
+            columns_of(&self.planner(tables).view(view).await?)
+        })
     }
 
     /// The name, in quotes, under which [`Self::rows`] knows a table with the numbers of its rows.
@@ -113,28 +118,29 @@ impl TableReader {
     /// [`Self::numbered_name`]; they have a further column of the given name.
     ///
     /// # Errors
-    /// As [`Self::columns`]. What fails later is in the stream, of which [`Error::of_run`] makes
-    /// one of ours.
-    pub async fn rows(
-        &self,
-        tables: &Arc<Tables>,
-        query: &str,
-        numbered_tables: &[(String, String)],
-        number: &str,
-    ) -> Result<SendableRecordBatchStream> {
-        let planner = self.planner(tables);
-        for (schema, name) in numbered_tables {
-            let table = tables.table_named(schema, name).ok_or_else(|| {
-                Error::new(
-                    SqlState::UndefinedTable,
-                    format!("relation \"{name}\" does not exist"),
-                )
-            })?;
-            let table = StoredTable::with_row_number(table.clone(), number);
-            planner.add(&numbered(schema, name), Arc::new(table));
-        }
-        let plan = self.logical(&planner, query).await?;
-        planner.stream(&plan, query).await
+    /// As [`Self::columns`]. What fails later is in the stream, of which [`Error::of_run`] makes one of ours.
+    pub fn rows<'a>(
+        &'a self,
+        tables: &'a Arc<Tables>,
+        query: &'a str,
+        numbered_tables: &'a [(String, String)],
+        number: &'a str,
+    ) -> BoxFuture<'a, Result<SendableRecordBatchStream>> {
+        Box::pin(async move {
+            let planner = self.planner(tables);
+            for (schema, name) in numbered_tables {
+                let table = tables.table_named(schema, name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::UndefinedTable,
+                        format!("relation \"{name}\" does not exist"),
+                    )
+                })?;
+                let table = StoredTable::with_row_number(table.clone(), number);
+                planner.add(&numbered(schema, name), Arc::new(table));
+            }
+            let plan = self.logical(&planner, query).await?;
+            planner.stream(&plan, query).await
+        })
     }
 
     async fn logical(&self, planner: &Planner, query: &str) -> Result<LogicalPlan> {

@@ -10,6 +10,7 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
 use orrery_storage::Transaction;
 
 use crate::answers::outcome::Outcome;
@@ -37,37 +38,38 @@ impl Session {
     /// Runs statements as one, in this transaction; without one they may read alone.
     ///
     /// # Errors
-    /// As [`Session::execute`]; when there is no statement, or one that begins or ends a
-    /// transaction. The transaction is dropped then.
-    pub async fn run_unit(
-        &self,
-        statements: &[Statement],
+    /// As [`Session::execute`]; when there is no statement, or one that begins or ends a transaction. The transaction is dropped then.
+    pub fn run_unit<'a>(
+        &'a self,
+        statements: &'a [Statement],
         transaction: Option<Transaction>,
-    ) -> Result<Unit> {
-        let ends = |statement: &Statement| statement.kind() == StatementKind::Transaction;
-        if statements.iter().any(ends) {
-            return Err(Error::new(
-                SqlState::ActiveSqlTransaction,
-                "the statements are one transaction, none of them can begin or end it",
-            )
-            .with_hint("Leave BEGIN, COMMIT and ROLLBACK out."));
-        }
-        let does_change = transaction.is_some();
-        if statements.iter().any(Statement::copies_with_client) {
-            return Err(Error::unsupported(
-                "COPY FROM STDIN or TO STDOUT among statements that are sent at once",
-            ));
-        }
-        self.block().lock().begin_unit(transaction)?;
-        let run = self.run_all(statements, does_change).await;
-        let seen = self.seen();
-        let (transaction, _) = self.block().lock().end();
-        let (outcome, seen) = (run?, seen?);
-        Ok(Unit {
-            outcome,
-            commit: seen.commit(),
-            commit_time_us: seen.commit_time_us(),
-            transaction,
+    ) -> BoxFuture<'a, Result<Unit>> {
+        Box::pin(async move {
+            let ends = |statement: &Statement| statement.kind() == StatementKind::Transaction;
+            if statements.iter().any(ends) {
+                return Err(Error::new(
+                    SqlState::ActiveSqlTransaction,
+                    "the statements are one transaction, none of them can begin or end it",
+                )
+                .with_hint("Leave BEGIN, COMMIT and ROLLBACK out."));
+            }
+            let does_change = transaction.is_some();
+            if statements.iter().any(Statement::copies_with_client) {
+                return Err(Error::unsupported(
+                    "COPY FROM STDIN or TO STDOUT among statements that are sent at once",
+                ));
+            }
+            self.block().lock().begin_unit(transaction)?;
+            let run = self.run_all(statements, does_change).await;
+            let seen = self.seen();
+            let (transaction, _) = self.block().lock().end();
+            let (outcome, seen) = (run?, seen?);
+            Ok(Unit {
+                outcome,
+                commit: seen.commit(),
+                commit_time_us: seen.commit_time_us(),
+                transaction,
+            })
         })
     }
 

@@ -14,6 +14,7 @@ use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Operator, cast};
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 
+use crate::parse::visit::visit_mut;
 use crate::values::floats::is_comparison;
 
 /// Digits behind the seconds' point.
@@ -21,7 +22,7 @@ const DIGITS: u64 = 6;
 
 /// A part of a statement in which the type `TIMESTAMP` has its six digits wherever none are said.
 pub(crate) fn with_precisions<T: VisitMut>(part: &mut T) {
-    let _: ControlFlow<()> = part.visit(&mut Precisions);
+    let _: ControlFlow<()> = visit_mut(part, &mut Precisions);
 }
 
 struct Precisions;

@@ -38,16 +38,17 @@ impl Binary {
         }
     }
 
-    /// The program that is running now: `orrery bench` measures itself.
+    /// The program `orrery` in the directory of the program that is running now, where a build puts both.
     ///
     /// # Errors
-    /// When the system does not tell.
-    pub fn current() -> Result<Self, BenchError> {
-        let program = std::env::current_exe().map_err(|source| BenchError::Start {
+    /// When the system does not tell where that is.
+    pub fn beside() -> Result<Self, BenchError> {
+        let here = std::env::current_exe().map_err(|source| BenchError::Start {
             program: PathBuf::from("orrery"),
             source,
         })?;
-        Ok(Self { program })
+        let name = format!("orrery{}", std::env::consts::EXE_SUFFIX);
+        Ok(Self::new(here.with_file_name(name)))
     }
 
     /// Runs a command to its end. Its standard output must fit into memory, its

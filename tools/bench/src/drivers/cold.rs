@@ -14,9 +14,9 @@ use serde::Serialize;
 
 use super::explore::{MixClient, Runs};
 use super::{BenchError, Binary, parameter_pool};
-use crate::bsbm::parameters::ParameterPool;
 use crate::http_client::HttpClient;
 use crate::report::{Table, Times};
+use orrery_bsbm::parameters::ParameterPool;
 
 /// Mixes between the first and its repetition, with other parameters.
 const OTHER_MIXES: u32 = 10;

@@ -18,12 +18,12 @@ use serde_json::Value;
 
 use super::walks::patterns;
 use super::{BenchError, Binary};
-use crate::bsbm::GenerateOptions;
-use crate::bsbm::parameters::ParameterPool;
-use crate::bsbm::templates::{ANALYTICAL, BUSINESS, EXPLORE, instantiate};
-use crate::bsbm::{BusinessParameters, Catalog, Random};
 use crate::http_client::{HttpClient, QueryEncoding};
 use crate::report::Table;
+use orrery_bsbm::GenerateOptions;
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::templates::{ANALYTICAL, BUSINESS, EXPLORE, instantiate};
+use orrery_bsbm::{BusinessParameters, Catalog, Random};
 
 /// Shown of the worst estimates.
 const WORST_SHOWN: usize = 10;

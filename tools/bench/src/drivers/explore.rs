@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::{BenchError, N_TRIPLES, RESULTS_JSON, parameter_pool};
-use crate::bsbm::Random;
-use crate::bsbm::parameters::ParameterPool;
-use crate::bsbm::templates::{EXPLORE, EXPLORE_MIX, QueryTemplate, explore_template, instantiate};
 use crate::http_client::{HttpClient, HttpError, QueryEncoding};
 use crate::report::{Table, Times};
+use orrery_bsbm::Random;
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::templates::{EXPLORE, EXPLORE_MIX, QueryTemplate, explore_template, instantiate};
 
 /// How to measure.
 #[derive(Clone, Debug)]

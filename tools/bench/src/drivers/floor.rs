@@ -15,9 +15,9 @@ use super::binary::processor_time;
 use super::pool::select;
 use super::store::table_of;
 use super::{Bar, BenchError, RESULTS_JSON};
-use crate::bsbm::{Random, VOCABULARY};
 use crate::http_client::{BegunQuery, HttpClient};
 use crate::report::{Table, Times};
+use orrery_bsbm::{Random, VOCABULARY};
 
 /// Half of the requests should take no longer.
 const MEDIAN_US_MAX: f64 = 150.0;

@@ -27,9 +27,9 @@ use super::floor::{HEAVY_QUERY, point_query, products};
 use super::load::{LoadOptions, load};
 use super::store::{LOAD_MEMORY, table_of, write_data};
 use super::{Bar, BenchError, RESULTS_JSON, parameter_pool};
-use crate::bsbm::{GenerateOptions, Random};
 use crate::http_client::HttpClient;
 use crate::report::{Table, Times};
+use orrery_bsbm::{GenerateOptions, Random};
 
 /// Rules, each about graphs whose names begin alike.
 const RULES: u32 = 1_000;

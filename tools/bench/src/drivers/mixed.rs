@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::explore::{MixClient, Runs, mixes_an_hour};
 use super::{BenchError, ExploreOptions};
-use crate::bsbm::parameters::ParameterPool;
-use crate::bsbm::update::Updates;
 use crate::http_client::HttpClient;
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::update::Updates;
 
 /// A client that runs a mix after each update, with parameters of their own.
 pub(super) struct MixedClient<'p> {

@@ -35,10 +35,10 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::bsbm::parameters::ParameterError;
-use crate::bsbm::templates::MissingParameter;
 use crate::http_client::HttpError;
 use crate::tpch::TpchError;
+use orrery_bsbm::parameters::ParameterError;
+use orrery_bsbm::templates::MissingParameter;
 
 pub use binary::{Binary, ServerProcess, processor_time, whole_processor_time};
 pub use cold::{ColdOptions, ColdReport, ColdStart, cold};

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{BenchError, RESULTS_JSON};
-use crate::bsbm::VOCABULARY;
-use crate::bsbm::parameters::LeafType;
-use crate::bsbm::parameters::ParameterPool;
 use crate::http_client::HttpClient;
+use orrery_bsbm::VOCABULARY;
+use orrery_bsbm::parameters::LeafType;
+use orrery_bsbm::parameters::ParameterPool;
 
 /// The leaves under so many product types are looked at, evenly from all.
 const PARENTS_MAX: usize = 24;

@@ -10,10 +10,10 @@ use super::{
     BenchError, Binary, ExploreOptions, ExploreReport, LoadOptions, LoadReport, OpenOptions, count,
     explore, load, open,
 };
-use crate::bsbm::GenerateOptions;
-use crate::bsbm::parameters::ParameterPool;
-use crate::bsbm::{Catalog, generate};
 use crate::report::{Table, Times, with_thousands};
+use orrery_bsbm::GenerateOptions;
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::{Catalog, generate};
 
 pub(super) const LOAD_MEMORY: &str = "4G";
 /// The products of the ten million triples that absolute bars are for.

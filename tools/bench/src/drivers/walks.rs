@@ -10,8 +10,8 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::{BenchError, RESULTS_JSON};
-use crate::bsbm::Random;
 use crate::http_client::HttpClient;
+use orrery_bsbm::Random;
 
 /// Triples of a node that are looked at.
 const NEIGHBOURS_MAX: usize = 500;

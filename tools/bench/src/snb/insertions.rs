@@ -8,7 +8,7 @@ use super::catalog::Catalog;
 use super::operation::Insertion;
 use super::templates::template;
 use super::terms;
-use crate::bsbm::templates::{MissingParameter, instantiate};
+use orrery_bsbm::templates::{MissingParameter, instantiate};
 
 /// Why there is no text.
 #[derive(Debug, Error)]

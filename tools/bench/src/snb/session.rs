@@ -11,8 +11,8 @@ use super::insertions::{self, InsertionError};
 use super::operation::{Kind, Operation};
 use super::templates::{FRIENDSHIP, WAYS_BY_EDGE_WEIGHT, WEIGHTS, template};
 use super::{answer, terms};
-use crate::bsbm::templates::{MissingParameter, instantiate};
 use crate::http_client::{HttpClient, HttpError};
+use orrery_bsbm::templates::{MissingParameter, instantiate};
 
 const RESULTS_JSON: &str = "application/sparql-results+json";
 

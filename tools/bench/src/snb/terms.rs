@@ -11,7 +11,7 @@ pub const TAG: &str = "http://www.ldbc.eu/ldbc_socialnet/1.0/tag/";
 pub const VOCABULARY: &str = "http://www.ldbc.eu/ldbc_socialnet/1.0/vocabulary/";
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
-pub use crate::literals::{date, date_time, days_of, milliseconds, string};
+pub use orrery_bsbm::literals::{date, date_time, days_of, milliseconds, string};
 
 /// The address of a person.
 pub fn person(number: u64) -> String {

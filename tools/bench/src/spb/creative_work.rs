@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::vocabulary::{RDF_TYPE, bbc, cwork, graph, work};
-use crate::literals::{date_time, string};
+use orrery_bsbm::literals::{date_time, string};
 
 const XSD_BOOLEAN: &str = "http://www.w3.org/2001/XMLSchema#boolean";
 

@@ -1,6 +1,6 @@
 //! The entities that works are about and mention.
 
-use crate::bsbm::Random;
+use orrery_bsbm::Random;
 
 /// Of 100 entities, so many are popular; the official definitions have the same.
 const POPULAR_OF_100: usize = 5;

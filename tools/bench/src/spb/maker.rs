@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 use super::creative_work::{CreativeWork, Page, WorkKind};
 use super::entities::{Category, Entities, Entity};
-use crate::bsbm::Random;
-use crate::bsbm::distribution::Stream;
-use crate::bsbm::words::WordList;
-use crate::literals::DAY_MS;
+use orrery_bsbm::Random;
+use orrery_bsbm::distribution::Stream;
+use orrery_bsbm::literals::DAY_MS;
+use orrery_bsbm::words::WordList;
 
 /// Of 10,000 works, so many are about one entity, two, and so on.
 const ABOUT: [u32; 6] = [1_006, 2_313, 3_088, 2_278, 1_035, 280];

@@ -11,7 +11,7 @@ use super::answer::{Answer, lexical, number};
 use super::quads::Quads;
 use super::templates::TextSearch;
 use super::vocabulary::{LABELS, RDF_TYPE, SAME_AS, WGS, bbc, cwork, geo_ont};
-use crate::literals::milliseconds;
+use orrery_bsbm::literals::milliseconds;
 
 fn time(literal: &str) -> Option<i64> {
     milliseconds(&lexical(literal)?)

@@ -13,9 +13,9 @@ use super::entities::{Category, Entities, Entity};
 use super::maker::draw_kind;
 use super::templates::TextSearch;
 use super::vocabulary::{CWORK, number_of_graph, work};
-use crate::bsbm::Random;
 use crate::http_client::{HttpClient, HttpError};
-use crate::literals::{DAY_MS, date_time, milliseconds, string};
+use orrery_bsbm::Random;
+use orrery_bsbm::literals::{DAY_MS, date_time, milliseconds, string};
 
 const RESULTS_JSON: &str = "application/sparql-results+json";
 const HOUR_MS: i64 = 3_600_000;
@@ -357,8 +357,8 @@ fn words(rows: &[Value]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bsbm::templates::instantiate;
     use crate::spb::templates::{QUERIES, template};
+    use orrery_bsbm::templates::instantiate;
 
     #[test]
     fn every_query_gets_all_its_parameters_and_is_sparql() {

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::bsbm::Random;
+use orrery_bsbm::Random;
 
 /// The aggregation queries of the basic interactive set.
 pub const QUERIES: u8 = 12;

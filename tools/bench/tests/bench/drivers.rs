@@ -6,13 +6,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use orrery_bench::bsbm::parameters::ParameterPool;
-use orrery_bench::bsbm::{GenerateOptions, generate};
 use orrery_bench::drivers::{
     BenchError, Binary, ExploreOptions, FloorOptions, LoadOptions, OpenOptions, count, explore,
     explore_clients, floor, load, open, parameter_pool,
 };
 use orrery_bench::http_client::HttpClient;
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::{GenerateOptions, generate};
 use oxrdf::{Dataset, GraphName, Term};
 use oxttl::NTriplesParser;
 use serde_json::{Map, Value, json};

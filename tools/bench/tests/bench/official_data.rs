@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use orrery_bench::bsbm::{GenerateOptions, generate};
+use orrery_bsbm::{GenerateOptions, generate};
 
 /// Triples and bytes of literals of one predicate.
 #[derive(Clone, Copy, Debug, Default)]

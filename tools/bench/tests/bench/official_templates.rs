@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
-use orrery_bench::bsbm::parameters::ParameterPool;
-use orrery_bench::bsbm::templates::{EXPLORE, EXPLORE_MIX, instantiate, parameter_names};
-use orrery_bench::bsbm::{Catalog, GenerateOptions, Random};
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::templates::{EXPLORE, EXPLORE_MIX, instantiate, parameter_names};
+use orrery_bsbm::{Catalog, GenerateOptions, Random};
 
 fn explore_folder() -> Option<PathBuf> {
     let shared =

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use orrery_bench::bsbm::parameters::{ParameterPool, ParameterSet};
-use orrery_bench::bsbm::templates::{explore_template, instantiate};
-use orrery_bench::bsbm::{Catalog, GenerateOptions, generate};
+use orrery_bsbm::parameters::{ParameterPool, ParameterSet};
+use orrery_bsbm::templates::{explore_template, instantiate};
+use orrery_bsbm::{Catalog, GenerateOptions, generate};
 use oxrdf::{Dataset, GraphName};
 use oxttl::NTriplesParser;
 use spareval::{QueryEvaluator, QueryResults};

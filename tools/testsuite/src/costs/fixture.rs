@@ -6,8 +6,8 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orrery_bench::bsbm::parameters::ParameterPool;
-use orrery_bench::bsbm::{Catalog, GenerateOptions, generate};
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::{Catalog, GenerateOptions, generate};
 use orrery_loader::{LoadOptions, SilentProgress, Source};
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_storage::{Database, Snapshot};

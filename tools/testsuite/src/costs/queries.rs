@@ -1,7 +1,7 @@
 //! Cost paths of queries: preparation, execution by operator, and result formats.
 
-use orrery_bench::bsbm::Random;
-use orrery_bench::bsbm::templates::{EXPLORE, instantiate};
+use orrery_bsbm::Random;
+use orrery_bsbm::templates::{EXPLORE, instantiate};
 use orrery_formats::{GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer};
 use orrery_sparql::{Engine, PreparedQuery, QueryOptions, QueryResults};
 use tokio::runtime::{Builder, Runtime};

@@ -9,9 +9,9 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use orrery_bench::bsbm::templates::{ANALYTICAL, BUSINESS, instantiate};
-use orrery_bench::bsbm::{self, BusinessParameters, Catalog, GenerateOptions, Random};
 use orrery_bench::drivers::whole_processor_time;
+use orrery_bsbm::templates::{ANALYTICAL, BUSINESS, instantiate};
+use orrery_bsbm::{BusinessParameters, Catalog, GenerateOptions, Random};
 use orrery_distributed::{InProcess, Workers};
 use orrery_sparql::{Engine, EngineOptions, PreparedQuery, QueryOptions, QueryResults};
 use orrery_storage::Database;
@@ -106,7 +106,7 @@ async fn compare(products: u32, runs: usize) {
         products,
         ..GenerateOptions::default()
     };
-    bsbm::generate(&options, &mut File::create(&data).unwrap()).unwrap();
+    orrery_bsbm::generate(&options, &mut File::create(&data).unwrap()).unwrap();
     let directory = home.path().join("db");
     engine::load(&directory, std::slice::from_ref(&data), 1 << 30).unwrap();
     std::fs::remove_file(&data).unwrap();

@@ -6,9 +6,9 @@ use std::io::BufReader;
 
 use std::sync::Arc;
 
-use orrery_bench::bsbm::parameters::ParameterPool;
-use orrery_bench::bsbm::templates::{ANALYTICAL, BUSINESS, EXPLORE, instantiate};
-use orrery_bench::bsbm::{self, BusinessParameters, Catalog, GenerateOptions, Random};
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::templates::{ANALYTICAL, BUSINESS, EXPLORE, instantiate};
+use orrery_bsbm::{BusinessParameters, Catalog, GenerateOptions, Random};
 use orrery_loader::{CompactOptions, SilentProgress, compact};
 use orrery_sparql::{Destination, Engine, QueryOptions, Tuning};
 use orrery_storage::{CommitOptions, Database, WriterOptions};
@@ -84,14 +84,14 @@ fn explore_queries_on_generated_data_agree_with_the_reference() {
         products: 60,
         ..GenerateOptions::default()
     };
-    bsbm::generate(&options, &mut File::create(&data).unwrap()).unwrap();
+    orrery_bsbm::generate(&options, &mut File::create(&data).unwrap()).unwrap();
     let dataset = reference::read_nquads(BufReader::new(File::open(&data).unwrap())).unwrap();
     let database = home.path().join("db");
     engine::load(&database, std::slice::from_ref(&data), 256 << 20).unwrap();
     let engine = engine::open(&database).unwrap();
     let templates = home.path().join("templates");
     std::fs::create_dir(&templates).unwrap();
-    for template in bsbm::templates::EXPLORE {
+    for template in orrery_bsbm::templates::EXPLORE {
         let file = templates.join(format!("query{}.txt", template.number));
         std::fs::write(file, template.text).unwrap();
     }
@@ -169,7 +169,7 @@ fn plans_of_all_bsbm_queries_are_the_same_and_answer_the_same_elsewhere() {
         products: 200,
         ..GenerateOptions::default()
     };
-    bsbm::generate(&options, &mut File::create(&data).unwrap()).unwrap();
+    orrery_bsbm::generate(&options, &mut File::create(&data).unwrap()).unwrap();
     let directory = home.path().join("db");
     engine::load(&directory, std::slice::from_ref(&data), 256 << 20).unwrap();
     let here = engine::open(&directory).unwrap();

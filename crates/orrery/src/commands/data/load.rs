@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
         options.threads = threads.max(1);
     }
     warn_of_little_memory("load", options.memory_bytes);
-    crate::allocator::for_load(options.memory_bytes);
+    orrery_allocator::for_load(options.memory_bytes);
     let place = DatabasePlace::of(directory, &arguments.cache)?;
     let progress = TerminalProgress::new();
     let report = orrery_loader::load_with(

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
     }
     let tables = orrery_loader::compact_tables(&writer, &SilentProgress)?;
     let changes = changes_of(&writer.database().view_of_process());
-    crate::allocator::for_load(options.memory_bytes);
+    orrery_allocator::for_load(options.memory_bytes);
     let report = orrery_loader::compact(&writer, &options, &TerminalProgress::new())?;
     let mut text = match changes {
         0 if tables > 0 => String::new(),

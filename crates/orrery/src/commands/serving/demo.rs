@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use orrery_bench::bsbm::{self, GenerateOptions};
+use orrery_bsbm::GenerateOptions;
 use orrery_loader::{LoadOptions, Source, TerminalProgress};
 use orrery_server::stop_signal;
 use tempfile::TempDir;
@@ -83,7 +83,7 @@ fn fill(directory: &Path, products: u32) -> Result<(), Failure> {
         ..GenerateOptions::default()
     };
     eprintln!("Generating {} ...", Counted(products.into(), "product"));
-    let generated = bsbm::generate(&options, &mut writer)
+    let generated = orrery_bsbm::generate(&options, &mut writer)
         .and_then(|report| writer.flush().map(|()| report))
         .map_err(|error| Failure::file(&data, error))?;
     eprintln!("Loading {} ...", Counted(generated.triples, "triple"));

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Fa
         options.service.divide_from = arguments.cluster.divide_from;
     }
     drop(place);
-    crate::allocator::give_back(options.memory_bytes);
+    orrery_allocator::give_back(options.memory_bytes);
     let stopped = async {
         stop_signal().await;
         if let Some(node) = &node {

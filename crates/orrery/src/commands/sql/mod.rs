@@ -100,7 +100,7 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
         memory_bytes: arguments.memory.0,
         ..EngineOptions::default()
     };
-    crate::allocator::for_load(arguments.memory.0);
+    orrery_allocator::for_load(arguments.memory.0);
     let foreign = foreign_anywhere();
     let engine = Engine::new(Arc::clone(&database), options)?;
     let engine = Arc::new(orrery_r2rml::mapped(engine, &foreign));

@@ -22,11 +22,12 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, BinaryOperator, DataType, ExactNumberInfo, Expr, FunctionArg,
     FunctionArgExpr, FunctionArguments, Ident, ObjectName, Select, Statement, TableFactor,
-    TimezoneInfo, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    TimezoneInfo, Value, ValueWithSpan, Visitor, VisitorMut,
 };
 
 use super::columns::{SCHEMAS, has};
 use super::{functions, subqueries};
+use crate::parse::visit::{visit, visit_mut};
 use crate::parse::words::{call, folded, parts, taken};
 
 /// What a statement needs.
@@ -69,9 +70,9 @@ pub(crate) fn rewrite(statement: &mut Parsed) -> Needs {
         return Needs::default();
     };
     let mut needs = Needs::default();
-    let _: ControlFlow<()> = Visit::visit(&**statement, &mut Looking(&mut needs));
+    let _: ControlFlow<()> = visit(&**statement, &mut Looking(&mut needs));
     if needs.catalog || needs.words {
-        let _: ControlFlow<()> = VisitMut::visit(&mut **statement, &mut Rewriting(needs.catalog));
+        let _: ControlFlow<()> = visit_mut(&mut **statement, &mut Rewriting(needs.catalog));
     }
     needs
 }

@@ -20,10 +20,11 @@ use datafusion::sql::sqlparser::ast::{
     self, ArrayElemTypeDef, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr,
     JoinOperator, LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, Value,
-    Visit, Visitor, visit_expressions, visit_expressions_mut,
+    Visitor,
 };
 
 use super::columns::is_always_empty;
+use crate::parse::visit::{visit, visit_expressions, visit_expressions_mut};
 use crate::parse::words::{call, parts, taken};
 
 /// What stands for `(SELECT ...)` as a value.
@@ -438,7 +439,7 @@ fn is_aggregate(expr: &Expr) -> bool {
         depth: 0,
         is_found: false,
     };
-    let _: ControlFlow<()> = expr.visit(&mut looking);
+    let _: ControlFlow<()> = visit(expr, &mut looking);
     looking.is_found
 }
 

@@ -22,6 +22,7 @@ use orrery_distributed::Rules;
 use crate::execute::counted_windows::is_of_windows;
 use crate::execute::grouping_rows::is_input_of_sets;
 use crate::execute::sort_keys::{SortedRowsExec, is_input_of_sort};
+use crate::plan::walk::WalkPlan;
 
 pub(super) type Plan = Arc<dyn ExecutionPlan>;
 
@@ -127,7 +128,7 @@ pub(super) fn gives_other_rows(plan: &LogicalPlan, from: Volatility) -> bool {
         _ => false,
     };
     let mut found = false;
-    let looked = plan.apply_with_subqueries(|node| {
+    let looked = plan.apply_with_subqueries_by(&mut |node| {
         for expr in node.expressions() {
             found |= expr.exists(|expr| Ok(is_of(expr)))?;
         }

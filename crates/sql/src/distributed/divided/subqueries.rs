@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Result, ScalarValue, internal_datafusion_err, internal_err};
 use datafusion::logical_expr::logical_plan::Subquery;
 use datafusion::logical_expr::physical_planning_context::SubqueryIndex;
@@ -16,15 +16,17 @@ use datafusion::physical_plan::scalar_subquery::{ScalarSubqueryExec, ScalarSubqu
 
 use super::rules::Plan;
 
+use crate::plan::walk::Walk;
+
 /// A subquery as the optimizer leaves it, and its physical plan.
 type Pair = (Arc<LogicalPlan>, Plan);
 
 /// The scalar subqueries of an optimized plan, without those within them.
 fn of(plan: &LogicalPlan) -> Result<Vec<Subquery>> {
     let mut found: Vec<Subquery> = Vec::new();
-    plan.apply(|node| {
+    plan.apply_by(&mut |node| {
         for expr in node.expressions() {
-            expr.apply(|expr| {
+            expr.apply_by(&mut |expr| {
                 if let Expr::ScalarSubquery(subquery) = expr
                     && subquery.outer_ref_columns.is_empty()
                     // One that is there twice is run once.
@@ -77,7 +79,7 @@ pub(super) fn with_values(plan: Plan, values: &[ScalarValue]) -> Result<Plan> {
     if values.is_empty() {
         return Ok(plan);
     }
-    let placed = plan.transform_down(|node| {
+    let placed = plan.transform_down_by(&mut |node| {
         let Some(subqueries) = node.downcast_ref::<ScalarSubqueryExec>() else {
             return Ok(Transformed::no(node));
         };

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
@@ -25,6 +25,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::place::StopPlace;
 use crate::execute::blocking::while_others_run;
+use crate::plan::walk::Walk;
 use crate::values::sizes::bytes_of_array;
 
 /// Texts that are looked at without a pause: a millisecond's work, of the dearest short pattern
@@ -59,7 +60,7 @@ pub(crate) fn patterns_that_stop(
 
 /// An expression whose patterns stop.
 pub(super) fn sliced(expr: Arc<dyn PhysicalExpr>) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
-    expr.transform_down(|part| {
+    expr.transform_down_by(&mut |part| {
         let changed: Arc<dyn PhysicalExpr> = match looks_for_pattern(&part) {
             true => Arc::new(Sliced::new(part)?),
             false if part.is::<Sliced>() => part,

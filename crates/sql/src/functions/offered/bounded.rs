@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -30,6 +30,7 @@ use super::refused::{refuse, refuse_patterns};
 use super::slices::{called, in_slices};
 use super::work::{Slices, Work};
 use crate::execute::stopping::require_somebody;
+use crate::plan::walk::Walk;
 use crate::{Error, SqlState};
 
 /// How many times a constant, and a column, is there at once while it is made.
@@ -299,7 +300,7 @@ impl ScalarUDFImpl for Bounded {
         let ExprSimplifyResult::Simplified(expr) = simplified else {
             return Ok(simplified);
         };
-        let bounded = expr.transform_up(|expr| match expr {
+        let bounded = expr.transform_up_by(&mut |expr| match expr {
             Expr::ScalarFunction(mut call) if !is_bounded(&call.func) => {
                 let Some(bounds) = bounds_of(call.func.name()) else {
                     return Ok(Transformed::no(Expr::ScalarFunction(call)));

@@ -1,12 +1,14 @@
 //! The detection of plans whose functions may take long. Such a plan is executed, and planned, so
 //! that it can be stopped (`crate::execute::stopping`).
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use super::growth::scalar_bytes;
 use super::lists::bounds_of;
 use super::spread::LARGE_BYTES;
+
+use crate::plan::walk::{Walk, WalkPlan};
 
 /// Whether a function in a plan may take long for a batch of rows.
 pub(crate) fn may_take_long(plan: &LogicalPlan) -> bool {
@@ -20,9 +22,9 @@ pub(crate) fn may_plan_long(plan: &LogicalPlan) -> bool {
 
 fn has_call(plan: &LogicalPlan, also: impl Fn(&Expr) -> bool) -> bool {
     let mut is_found = false;
-    let walked = plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            expr.apply(|part| {
+    let walked = plan.apply_with_subqueries_by(&mut |node| {
+        node.apply_expressions_by(&mut |expr| {
+            expr.apply_by(&mut |part| {
                 is_found = is_found || (is_long(part) && also(part));
                 Ok(next(is_found))
             })

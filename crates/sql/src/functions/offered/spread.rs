@@ -23,6 +23,7 @@ use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRul
 use super::growth::scalar_bytes;
 use super::memory::asked_for;
 use crate::functions::strict_field::strict_field;
+use crate::plan::walk::WalkPlan;
 
 /// Constants up to this are spread as they are: 32 MB in a batch.
 pub(crate) const LARGE_BYTES: u64 = 4 << 10;
@@ -53,7 +54,7 @@ impl OptimizerRule for SpreadConstants {
             return Ok(Transformed::no(plan));
         }
         let names = NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
+        plan.map_expressions_by(&mut |expr| {
             let name = names.save(&expr);
             let spread = self.spread(expr)?;
             Ok(match spread.transformed {

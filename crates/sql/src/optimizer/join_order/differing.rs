@@ -23,6 +23,8 @@ use datafusion::logical_expr::{
 
 use super::estimate::rows_per_key;
 
+use crate::plan::walk::WalkPlan;
+
 /// Rows of a key, on average, from which on they become one.
 const ROWS_PER_KEY_MIN: f64 = 2.0;
 
@@ -32,7 +34,7 @@ pub(super) fn with_ends(
     state: &dyn Session,
 ) -> Result<Transformed<LogicalPlan>> {
     let mut number = 0;
-    plan.transform_up_with_subqueries(|node| {
+    plan.transform_up_with_subqueries_by(&mut |node| {
         let LogicalPlan::Join(join) = &node else {
             return Ok(Transformed::no(node));
         };

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, JoinType, NullEquality};
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan};
 
-/// So many relations and semi joins are ordered together, at most: the search takes three times as
-/// long for each one more.
+use crate::plan::walk::Walk;
+
+/// So many relations and semi joins are ordered together, at most: the search takes three times as long for each one more.
 pub(super) const PARTS_MAX: usize = 11;
 
 /// Relations, and what joins them. Parts are numbered: first the relations, then the semi joins;
@@ -293,7 +294,7 @@ impl Graph {
 
 fn has_subquery(expr: &Expr) -> bool {
     let mut found = false;
-    let _ = expr.apply(|part| {
+    let _ = expr.apply_by(&mut |part| {
         found |= matches!(
             part,
             Expr::ScalarSubquery(_)

@@ -43,6 +43,7 @@ use self::graph::Graph;
 use self::search::Tree;
 pub(crate) use self::sides::statistics;
 use crate::execute::stopping::require_somebody_here;
+use crate::plan::walk::WalkPlan;
 
 /// Orders joins, then plans as DataFusion does.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ pub(crate) fn ordered(plan: LogicalPlan, state: &dyn Session) -> Result<LogicalP
 
 /// All trees of joins of a plan.
 fn reordered(plan: LogicalPlan, state: &dyn Session) -> Result<Transformed<LogicalPlan>> {
-    plan.transform_down_with_subqueries(|node| {
+    plan.transform_down_with_subqueries_by(&mut |node| {
         require_somebody_here()?;
         if !graph::is_tree(&node) {
             return Ok(Transformed::no(node));

@@ -30,6 +30,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::sql::sqlparser::ast::TableFactor;
 
 use crate::execute::stopping::require_somebody_here;
+use crate::plan::walk::WalkPlan;
 
 /// A rule that changes what is known of plans, and nothing else.
 #[derive(Debug)]
@@ -87,7 +88,7 @@ impl RelationPlanner for RelationsWithTrueDependencies {
 /// The plan with true dependencies; the same if they are.
 fn mended(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut is_true = true;
-    plan.apply_with_subqueries(|node| {
+    plan.apply_with_subqueries_by(&mut |node| {
         if let LogicalPlan::Aggregate(aggregate) = node {
             is_true = *aggregate.schema.functional_dependencies() == dependencies(aggregate);
         }
@@ -99,7 +100,7 @@ fn mended(plan: LogicalPlan) -> Result<LogicalPlan> {
     if is_true {
         return Ok(plan);
     }
-    let plan = plan.transform_up_with_subqueries(|node| {
+    let plan = plan.transform_up_with_subqueries_by(&mut |node| {
         let mut node = node.recompute_schema()?;
         if let LogicalPlan::Aggregate(aggregate) = &mut node {
             let known = dependencies(aggregate);

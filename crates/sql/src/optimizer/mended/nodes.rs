@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
 use crate::execute::stopping::require_somebody_here;
+use crate::plan::walk::Walk;
 
 /// What comes in a node's place, if anything does.
 pub(crate) type Changed = Result<Transformed<Arc<dyn ExecutionPlan>>>;
@@ -28,7 +29,7 @@ impl PhysicalOptimizerRule for NodeRule {
         plan: Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let changed = plan.transform_up(|node| {
+        let changed = plan.transform_up_by(&mut |node| {
             require_somebody_here()?;
             (self.change)(node)
         })?;

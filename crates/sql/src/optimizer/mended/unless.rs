@@ -13,6 +13,8 @@ use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use crate::plan::walk::WalkPlan;
+
 /// Whether a rule would make a plan wrong.
 type IsWrong = fn(&LogicalPlan) -> Result<bool>;
 
@@ -86,7 +88,7 @@ fn sums_decimals(plan: &LogicalPlan) -> Result<bool> {
 
 fn has_equal_nulls(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
-    plan.apply_with_subqueries(|node| {
+    plan.apply_with_subqueries_by(&mut |node| {
         found = matches!(node, LogicalPlan::Join(join)
             if join.null_equality == NullEquality::NullEqualsNull);
         Ok(match found {

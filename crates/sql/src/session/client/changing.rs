@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use datafusion::sql::parser::CreateExternalTable;
 use datafusion::sql::sqlparser::ast;
+use futures::future::BoxFuture;
 use orrery_storage::{CommitOptions, TableSavepoint, Transaction, Writer};
 
 use super::{EndingSettings, Session, first_word};
@@ -85,12 +86,14 @@ impl Session {
     ///
     /// # Errors
     /// When there is no such table or column, when a row is not right, or when the batches fail.
-    pub async fn insert_batches(&self, batches: BatchesIn) -> Result<u64> {
-        let at_work = AtWork::new(&self.block);
-        let done = self.take_batches(batches).await;
-        drop(at_work);
-        self.note_end(done.is_err());
-        done
+    pub fn insert_batches(&self, batches: BatchesIn) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(async move {
+            let at_work = AtWork::new(&self.block);
+            let done = self.take_batches(batches).await;
+            drop(at_work);
+            self.note_end(done.is_err());
+            done
+        })
     }
 
     async fn take_batches(&self, batches: BatchesIn) -> Result<u64> {

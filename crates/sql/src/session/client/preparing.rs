@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
+use futures::future::BoxFuture;
 use orrery_storage::table::Tables;
 
 use super::{Session, ends_transaction, is_query, is_without_rows, refuse_changes};
@@ -21,9 +22,11 @@ impl Session {
     ///
     /// # Errors
     /// When it is not SQL, or is a query that cannot be planned.
-    pub async fn prepare(&self, text: &str) -> Result<Prepared> {
-        let statement = Statement::alone(parse_one_apart(text).await?, text);
-        self.prepare_statement(statement, &[]).await
+    pub fn prepare<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Prepared>> {
+        Box::pin(async move {
+            let statement = Statement::alone(parse_one_apart(text).await?, text);
+            self.prepare_statement(statement, &[]).await
+        })
     }
 
     /// Prepares a statement with given types of some parameters. None of a text without a
@@ -31,54 +34,58 @@ impl Session {
     ///
     /// # Errors
     /// As [`Self::prepare`].
-    pub async fn prepare_told(
-        &self,
-        text: &str,
-        told: &[Option<DataType>],
-    ) -> Result<Option<Prepared>> {
-        let mut statements = parse_apart(text).await?;
-        match (statements.pop_front(), statements.len()) {
-            (None, _) => Ok(None),
-            (Some(parsed), 0) => {
-                let statement = Statement::alone(parsed, text);
-                Ok(Some(self.prepare_statement(statement, told).await?))
+    pub fn prepare_told<'a>(
+        &'a self,
+        text: &'a str,
+        told: &'a [Option<DataType>],
+    ) -> BoxFuture<'a, Result<Option<Prepared>>> {
+        Box::pin(async move {
+            let mut statements = parse_apart(text).await?;
+            match (statements.pop_front(), statements.len()) {
+                (None, _) => Ok(None),
+                (Some(parsed), 0) => {
+                    let statement = Statement::alone(parsed, text);
+                    Ok(Some(self.prepare_statement(statement, told).await?))
+                }
+                (Some(_), _) => Err(Error::new(
+                    SqlState::SyntaxError,
+                    "cannot insert multiple commands into a prepared statement",
+                )),
             }
-            (Some(_), _) => Err(Error::new(
-                SqlState::SyntaxError,
-                "cannot insert multiple commands into a prepared statement",
-            )),
-        }
+        })
     }
 
-    pub(crate) async fn prepare_statement(
-        &self,
+    pub(crate) fn prepare_statement<'a>(
+        &'a self,
         statement: Statement,
-        told: &[Option<DataType>],
-    ) -> Result<Prepared> {
-        let text = &*Arc::clone(&statement.text);
-        if ends_transaction(&statement.parsed) {
-            // Needs no state, and is all that can be done where there is none.
-            let tables = self.database.snapshot();
-            return Prepared::other(statement, tables.tables(), None, told, self.pool());
-        }
-        self.block.lock().note_statement()?;
-        if let Some(prepared) = self.prepared_elsewhere(&statement, told).await? {
-            return prepared.held_in(self.pool());
-        }
-        let snapshot = self.looked_at()?;
-        let tables = &self.tables_in(&snapshot);
-        let planner = self.planner(&snapshot);
-        if !is_query(&statement.parsed) {
-            let columns = self.columns_of(&planner, tables, &statement).await?;
-            return Prepared::other(statement, tables, columns, told, self.pool());
-        }
-        let plan = planner.logical(statement.parsed.clone(), text).await?;
-        refuse_changes(&plan)?;
-        let prepared = Prepared::query(statement, tables, plan, told, self.pool())?;
-        if planner.reads_graphs() {
-            prepared.forget_plan();
-        }
-        Ok(prepared)
+        told: &'a [Option<DataType>],
+    ) -> BoxFuture<'a, Result<Prepared>> {
+        Box::pin(async move {
+            let text = &*Arc::clone(&statement.text);
+            if ends_transaction(&statement.parsed) {
+                // Needs no state, and is all that can be done where there is none.
+                let tables = self.database.snapshot();
+                return Prepared::other(statement, tables.tables(), None, told, self.pool());
+            }
+            self.block.lock().note_statement()?;
+            if let Some(prepared) = self.prepared_elsewhere(&statement, told).await? {
+                return prepared.held_in(self.pool());
+            }
+            let snapshot = self.looked_at()?;
+            let tables = &self.tables_in(&snapshot);
+            let planner = self.planner(&snapshot);
+            if !is_query(&statement.parsed) {
+                let columns = self.columns_of(&planner, tables, &statement).await?;
+                return Prepared::other(statement, tables, columns, told, self.pool());
+            }
+            let plan = planner.logical(statement.parsed.clone(), text).await?;
+            refuse_changes(&plan)?;
+            let prepared = Prepared::query(statement, tables, plan, told, self.pool())?;
+            if planner.reads_graphs() {
+                prepared.forget_plan();
+            }
+            Ok(prepared)
+        })
     }
 
     /// The columns of the rows that a statement gives which is no query.

@@ -22,12 +22,12 @@ use super::store::{TEN_MILLION_PRODUCTS, write_data};
 use super::{
     BenchError, Binary, ExploreOptions, ExploreReport, LoadOptions, explore, explore_clients, load,
 };
-use crate::bsbm::Catalog;
-use crate::bsbm::GenerateOptions;
-use crate::bsbm::parameters::ParameterPool;
-use crate::bsbm::templates::{ANALYTICAL, BUSINESS};
-use crate::bsbm::update::Updates;
 use crate::http_client::QueryEncoding;
+use orrery_bsbm::Catalog;
+use orrery_bsbm::GenerateOptions;
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::templates::{ANALYTICAL, BUSINESS};
+use orrery_bsbm::update::Updates;
 
 pub use self::figures::{CompareReport, Goal, Pair};
 use self::questions::{Answers, Comparison, Question};

@@ -12,10 +12,10 @@ use super::super::answers::Rows;
 use super::super::{BenchError, RESULTS_JSON};
 use super::figures::Mean;
 use super::server::Server;
-use crate::bsbm::parameters::ParameterPool;
-use crate::bsbm::templates::{ANALYTICAL, BUSINESS, EXPLORE, NamedTemplate, instantiate};
-use crate::bsbm::{BusinessParameters, Catalog, Random};
 use crate::http_client::HttpError;
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::templates::{ANALYTICAL, BUSINESS, EXPLORE, NamedTemplate, instantiate};
+use orrery_bsbm::{BusinessParameters, Catalog, Random};
 
 /// How often each analytical query is asked.
 const ANALYTICAL_RUNS: u32 = 3;
@@ -237,7 +237,7 @@ mod tests {
 
     use super::super::server::Serving;
     use super::*;
-    use crate::bsbm::GenerateOptions;
+    use orrery_bsbm::GenerateOptions;
 
     /// An endpoint with one solution for every query, except that it is silent about `slow` ones.
     struct Endpoint(String);

@@ -20,9 +20,9 @@ use super::duckdb::{Answering, Script, Timed};
 
 use super::store::write_data;
 use super::{BenchError, Binary, LoadOptions, RESULTS_JSON, load};
-use crate::bsbm::GenerateOptions;
 use crate::http_client::HttpClient;
 use crate::report::{Table, with_thousands};
+use orrery_bsbm::GenerateOptions;
 
 const LOAD_MEMORY: &str = "4G";
 const CSV: &str = "text/csv";

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::schedule::Scheduled;
 use super::walk::{Remembered, Walk};
-use crate::bsbm::Random;
 use crate::snb::operation::Kind;
 use crate::snb::session::{Session, SessionError};
+use orrery_bsbm::Random;
 
 /// How late an operation may start and still be on time: the specification's second.
 const LATE_MAX: Duration = Duration::from_secs(1);

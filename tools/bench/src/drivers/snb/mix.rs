@@ -15,12 +15,12 @@ use serde::Serialize;
 use super::clients::{self, Pace, Run};
 use super::schedule::{DataSet, Scheduled};
 use super::walk::{Remembered, Walk};
-use crate::bsbm::Random;
 use crate::drivers::target::{Target, failed};
 use crate::drivers::{BenchError, Binary};
 use crate::report::{Table, Times, quantile_ms};
 use crate::snb::operation::{Kind, Operation};
 use crate::snb::session::{Session, SessionError};
+use orrery_bsbm::Random;
 
 /// The share of the operations that have to start on time.
 const ON_TIME_MIN: f64 = 0.95;

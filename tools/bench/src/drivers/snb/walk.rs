@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use crate::bsbm::Random;
 use crate::snb::operation::Operation;
 use crate::snb::validation::{read_of_message, read_of_person};
+use orrery_bsbm::Random;
 
 /// Persons, and messages, that are remembered.
 const REMEMBERED_MAX: usize = 1_024;

@@ -2,8 +2,8 @@
 
 use super::model::{Member, Members};
 use super::places::{PREFIXES, Place, Product, TABLE};
-use crate::bsbm::Random;
 use crate::http_client::Request;
+use orrery_bsbm::Random;
 
 /// Members of a ring at most: data and memory stay as large.
 const MEMBERS_MAX: u32 = 48;

@@ -7,9 +7,9 @@ use super::places::{GRAPHS, PREFIXES, Place, Role, TABLE};
 use super::questions::{HEAVY, Question, Static, TIME_MAX, query};
 use super::shared::Soak;
 use super::verdict::{Allowed, Ended, Kind, commit_of, judge};
-use crate::bsbm::Random;
 use crate::drivers::N_TRIPLES;
 use crate::http_client::{Answer, HttpClient, Request};
+use orrery_bsbm::Random;
 
 /// A connection that was not used for so long is not used again: the server closes it after 30 s.
 const IDLE_MAX: Duration = Duration::from_secs(10);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::bsbm::GenerateOptions;
+use orrery_bsbm::GenerateOptions;
 
 /// How to soak.
 #[derive(Clone, Debug)]

@@ -11,11 +11,11 @@ use std::time::Duration;
 use super::changes::sql;
 use super::model::Members;
 use super::places::{PREFIXES, Place, Product, Role, TABLE};
-use crate::bsbm::Random;
-use crate::bsbm::parameters::ParameterPool;
-use crate::bsbm::templates::{EXPLORE, instantiate};
 use crate::drivers::{BenchError, N_TRIPLES};
 use crate::http_client::{HttpClient, Request};
+use orrery_bsbm::Random;
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::templates::{EXPLORE, instantiate};
 
 const CSV: &str = "text/csv";
 /// Sets of parameters of each explore query.

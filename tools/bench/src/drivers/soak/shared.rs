@@ -13,10 +13,10 @@ use super::places::{CREATE_TABLE, Role};
 use super::questions::Statics;
 use super::setup::PASSWORD;
 use super::verdict::{Ended, Kind};
-use crate::bsbm::Catalog;
-use crate::bsbm::parameters::ParameterPool;
 use crate::drivers::BenchError;
 use crate::http_client::{HttpClient, HttpError, Request};
+use orrery_bsbm::Catalog;
+use orrery_bsbm::parameters::ParameterPool;
 
 /// The base is compacted so often: in a short run as well, and in a long one seldom enough for
 /// changes to come together.

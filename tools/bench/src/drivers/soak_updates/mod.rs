@@ -24,9 +24,9 @@ use serde::Serialize;
 
 use super::store::table_of;
 use super::{Bar, BenchError, Binary, LoadOptions, load};
-use crate::bsbm::Random;
 use crate::http_client::HttpClient;
 use crate::report::{Times, with_thousands};
+use orrery_bsbm::Random;
 
 mod checks;
 mod shape;

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use super::client::{Client, query_text};
 use super::options::SpbOptions;
-use crate::bsbm::Random;
 use crate::drivers::BenchError;
 use crate::drivers::target::failed;
 use crate::http_client::HttpError;
@@ -21,6 +20,7 @@ use crate::spb::creative_work::deletion;
 use crate::spb::maker::{Maker, Preset};
 use crate::spb::pool::Pool;
 use crate::spb::templates::{Edit, Kind, round};
+use orrery_bsbm::Random;
 
 /// An agent that fails so often in a row has no server.
 const FAILURES_IN_A_ROW_MAX: u32 = 20;

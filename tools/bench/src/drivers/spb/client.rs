@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::bsbm::templates::instantiate;
 use crate::drivers::target::failed;
 use crate::drivers::{BenchError, N_TRIPLES, RESULTS_JSON};
 use crate::http_client::{HttpClient, HttpError};
 use crate::spb::answer::Answer;
 use crate::spb::templates::{TextSearch, is_graph_query, template};
+use orrery_bsbm::templates::instantiate;
 
 /// A connection for queries and updates.
 #[derive(Debug)]

@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use super::client::{Client, query_text};
 use super::database::{UNION, load, temporary_folder};
-use crate::bsbm::Random;
 use crate::drivers::target::{Target, failed};
 use crate::drivers::{BenchError, Binary};
 use crate::http_client::HttpClient;
@@ -26,6 +25,7 @@ use crate::spb::pool::Pool;
 use crate::spb::quads::{Quads, data_files};
 use crate::spb::templates::{Edit, Kind, QUERIES};
 use crate::spb::vocabulary::{graph, work};
+use orrery_bsbm::Random;
 
 /// Differences that are shown in full.
 const SHOWN_MAX: usize = 3;

@@ -19,11 +19,11 @@ use super::super::explore::{MixClient, Runs, mixes_an_hour};
 use super::super::mixed::{MixedClient, MixedTimes};
 use super::super::{BenchError, Binary, ExploreOptions};
 use super::options::UpdateBenchOptions;
-use crate::bsbm::Catalog;
-use crate::bsbm::parameters::ParameterPool;
-use crate::bsbm::update::Updates;
 use crate::http_client::HttpClient;
 use crate::report::Times;
+use orrery_bsbm::Catalog;
+use orrery_bsbm::parameters::ParameterPool;
+use orrery_bsbm::update::Updates;
 
 /// Mixes before the measurement.
 const WARM_UP_MIXES: u32 = 10;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::bsbm::GenerateOptions;
+use orrery_bsbm::GenerateOptions;
 
 /// A part of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use super::super::{Bar, BenchError, Binary, RESULTS_JSON};
 use super::failures::failed;
 use super::options::UpdateBenchOptions;
 use super::transactions::WITHOUT_CHECKPOINTS;
-use crate::bsbm::templates::{ANALYTICAL, instantiate};
-use crate::bsbm::{BusinessParameters, Catalog, Random};
 use crate::http_client::HttpClient;
+use orrery_bsbm::templates::{ANALYTICAL, instantiate};
+use orrery_bsbm::{BusinessParameters, Catalog, Random};
 
 /// Runs of each query on each server.
 const RUNS: usize = 15;

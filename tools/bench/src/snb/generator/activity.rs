@@ -10,10 +10,10 @@ use super::draw;
 use super::output::Output;
 use super::persons::{BEGIN_MS, END_MS, Person};
 use super::world::World;
-use crate::bsbm::Random;
-use crate::bsbm::distribution::Stream;
-use crate::bsbm::words::WordList;
 use crate::snb::operation::Insertion;
+use orrery_bsbm::Random;
+use orrery_bsbm::distribution::Stream;
+use orrery_bsbm::words::WordList;
 
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 86_400_000;

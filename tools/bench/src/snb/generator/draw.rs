@@ -1,6 +1,6 @@
 //! The generator's skewed distributions, in exact arithmetic.
 
-use crate::bsbm::Random;
+use orrery_bsbm::Random;
 
 /// A number from 0 to below 1, in steps of 2^-24.
 pub(super) fn unit(random: &mut Random) -> f64 {

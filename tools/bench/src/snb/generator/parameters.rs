@@ -9,9 +9,9 @@ use super::draw;
 use super::output::CUT_MS;
 use super::persons::{BEGIN_MS, Person};
 use super::world::World;
-use crate::bsbm::Random;
-use crate::bsbm::distribution::Stream;
 use crate::snb::parameters::{COMPLEX_READS, file_name};
+use orrery_bsbm::Random;
+use orrery_bsbm::distribution::Stream;
 
 /// Runs of each query.
 const RUNS: usize = 20;

@@ -10,9 +10,9 @@ use std::io;
 use super::draw;
 use super::output::Output;
 use super::world::World;
-use crate::bsbm::Random;
-use crate::bsbm::distribution::Stream;
 use crate::snb::operation::Insertion;
+use orrery_bsbm::Random;
+use orrery_bsbm::distribution::Stream;
 
 pub(super) const BEGIN_MS: i64 = 1_262_304_000_000;
 pub(super) const END_MS: i64 = 1_356_998_400_000;

@@ -6,11 +6,11 @@
 use std::io::{self, Write};
 
 use super::draw;
-use crate::bsbm::Random;
-use crate::bsbm::distribution::Stream;
-use crate::bsbm::words::given_name;
 use crate::snb::catalog::Catalog;
 use crate::snb::terms::{DATA, TAG, VOCABULARY};
+use orrery_bsbm::Random;
+use orrery_bsbm::distribution::Stream;
+use orrery_bsbm::words::given_name;
 
 const CONTINENTS: [&str; 6] = [
     "Africa",

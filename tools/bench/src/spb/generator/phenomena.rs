@@ -12,11 +12,11 @@
 //! events, a hundred are minor ones. Large data have more of both, so that none has more works than
 //! an official one. Numbers are drawn by whole numbers, so that every machine draws the same.
 
-use crate::bsbm::Random;
-use crate::bsbm::distribution::Stream;
-use crate::literals::DAY_MS;
 use crate::spb::entities::{Entities, Entity};
 use crate::spb::maker::Preset;
+use orrery_bsbm::Random;
+use orrery_bsbm::distribution::Stream;
+use orrery_bsbm::literals::DAY_MS;
 
 /// The first of January 2011, the official seed year.
 const FIRST_MS: i64 = 1_293_840_000_000;

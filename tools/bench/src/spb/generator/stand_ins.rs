@@ -5,12 +5,12 @@
 use std::fmt::Display;
 use std::io;
 
-use crate::bsbm::Random;
-use crate::bsbm::distribution::Stream;
-use crate::bsbm::words::WordList;
-use crate::literals::string;
 use crate::spb::entities::{Category, Entities, Entity};
 use crate::spb::vocabulary::{GEO_ONT, RDF_TYPE, SAME_AS, WGS};
+use orrery_bsbm::Random;
+use orrery_bsbm::distribution::Stream;
+use orrery_bsbm::literals::string;
+use orrery_bsbm::words::WordList;
 
 /// So many works for each entity, and for each place.
 const WORKS_PER_ENTITY: u64 = 6;

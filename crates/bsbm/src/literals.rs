@@ -74,9 +74,8 @@ pub fn milliseconds(text: &str) -> Option<i64> {
     Some(days * DAY_MS + minutes * 60_000 + seconds * 1_000 + thousandths)
 }
 
-/// Year, month and day of a day since 1970 (Hinnant's algorithm, over eras of 400 years that begin
-/// in March).
-pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
+/// Year, month and day of a day since 1970 (Hinnant's algorithm, over eras of 400 years that begin in March).
+pub fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);

@@ -2,7 +2,7 @@
 //!
 //! The pool comes from the generator's knowledge ([`ParameterPool::from_catalog`]),
 //! from a scan of N-Triples ([`ParameterPool::from_ntriples`]), or from an endpoint
-//! by SPARQL ([`crate::drivers::parameter_pool`]); the latter two work with any BSBM
+//! by SPARQL (`orrery_bench::drivers::parameter_pool`); the latter two work with any BSBM
 //! data, such as the official tool's.
 //!
 //! Product types are drawn from the leaves of their tree in half of the cases, from
@@ -312,7 +312,7 @@ fn bracketed(entity: Entity) -> String {
 mod tests {
     use super::super::{generate, templates::instantiate};
     use super::*;
-    use crate::bsbm::scale::GenerateOptions;
+    use crate::scale::GenerateOptions;
 
     const OPTIONS: GenerateOptions = GenerateOptions {
         products: 120,

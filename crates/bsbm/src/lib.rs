@@ -8,12 +8,13 @@
 //! (2.3 GB) a second.
 //!
 //! Vocabulary, IRIs, distributions and the order of the triples are the official
-//! tool's; words and names are our own. `tests/bench/official_data.rs` compares.
+//! tool's; words and names are our own. `tools/bench/tests/bench/official_data.rs` compares.
 
 mod business;
 mod catalog;
-pub(crate) mod distribution;
+pub mod distribution;
 mod leaf_type;
+pub mod literals;
 mod offer;
 pub mod parameters;
 mod person;
@@ -28,7 +29,7 @@ pub mod templates;
 pub mod update;
 mod vendor;
 mod vocabulary;
-pub(crate) mod words;
+pub mod words;
 mod writer;
 
 use std::io::{self, Write};

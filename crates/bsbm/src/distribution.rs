@@ -12,28 +12,50 @@ const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 /// What a stream of random numbers is for; streams of different classes are
 /// independent. The numbers are part of what a seed means: they stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub enum Stream {
+    /// The list of words.
     Words = 1,
+    /// The tree of product types.
     ProductTypes = 2,
+    /// Features of a product type.
     ProductFeatures = 3,
+    /// How many products each producer has.
     ProducerSizes = 4,
+    /// A producer.
     Producer = 5,
+    /// A product.
     Product = 6,
+    /// How many offers each vendor has.
     VendorSizes = 7,
+    /// A vendor.
     Vendor = 8,
+    /// An offer.
     Offer = 9,
+    /// How many reviews each reviewer has.
     ReviewerSizes = 10,
+    /// How many reviewers each rating site has.
     RatingSiteSizes = 11,
+    /// A reviewer.
     Reviewer = 12,
+    /// A review.
     Review = 13,
+    /// Parameters of queries.
     Parameters = 14,
+    /// Places, tags and organizations of the Social Network Benchmark.
     SnbWorld = 15,
+    /// A person of it.
     SnbPerson = 16,
+    /// The friends of a person.
     SnbFriends = 17,
+    /// A forum.
     SnbForum = 18,
+    /// Parameters of its queries.
     SnbParameters = 19,
+    /// A creative work of the Semantic Publishing Benchmark.
     SpbWork = 20,
+    /// What its works are about.
     SpbWorld = 21,
+    /// Events that its works report.
     SpbEvents = 22,
 }
 
@@ -49,15 +71,17 @@ impl Random {
         Self::for_entity(seed, Stream::Parameters, 0)
     }
 
-    pub(crate) fn for_entity(seed: u64, stream: Stream, number: u64) -> Self {
+    /// The stream of one entity: data set seed, class, number.
+    pub fn for_entity(seed: u64, stream: Stream, number: u64) -> Self {
         let class = mix(seed.wrapping_add((stream as u64).wrapping_mul(GOLDEN_GAMMA)));
         Self {
             state: mix(class ^ number.wrapping_mul(GOLDEN_GAMMA)),
         }
     }
 
+    /// The next 64 random bits.
     #[inline]
-    pub(crate) fn next_u64(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN_GAMMA);
         mix(self.state)
     }
@@ -74,14 +98,14 @@ impl Random {
 
     /// A number from `low` to `high`, both included.
     #[inline]
-    pub(crate) fn between(&mut self, low: u32, high: u32) -> u32 {
+    pub fn between(&mut self, low: u32, high: u32) -> u32 {
         debug_assert!(low <= high);
         low + self.below(high - low + 1)
     }
 
     /// True in `percent` of 100 cases.
     #[inline]
-    pub(crate) fn chance(&mut self, percent: u32) -> bool {
+    pub fn chance(&mut self, percent: u32) -> bool {
         self.below(100) < percent
     }
 
@@ -98,7 +122,7 @@ impl Random {
     /// arithmetic only, so every machine draws the same, and tails beyond six
     /// standard deviations are of no use here.
     #[inline]
-    pub(crate) fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
+    pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
         let mut sum = 0_u64;
         for _ in 0..6 {
             let bits = self.next_u64();

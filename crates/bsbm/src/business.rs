@@ -87,7 +87,7 @@ fn month_text(month: u32) -> String {
 mod tests {
     use super::super::templates::{ANALYTICAL, BUSINESS, instantiate};
     use super::*;
-    use crate::bsbm::scale::GenerateOptions;
+    use crate::scale::GenerateOptions;
 
     #[test]
     fn every_query_gets_all_its_parameters() {

@@ -24,7 +24,7 @@ macro_rules! templates {
         [$(QueryTemplate {
             number: $number,
             is_graph_query: $is_graph_query,
-            text: include_str!(concat!("../../queries/explore/", $file)),
+            text: include_str!(concat!("../queries/explore/", $file)),
         }),*]
     };
 }
@@ -57,7 +57,7 @@ macro_rules! named_templates {
     ($($name:literal $file:literal;)*) => {
         [$(NamedTemplate {
             name: $name,
-            text: include_str!(concat!("../../queries/", $file)),
+            text: include_str!(concat!("../queries/", $file)),
         }),*]
     };
 }

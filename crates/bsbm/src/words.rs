@@ -23,7 +23,7 @@ const WORDS_BY_LENGTH: [u32; 16] = [
 const SHORTEST_WORD: usize = 3;
 
 /// The words of texts.
-pub(crate) struct WordList {
+pub struct WordList {
     letters: Vec<u8>,
     /// Where each word starts, and the end of the last.
     starts: Vec<u32>,
@@ -31,7 +31,7 @@ pub(crate) struct WordList {
 
 impl WordList {
     /// The list is the same for every data set.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let mut open = WORDS_BY_LENGTH;
         let mut missing: u32 = open.iter().sum();
         let mut seen = HashSet::with_capacity(missing as usize);
@@ -69,7 +69,7 @@ impl WordList {
     }
 
     /// Appends `low` to `high` words, with blanks between.
-    pub(crate) fn write(&self, random: &mut Random, low: u32, high: u32, out: &mut Vec<u8>) {
+    pub fn write(&self, random: &mut Random, low: u32, high: u32, out: &mut Vec<u8>) {
         let count = random.between(low, high);
         for _ in 0..count {
             let index = random.below(self.len()) as usize;
@@ -156,7 +156,8 @@ pub(crate) fn write_name(random: &mut Random, out: &mut Vec<u8>) {
     }
 }
 
-pub(crate) fn given_name(random: &mut Random, out: &mut Vec<u8>) {
+/// Appends a given name.
+pub fn given_name(random: &mut Random, out: &mut Vec<u8>) {
     for parts in [NAME_BEGINNINGS, NAME_MIDDLES, NAME_ENDINGS] {
         out.extend_from_slice(random.pick(parts).copied().unwrap_or_default().as_bytes());
     }
