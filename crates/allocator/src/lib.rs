@@ -37,7 +37,7 @@ const ENOUGH_BYTES: u64 = 1 << 30;
 /// For `orrery load`, `orrery compact`, `orrery sql` and TPC-H's benchmark: what one stage or query frees the next one takes, so a process that may have
 /// [`ENOUGH_BYTES`] never gives memory back. The system's clearing of pages handed out again was an eighth of a load of 10
 /// million triples. One that has little gives back at once: 60 to 110 MB less at the peak with 64M to 512M.
-pub(crate) fn for_load(memory_bytes: u64) {
+pub fn for_load(memory_bytes: u64) {
     if memory_bytes >= ENOUGH_BYTES {
         // SAFETY: as in `give_back`.
         unsafe { mi_option_set(PURGE_DELAY, NEVER) };
@@ -47,7 +47,7 @@ pub(crate) fn for_load(memory_bytes: u64) {
 }
 
 /// Makes freed memory go back to the system soon, from now on: after a moment if there is enough, else at once.
-pub(crate) fn give_back(memory_bytes: u64) {
+pub fn give_back(memory_bytes: u64) {
     let delay_ms = match memory_bytes >= ENOUGH_BYTES {
         true => KEPT_MS,
         false => 0,

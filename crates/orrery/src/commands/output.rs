@@ -77,11 +77,6 @@ impl Output {
         flushed.map_err(|error| self.failure(error))
     }
 
-    /// For generators that want an `io::Write`.
-    pub(crate) fn sink(&mut self) -> &mut dyn Write {
-        &mut self.sink
-    }
-
     pub(crate) fn failure(&self, error: io::Error) -> Failure {
         match &self.path {
             Some(path) => Failure::file(path, error),

@@ -139,6 +139,44 @@ mod tests {
         assert_eq!(decoded, text);
     }
 
+    /// With a table of few symbols, not a trained one: Miri takes an hour to train one, and seconds for this.
+    #[test]
+    fn the_worst_case_fits_and_symbols_of_all_lengths_come_back() {
+        // Codes ascend by length, those of one byte last.
+        let symbols = ["th", "and", "symbol", "together", "e"];
+        let lengths: Vec<u8> = symbols.iter().map(|symbol| symbol.len() as u8).collect();
+        let symbols = symbols.map(|symbol| {
+            let mut bytes = [0; 8];
+            bytes[..symbol.len()].copy_from_slice(symbol.as_bytes());
+            fsst::Symbol::from_slice(&bytes)
+        });
+        let encoder = SymbolEncoder {
+            compressor: fsst::Compressor::rebuild_from(symbols, lengths),
+        };
+        let mut table = Vec::new();
+        encoder.write_table(&mut table);
+        let table = SymbolTable::parse(&table).unwrap();
+        let escaped: Vec<u8> = (128..=255).collect();
+        for text in [
+            &escaped[..],
+            b"",
+            b"\xff",
+            b"the symbol and the other, together",
+        ] {
+            // Behind bytes that are there already, and with no room to begin with.
+            let mut compressed = vec![7];
+            compressed.shrink_to_fit();
+            encoder.encode(text, &mut compressed);
+            let mut decoded = Vec::new();
+            let codes = &compressed[1..];
+            table.decode(codes, &mut decoded, usize::MAX).unwrap();
+            assert_eq!((compressed[0], &decoded[..]), (7, text));
+        }
+        let mut compressed = Vec::new();
+        encoder.encode(&escaped, &mut compressed);
+        assert_eq!(compressed.len(), 2 * escaped.len());
+    }
+
     proptest! {
         #[test]
         fn any_bytes_round_trip(sample: Vec<Vec<u8>>, text: Vec<u8>) {
