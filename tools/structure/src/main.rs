@@ -6,9 +6,10 @@
 //!             -> resolve                each path followed to the file that defines the item
 //!             -> knots                  files (and crates) that import each other
 //! ARCHITECTURE.md <-> drawing           crates, rooms and imports as they are
+//! documents, comments -> paths          the files that they name
 //! ```
 //!
-//! It ends with 1 when files import each other, or when the drawing is not true. Tests do
+//! It ends with 1 when files import each other, when the drawing is not true, or a file is named that is not there. Tests do
 //! not count. What it cannot see are methods: a call `a.b()` names no file, so a circle by methods
 //! alone stays unseen, and names that a macro makes are looked for where the macro is called.
 
@@ -18,6 +19,7 @@ mod error;
 mod house;
 mod knots;
 mod names;
+mod paths;
 mod resolve;
 mod source;
 #[cfg(test)]
@@ -62,7 +64,8 @@ fn run() -> Result<bool, Error> {
     for knot in &knots {
         println!("{knot}");
     }
-    let faults = house::faults(&house);
+    let mut faults = house::faults(&house);
+    faults.extend(paths::faults(&directory)?);
     for fault in &faults {
         println!("{fault}");
     }
