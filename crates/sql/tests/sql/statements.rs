@@ -178,6 +178,7 @@ files! {
     sets
     numbers
     mended_plans
+    messages
     explain
     information_schema
 }
