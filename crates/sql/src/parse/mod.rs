@@ -3,6 +3,7 @@
 //! `split` finds where a statement ends. `statement` checks its size and nesting, and parses it
 //! in PostgreSQL's dialect. The other files read or change the tree: names, numbers, depth.
 
+mod comments;
 pub(crate) mod identifiers;
 pub(crate) mod looks;
 pub(crate) mod number_texts;
