@@ -62,7 +62,7 @@ use crate::semantics::lone_selects::without_lone_selects;
 use crate::semantics::rules::settled;
 use crate::semantics::using::name_used_columns;
 use crate::transactions::old_states::OldStates;
-use crate::values::times::with_precisions;
+use crate::values::times::{with_local_times, with_precisions};
 use crate::{Error, Result, SqlState};
 use orrery_table_scan::{ScansInShares, StoredTable};
 
@@ -219,6 +219,7 @@ impl Planner {
                 without_lone_selects(parsed);
                 // Behind the names of columns, to which a number is one.
                 with_types_of_numbers(parsed);
+                with_local_times(parsed);
                 keep_casts_apart(parsed);
                 name_used_columns(parsed, &|name| self.columns_of(name))?;
             }
@@ -558,6 +559,7 @@ pub(crate) fn expression(
     let mut expr = expr.clone();
     with_precisions(&mut expr);
     with_types_of_numbers(&mut expr);
+    with_local_times(&mut expr);
     let written = ast::ExprWithAlias { expr, alias: None };
     let compile = || -> Result<_, DataFusionError> {
         let expr = state.create_logical_expr_from_sql_expr(written, schema)?;
