@@ -58,6 +58,7 @@ use crate::plan::first_rows::with_first_rows;
 use crate::plan::long_planning::{is_large_plan, is_large_statement};
 use crate::semantics::casts::keep_casts_apart;
 use crate::semantics::column_names::{name_columns, shown_rows};
+use crate::semantics::distinct_on::with_keys_in_order;
 use crate::semantics::lone_selects::without_lone_selects;
 use crate::semantics::rules::settled;
 use crate::semantics::using::name_used_columns;
@@ -209,6 +210,7 @@ impl Planner {
         }
         if let Some(parsed) = parsed(&mut statement) {
             with_precisions(parsed);
+            with_keys_in_order(parsed);
         }
         Box::pin(async move {
             let of_engine = |error: DataFusionError| {
