@@ -329,7 +329,7 @@ async fn read_operation(
         parts.headers.clone(),
     );
     state
-        .while_parsing(move || {
+        .while_parsing(move |_short| {
             let (text, memory) = body.into_text(limit_bytes, COPIES_OF_TEXT)?;
             Ok(protocol::parse(&method, uri.query(), &headers, &text)?.holding(memory))
         })

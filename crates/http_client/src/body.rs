@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
+use futures::future::select;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _};
 
@@ -225,19 +226,24 @@ impl Body {
     }
 
     /// A reader for code that blocks: a parser on a thread of its own. The bytes are received
-    /// on `runtime`, a few chunks ahead. Must not be read on a thread of a runtime.
+    /// on `runtime`, a few chunks ahead, until `given_up` ends. Must not be read on a thread of a runtime.
     ///
-    /// Errors come as [`io::Error`] with an [`Error`] inside.
-    pub fn into_reader(mut self, runtime: &tokio::runtime::Handle) -> BodyReader {
+    /// Errors come as [`io::Error`] with an [`Error`] inside; what was given up just ends.
+    pub fn into_reader(
+        mut self,
+        runtime: &tokio::runtime::Handle,
+        given_up: impl Future<Output = ()> + Send + 'static,
+    ) -> BodyReader {
         let (sender, receiver) = tokio::sync::mpsc::channel(CHUNKS_AHEAD);
-        runtime.spawn(async move {
+        let received = async move {
             while let Some(chunk) = self.chunk().await.transpose() {
                 // The reader may have gone, which ends the request.
                 if sender.send(chunk).await.is_err() {
                     break;
                 }
             }
-        });
+        };
+        runtime.spawn(select(Box::pin(received), Box::pin(given_up)));
         BodyReader {
             receiver,
             chunk: Bytes::new(),

@@ -59,6 +59,7 @@ fn benches(criterion: &mut Criterion) {
                 let bounds = DocumentBounds {
                     memory_bytes: MEMORY_BYTES,
                     hold: &mut |_| true,
+                    waiting: None,
                 };
                 let document = read_document(input, name, Format::NTriples, None, bounds);
                 assert!(

@@ -42,6 +42,7 @@ pub(crate) fn used_in(kind: Kind, text: &str) -> Option<Used> {
         prefixes: Some(&prefix),
         is_standard: false,
         limits: LIMITS,
+        abandoned: None,
     };
     let mut used = Used::default();
     match kind {

@@ -13,7 +13,7 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -312,18 +312,24 @@ impl Service {
     }
 
     /// Work that reads a body or the text of an update, on a thread that may compute for long; as many at a time as there are cores.
+    /// What it is given is not held any more when its client has gone, and then it is to end.
     pub async fn while_parsing<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
+        work: impl FnOnce(Weak<()>) -> Result<T, ServiceError> + Send + 'static,
     ) -> Result<T, ServiceError> {
         let turn = Arc::clone(&self.parsing).acquire_owned().await;
         let turn = turn.map_err(|_closed| ServiceError::Stopping)?;
-        self.on_blocking_thread(move || {
+        let waiting = Arc::new(());
+        let waited_for = Arc::downgrade(&waiting);
+        let parsed = self.on_blocking_thread(move || {
             // Also if nobody waits for it any more.
             let _turn = turn;
-            work()
-        })
-        .await
+            work(waited_for)
+        });
+        let parsed = parsed.await;
+        // Held by this future until now, and dropped with it.
+        drop(waiting);
+        parsed
     }
 
     /// The update with the documents that it loads. These may take a minute each, so nobody who only computes waits for them.
@@ -337,14 +343,19 @@ impl Service {
         }
         let turn = Arc::clone(&self.fetching).acquire_owned().await;
         let turn = turn.map_err(|_closed| ServiceError::Stopping)?;
-        let options = options.clone();
-        self.on_blocking_thread(move || {
+        let waiting = Arc::new(());
+        let mut options = options.clone();
+        options.query.waiting = Some(Arc::downgrade(&waiting));
+        let fetched = self.on_blocking_thread(move || {
             // Also if nobody waits for it any more.
             let _turn = turn;
             update.fetch_documents(&options)?;
             Ok(update)
-        })
-        .await
+        });
+        let fetched = fetched.await;
+        // Held by this future until now, and dropped with it.
+        drop(waiting);
+        fetched
     }
 
     /// Work on a thread of its own, away from those that speak HTTP, and those that watch the clock for queries.

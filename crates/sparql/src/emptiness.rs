@@ -116,6 +116,7 @@ impl Engine {
         let assumed = Assumed {
             base_iri: options.base_iri.as_deref(),
             prefixes: options.assumed(view.snapshot()),
+            waiting: None,
         };
         let read = self.shapes().read(text, assumed, Stack::Ordinary);
         Some(read.ok()?.query().into_owned())

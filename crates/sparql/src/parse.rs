@@ -19,7 +19,7 @@ pub(crate) use cache::{ReadText, ShapeCache};
 pub(crate) use known::KnownShape;
 pub(crate) use shape::Constant;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use orrery_syntax::{ErrorKind, Lexer, Limits, ParserOptions, Shape, SyntaxError, TokenKind};
 use orrery_term::Prefixes;
@@ -188,6 +188,8 @@ pub(crate) struct Assumed<'a> {
     pub(crate) base_iri: Option<&'a str>,
     /// The prefixes that the text need not declare.
     pub(crate) prefixes: Option<&'a Arc<Prefixes>>,
+    /// The reader gives up when nobody holds this any more. None for texts of which something is cached.
+    pub(crate) waiting: Option<&'a Weak<()>>,
 }
 
 impl Assumed<'_> {
@@ -197,6 +199,7 @@ impl Assumed<'_> {
         read: impl FnOnce(&ParserOptions<'_>) -> Result<T, Box<SyntaxError>>,
     ) -> Result<T, Refused> {
         let prefix = |name: &str| self.prefixes?.iri(name).map(str::to_owned);
+        let abandoned = || is_abandoned(self.waiting);
         let options = ParserOptions {
             base: self.base_iri,
             prefixes: Some(&prefix),
@@ -204,9 +207,15 @@ impl Assumed<'_> {
             // (`QueryOptions::strict_prefixes`).
             is_standard: self.prefixes.is_none(),
             limits: stack.limits(),
+            abandoned: Some(&abandoned),
         };
         read(&options).map_err(|error| Refused::of(*error, stack))
     }
+}
+
+/// Whether nobody waits any more, where somebody was known to wait.
+pub(crate) fn is_abandoned(waiting: Option<&Weak<()>>) -> bool {
+    waiting.is_some_and(|waiting| waiting.strong_count() == 0)
 }
 
 /// Parses a query.

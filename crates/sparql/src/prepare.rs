@@ -48,6 +48,7 @@ impl Engine {
         let assumed = Assumed {
             base_iri: options.base_iri.as_deref(),
             prefixes: options.assumed(view.snapshot()),
+            waiting: None,
         };
         let read = |stack| {
             let read = self.shapes().read(text, assumed, stack)?;
@@ -102,6 +103,7 @@ impl Engine {
         let assumed = Assumed {
             base_iri: options.base_iri.as_deref(),
             prefixes: options.assumed(view.snapshot()),
+            waiting: None,
         };
         let read = |stack| self.shapes().read(text, assumed, stack);
         match read(Stack::Ordinary) {

@@ -39,7 +39,7 @@ pub use error::{ErrorKind, Hint, Position, Suggestion, SyntaxError};
 pub use expected::{Expected, ExpectedSet, Sign, Thing};
 pub use lexer::Lexer;
 pub use names::is_made_up;
-pub use options::{AssumedPrefixes, Limits, ParserOptions, Shape};
+pub use options::{Abandoned, AssumedPrefixes, Limits, ParserOptions, Shape};
 pub use parser::{is_plain_iri, string_of};
 pub use suggest::distance as letters_apart;
 pub use template::template_graph;

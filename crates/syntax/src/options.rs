@@ -3,6 +3,9 @@
 /// Looks up a prefix that a text does not declare; gives the IRI that it stands for.
 pub type AssumedPrefixes<'o> = &'o (dyn Fn(&str) -> Option<String> + 'o);
 
+/// Tells whether nobody waits any more for what is read.
+pub type Abandoned<'o> = &'o (dyn Fn() -> bool + 'o);
+
 /// What a reader of a text knows beside it. The default is SPARQL's way: no base, no prefixes.
 #[derive(Clone, Copy, Default)]
 pub struct ParserOptions<'o> {
@@ -15,6 +18,8 @@ pub struct ParserOptions<'o> {
     pub is_standard: bool,
     /// Bounds.
     pub limits: Limits,
+    /// Asked now and then; once it says so, the text ends where the reader is, which mostly is an error. Without it, somebody waits.
+    pub abandoned: Option<Abandoned<'o>>,
 }
 
 impl std::fmt::Debug for ParserOptions<'_> {
@@ -24,7 +29,7 @@ impl std::fmt::Debug for ParserOptions<'_> {
             .field("assumes_prefixes", &self.prefixes.is_some())
             .field("is_standard", &self.is_standard)
             .field("limits", &self.limits)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -56,6 +56,7 @@ fn document(format: Format, bytes: &[u8]) {
     let bounds = DocumentBounds {
         memory_bytes: DOCUMENT_BYTES_MAX,
         hold: &mut |_| true,
+        waiting: None,
     };
     let input = Cursor::new(bytes.to_vec());
     let Ok(document) = read_document(input, "input", format, Some(BASE), bounds) else {

@@ -7,9 +7,10 @@
 //!             -> knots                  files (and crates) that import each other
 //! tests/, Cargo.toml -> programs        test programs, and tests that none runs
 //! ARCHITECTURE.md <-> drawing           crates, rooms and imports as they are
+//! documents, comments -> paths          the files that they name
 //! ```
 //!
-//! It ends with 1 when files import each other, or when the drawing is not true. Tests do
+//! It ends with 1 when files import each other, when the drawing is not true, or a file is named that is not there. Tests do
 //! not count. What it cannot see are methods: a call `a.b()` names no file, so a circle by methods
 //! alone stays unseen, and names that a macro makes are looked for where the macro is called.
 
@@ -20,6 +21,7 @@ mod house;
 mod knots;
 mod names;
 mod programs;
+mod paths;
 mod resolve;
 mod source;
 #[cfg(test)]
@@ -68,6 +70,7 @@ fn run() -> Result<bool, Error> {
     for folder in house::folders(&directory)? {
         faults.extend(programs::faults(&folder)?);
     }
+    faults.extend(paths::faults(&directory)?);
     for fault in &faults {
         println!("{fault}");
     }

@@ -290,3 +290,28 @@ fn a_module_without_a_file_is_an_error() {
     let error = source::read(Path::new("lib.rs"), &read).expect_err("no file");
     assert_eq!(error.to_string(), "lib.rs: no file for `mod a;`");
 }
+
+#[test]
+fn paths_that_are_not_there_are_found_in_documents_and_comments() {
+    let mut named = crate::paths::Named::default();
+    for path in ["crates/a/src/b/c.rs", "crates/a/src/d.rs", "docs/e.md"] {
+        named.add(path);
+    }
+    for right in [
+        "`crates/a/src/b/`, `crates/a/src/{b,d.rs}`, `src/{b/c,d}.rs`, `crates/*/src`",
+        "`b/c.rs`, `c.rs`, `x.rs`, `a/x.md`, a/x.rs, `the a/x.rs`, `docs/x`",
+    ] {
+        assert!(named.missing_in(right, false).is_empty(), "{right}");
+    }
+    let wrong = "`crates/a/src/x`\n`crates/{a,x}`, `a/c.rs`, `src/{d,x}.rs`";
+    let missing = [
+        (1_usize, "crates/a/src/x"),
+        (2, "crates/x"),
+        (2, "a/c.rs"),
+        (2, "src/x.rs"),
+    ];
+    let missing = missing.map(|(line, path)| (line, path.to_owned()));
+    assert_eq!(named.missing_in(wrong, false), missing);
+    let code = "let a = \"`x/y.rs`\"; // `x/y.rs`\n    /// As `x/z.rs`.";
+    assert_eq!(named.missing_in(code, true), [(2, "x/z.rs".to_owned())]);
+}

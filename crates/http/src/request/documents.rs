@@ -15,13 +15,17 @@ use orrery_term::Term;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// Most memory that the statements of one document may take.
 pub const DOCUMENT_MEMORY_BYTES: usize = 1 << 30;
 /// One document may take one part of so many of an engine's memory.
 const DOCUMENT_MEMORY_PART: u64 = 4;
+
+/// Between two looks whether somebody still waits for a document.
+const TIME_PER_LOOK: Duration = Duration::from_millis(10);
 
 /// What is asked for: our parsers' formats.
 const ACCEPT: &str = "text/turtle, application/n-triples, application/n-quads, application/trig, \
@@ -88,17 +92,21 @@ impl Drop for Documents {
 }
 
 impl DocumentSource for Documents {
-    fn load(&self, iri: &str) -> Result<Statements, String> {
+    fn load(&self, iri: &str, waiting: Option<&Weak<()>>) -> Result<Statements, String> {
         let url = orrery_http_client::Url::parse(iri).map_err(|error| error.to_string())?;
         if url.scheme() == "file" {
-            return self.load_file(&url);
+            return self.load_file(&url, waiting);
         }
         let Some((client, runtime)) = &self.remote else {
             return Err("no host is allowed; allow it with --load-allow HOST".to_owned());
         };
-        let response = runtime
-            .block_on(client.send(Request::get(iri, ACCEPT)))
-            .map_err(|error| error.to_string())?;
+        let asked = client.send(Request::get(iri, ACCEPT));
+        let response = runtime.block_on(async {
+            tokio::select! {
+                answered = asked => answered.map_err(|error| error.to_string()),
+                () = abandoned(waiting.cloned()) => Err(DocumentError::Abandoned.to_string()),
+            }
+        })?;
         let base = response.url.to_string();
         let by_type = response.content_type.as_deref().and_then(format_of_type);
         let format = by_type
@@ -109,17 +117,18 @@ impl DocumentSource for Documents {
                     response.content_type.as_deref().unwrap_or("no known type")
                 )
             })?;
-        self.statements(
-            response.body.into_reader(runtime.handle()),
-            &base,
-            format,
-            &base,
-        )
+        let given_up = abandoned(waiting.cloned());
+        let input = response.body.into_reader(runtime.handle(), given_up);
+        self.statements(input, (&base, &base), format, waiting)
     }
 }
 
 impl Documents {
-    fn load_file(&self, url: &orrery_http_client::Url) -> Result<Statements, String> {
+    fn load_file(
+        &self,
+        url: &orrery_http_client::Url,
+        waiting: Option<&Weak<()>>,
+    ) -> Result<Statements, String> {
         let Some(directory) = &self.directory else {
             return Err(
                 "files are not loaded; start with --load-dir DIR to allow one directory".to_owned(),
@@ -137,15 +146,15 @@ impl Documents {
         let format = Format::from_path(&path)
             .ok_or_else(|| "its name tells no RDF format (such as .ttl)".to_owned())?;
         let file = File::open(&path).map_err(|error| reason(&error))?;
-        self.statements(file, url.as_str(), format, url.as_str())
+        self.statements(file, (url.as_str(), url.as_str()), format, waiting)
     }
 
     fn statements(
         &self,
         input: impl Read + Send + 'static,
-        name: &str,
+        (name, base_iri): (&str, &str),
         format: Format,
-        base_iri: &str,
+        waiting: Option<&Weak<()>>,
     ) -> Result<Statements, String> {
         let held = self
             .engine
@@ -161,6 +170,7 @@ impl Documents {
         let bounds = DocumentBounds {
             memory_bytes,
             hold: &mut { hold },
+            waiting: waiting.cloned(),
         };
         let document = read_document(input, name, format, Some(base_iri), bounds).map_err(
             |error| match error {
@@ -177,6 +187,16 @@ impl Documents {
         let mut statements = Statements::new();
         add(&document, "", &mut statements).map_err(|error| error.to_string())?;
         Ok(statements)
+    }
+}
+
+/// Ends when nobody holds what is given any more.
+async fn abandoned(waiting: Option<Weak<()>>) {
+    let Some(waiting) = waiting else {
+        return std::future::pending().await;
+    };
+    while waiting.strong_count() > 0 {
+        tokio::time::sleep(TIME_PER_LOOK).await;
     }
 }
 
@@ -316,7 +336,8 @@ mod tests {
         std::os::unix::fs::symlink(home.path().join("secret.ttl"), inside.join("link.ttl"))
             .unwrap();
         let documents = Documents::new(Some(inside.clone()), AllowList::default()).unwrap();
-        let load = |path: &str| documents.load(&format!("file://{}/{path}", inside.display()));
+        let load =
+            |path: &str| documents.load(&format!("file://{}/{path}", inside.display()), None);
         assert_eq!(load("a.ttl").unwrap().len(), 1);
         for path in [
             "../secret.ttl",
@@ -328,7 +349,7 @@ mod tests {
             assert!(load(path).is_err(), "{path}");
         }
         let none = Documents::new(None, AllowList::default()).unwrap();
-        assert!(none.load("file:///etc/passwd").is_err());
-        assert!(none.load("http://example.org/").is_err());
+        assert!(none.load("file:///etc/passwd", None).is_err());
+        assert!(none.load("http://example.org/", None).is_err());
     }
 }

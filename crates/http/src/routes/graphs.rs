@@ -233,7 +233,7 @@ async fn store(
         statements_bytes,
     };
     let read = state
-        .while_parsing(move || uploads::read_all(placed, &bounds, memory))
+        .while_parsing(move |waiting| uploads::read_all(placed, &bounds, memory, &waiting))
         .await;
     let (statements, warnings, memory) = match (read, whole) {
         (Err(ServiceError::OutOfMemory { .. }), Some(whole)) => {
@@ -428,9 +428,10 @@ async fn patch(
     let mut options = options;
     options.query.base_iri = graph.clone().or_else(|| base_iri(parts));
     let engine = Arc::clone(&state.engine);
-    let of_parse = options.clone();
+    let mut of_parse = options.clone();
     let (update, memory) = state
-        .while_parsing(move || {
+        .while_parsing(move |waiting| {
+            of_parse.query.waiting = Some(waiting);
             let (text, memory) = body.into_text(limit_bytes, COPIES_OF_PATCH)?;
             let text = String::from_utf8(text.into())
                 .map_err(|_| ServiceError::bad_request("the update is not UTF-8"))?;

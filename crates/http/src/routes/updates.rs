@@ -177,14 +177,17 @@ pub(crate) async fn update(
         documents: state.documents.clone(),
     };
     let engine = Arc::clone(&state.engine);
-    let of_parse = options.clone();
+    let mut of_parse = options.clone();
     let (text, memory) = (request.update, request.memory);
     let passed_over = request.passed_over.warnings();
     let warnings = orrery_sparql::warnings(&text);
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let begun = Instant::now();
     let parsed = state
-        .while_parsing(move || Ok(engine.parse_update(&text, &of_parse)?))
+        .while_parsing(move |waiting| {
+            of_parse.query.waiting = Some(waiting);
+            Ok(engine.parse_update(&text, &of_parse)?)
+        })
         .await?;
     let parse = begun.elapsed();
     let parsed = state.fetch_documents(parsed, &options).await?;

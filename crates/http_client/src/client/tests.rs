@@ -281,7 +281,7 @@ async fn a_blocking_reader_gets_the_bytes_or_the_error() {
     let runtime = tokio::runtime::Handle::current();
     for (path, expected) in [("/gzip", Some("hello hello hello")), ("/bomb", None)] {
         let response = get(&client, address, path).await.unwrap();
-        let mut reader = response.body.into_reader(&runtime);
+        let mut reader = response.body.into_reader(&runtime, std::future::pending());
         let read = tokio::task::spawn_blocking(move || {
             let mut text = String::new();
             reader.read_to_string(&mut text).map(|_| text)

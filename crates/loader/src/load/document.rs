@@ -21,8 +21,8 @@ use crate::sources::looks::{Peeked, peek};
 use orrery_storage::{ByteCount, reason};
 use orrery_term::{LanguageTags, Prefixes, Term, TermId, parse_key};
 use std::io::{self, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 /// A document may always take so much.
 const MEMORY_BYTES_MIN: usize = 4 << 20;
@@ -41,6 +41,8 @@ pub struct DocumentBounds<'b> {
     /// Asked before more memory is taken, with all that the document takes then; false gives the
     /// document up.
     pub hold: &'b mut dyn FnMut(usize) -> bool,
+    /// Reading ends with [`DocumentError::Abandoned`] when nobody holds this any more. Without it, nobody is known to wait.
+    pub waiting: Option<Weak<()>>,
 }
 
 impl std::fmt::Debug for DocumentBounds<'_> {
@@ -100,6 +102,9 @@ pub enum DocumentError {
     /// The input ended with an error.
     #[error("{}", reason(.0))]
     Input(io::Error),
+    /// It was not read to its end.
+    #[error("nobody waits for the document any more")]
+    Abandoned,
 }
 
 /// Reads a document, plain or compressed, called `name` in messages.
@@ -108,7 +113,23 @@ pub fn read_document(
     name: &str,
     format: Format,
     base_iri: Option<&str>,
+    mut bounds: DocumentBounds<'_>,
+) -> Result<Document, DocumentError> {
+    let waiter = Waiter(bounds.waiting.take());
+    let read = read_awaited(input, name, (format, base_iri), bounds, &waiter);
+    match waiter.is_gone() {
+        // Whatever came of what was not read any more.
+        true => Err(DocumentError::Abandoned),
+        false => read,
+    }
+}
+
+fn read_awaited(
+    input: impl Read + Send + 'static,
+    name: &str,
+    (format, base_iri): (Format, Option<&str>),
     bounds: DocumentBounds<'_>,
+    waiter: &Waiter,
 ) -> Result<Document, DocumentError> {
     let mut memory = Memory::new(bounds);
     let too_long = Arc::new(AtomicBool::new(false));
@@ -118,6 +139,7 @@ pub fn read_document(
             input,
             left_bytes,
             is_exceeded: Arc::clone(&too_long),
+            waiter: waiter.clone(),
         })
     };
     let Peeked { text, looks } = decompressed_text(input)
@@ -247,17 +269,33 @@ impl<'b> Memory<'b> {
     }
 }
 
-/// A text that ends with an error where it is too long: what is compressed may be longer than
-/// anyone thinks.
+/// Who waits for a document.
+#[derive(Clone)]
+struct Waiter(Option<Weak<()>>);
+
+impl Waiter {
+    fn is_gone(&self) -> bool {
+        let waiting = self.0.as_ref();
+        waiting.is_some_and(|waiting| waiting.strong_count() == 0)
+    }
+}
+
+/// A text that ends with an error where it is too long, for what is compressed may be longer than anyone thinks; and when nobody
+/// waits for it any more. Parsers read on after a few milliseconds of work, so it is asked often enough.
 struct BoundedText {
     input: Box<dyn Read + Send>,
     left_bytes: u64,
     is_exceeded: Arc<AtomicBool>,
+    waiter: Waiter,
 }
 
 impl Read for BoundedText {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.input.read(buffer)?;
+        // After it: what is waited for may be a network.
+        if self.waiter.is_gone() {
+            return Err(io::Error::other("nobody waits for the text any more"));
+        }
         match self.left_bytes.checked_sub(length as u64) {
             Some(left_bytes) => {
                 self.left_bytes = left_bytes;
@@ -458,6 +496,7 @@ mod tests {
             DocumentBounds {
                 memory_bytes: 64 << 20,
                 hold: &mut |_| true,
+                waiting: None,
             },
         )
     }
@@ -541,6 +580,7 @@ mod tests {
         let bounds = DocumentBounds {
             memory_bytes,
             hold: &mut hold,
+            waiting: None,
         };
         let input = io::Cursor::new(text.into_bytes());
         (read_document(input, "test", format, None, bounds), most)
@@ -605,8 +645,73 @@ mod tests {
         let bounds = DocumentBounds {
             memory_bytes: 32 << 20,
             hold: &mut |_| true,
+            waiting: None,
         };
         let read = read_document(input, "test", Format::Turtle, None, bounds);
         assert!(matches!(read, Err(DocumentError::TooLarge { .. })));
+    }
+
+    /// Gives a text, and counts what was read of it; whoever waits goes in the middle.
+    struct WhileSomebodyWaits {
+        text: io::Cursor<Vec<u8>>,
+        waiting: Option<Arc<()>>,
+        read_bytes: Arc<std::sync::atomic::AtomicUsize>,
+    }
+
+    impl Read for WhileSomebodyWaits {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let length = self.text.read(buffer)?;
+            let before = self.read_bytes.fetch_add(length, Ordering::Relaxed);
+            if before + length > self.text.get_ref().len() / 4 {
+                self.waiting = None;
+            }
+            Ok(length)
+        }
+    }
+
+    #[test]
+    fn a_document_that_nobody_waits_for_is_not_read_on() {
+        let rdf_xml = |lines: u32| {
+            let nodes: String = (0..lines)
+                .map(|n| format!("<rdf:Description rdf:about=\"http://e/{n}\"><e:p>{n}</e:p></rdf:Description>\n"))
+                .collect();
+            format!(
+                "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns:e=\"http://e/\">\n{nodes}</rdf:RDF>"
+            )
+        };
+        let json = |lines: u32| {
+            let nodes: Vec<String> = (0..lines)
+                .map(|n| format!("{{\"@id\": \"http://e/{n}\", \"http://e/p\": {n}}}"))
+                .collect();
+            format!("[{}]", nodes.join(",\n"))
+        };
+        for (format, text) in [
+            (Format::NTriples, many(200_000)),
+            (Format::NQuads, many(200_000)),
+            (Format::Turtle, many(100_000)),
+            (Format::TriG, many(100_000)),
+            (Format::RdfXml, rdf_xml(100_000)),
+            (Format::JsonLd, json(100_000)),
+        ] {
+            let (length, waiting) = (text.len(), Arc::new(()));
+            let read_bytes = Arc::default();
+            let bounds = DocumentBounds {
+                memory_bytes: 1 << 30,
+                hold: &mut |_| true,
+                waiting: Some(Arc::downgrade(&waiting)),
+            };
+            let input = WhileSomebodyWaits {
+                text: io::Cursor::new(text.into_bytes()),
+                waiting: Some(waiting),
+                read_bytes: Arc::clone(&read_bytes),
+            };
+            let read = read_document(input, "test", format, None, bounds);
+            assert!(matches!(read, Err(DocumentError::Abandoned)), "{format:?}");
+            let read_bytes = read_bytes.load(Ordering::Relaxed);
+            assert!(
+                read_bytes < length / 4 + (2 << 20),
+                "{format:?} {read_bytes}"
+            );
+        }
     }
 }

@@ -247,6 +247,7 @@ fn error_of(format: Format, text: &str) -> SyntaxError {
     let bounds = DocumentBounds {
         memory_bytes: 1 << 24,
         hold: &mut |_| true,
+        waiting: None,
     };
     let name = format!("data.{}", format.short_name());
     let input = Cursor::new(text.to_owned().into_bytes());

@@ -246,6 +246,7 @@ mod tests {
         Assumed {
             base_iri,
             prefixes: None,
+            waiting: None,
         }
     }
 
@@ -277,6 +278,7 @@ mod tests {
         let with = |prefixes| Assumed {
             base_iri: None,
             prefixes,
+            waiting: None,
         };
         let text = "SELECT ?o { e:s <http://e/p> ?o }";
         for (assumed, iri) in [

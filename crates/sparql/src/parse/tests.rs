@@ -4,6 +4,7 @@ fn based(base_iri: &str) -> Assumed<'_> {
     Assumed {
         base_iri: Some(base_iri),
         prefixes: None,
+        waiting: None,
     }
 }
 

@@ -24,14 +24,18 @@ use super::{Operation, Statements, TermNumber};
 const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const XSD_INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
+/// Quads between two questions whether somebody still waits: less than a millisecond of work.
+const QUADS_PER_LOOK: u32 = 1 << 10;
 /// Letters of a language tag that needs no look at its parts.
 const PLAIN_TAG_LETTERS: std::ops::RangeInclusive<usize> = 2..=3;
 
-/// The operations of a text, or `None` if the grammar has to read it.
-pub(super) fn read(text: &str) -> Option<Vec<Operation>> {
+/// The operations of a text, or `None` if the grammar has to read it, or `is_abandoned` says, now and then, that nobody waits for it.
+pub(super) fn read(text: &str, is_abandoned: &dyn Fn() -> bool) -> Option<Vec<Operation>> {
     let mut reader = Reader {
         text,
         at: 0,
+        quads: 0,
+        is_abandoned,
         prefixes: HashMap::default(),
     };
     let mut operations = Vec::new();
@@ -65,6 +69,9 @@ fn has_labels_of_their_own(operations: &[Operation]) -> bool {
 struct Reader<'t> {
     text: &'t str,
     at: usize,
+    /// Those that were read.
+    quads: u32,
+    is_abandoned: &'t dyn Fn() -> bool,
     prefixes: HashMap<&'t str, &'t str, FixedState>,
 }
 
@@ -207,6 +214,10 @@ impl<'t> Reader<'t> {
                 self.blanks();
                 let object = self.object(data)?;
                 data.statements.quad([subject, predicate, object, graph]);
+                self.quads = self.quads.wrapping_add(1);
+                if self.quads.is_multiple_of(QUADS_PER_LOOK) && (self.is_abandoned)() {
+                    return None;
+                }
                 self.blanks();
                 if self.peek()? != b',' {
                     break;

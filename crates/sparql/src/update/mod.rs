@@ -36,7 +36,7 @@ pub(crate) use services::asks_others;
 mod statements;
 mod weights;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use orrery_syntax::WeightStatement;
 use orrery_term::LanguageTags;
@@ -52,8 +52,9 @@ pub use statements::{NumberedQuad, Statements, TermNumber, TooMuchText};
 
 /// The source of documents for `LOAD`. The engine itself opens no file and no connection.
 pub trait DocumentSource: Send + Sync {
-    /// The statements of a document, or one sentence on why they cannot be had. Blocks.
-    fn load(&self, iri: &str) -> Result<Statements, String>;
+    /// The statements of a document, or one sentence on why they cannot be had. Blocks, and gives up when nobody holds
+    /// `waiting` any more.
+    fn load(&self, iri: &str, waiting: Option<&Weak<()>>) -> Result<Statements, String>;
 }
 
 /// Settings of one update, mostly what the SPARQL protocol can say beside the text.

@@ -4,7 +4,7 @@
 //! numbered statements at once, so that the transaction has little left to do and the parser's tree
 //! goes early.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use orrery_syntax::weight_statement;
 use orrery_term::Term;
@@ -21,6 +21,9 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::parse::{self, Assumed, Refused, Stack};
 use crate::results::literal_from_oxrdf;
+
+/// Statements between two questions whether somebody still waits: about a millisecond of work.
+const STATEMENTS_PER_LOOK: usize = 1 << 10;
 
 impl Engine {
     /// Reads an update and fetches the documents that it loads:
@@ -42,23 +45,33 @@ impl Engine {
         options: &UpdateOptions,
     ) -> Result<ParsedUpdate, QueryError> {
         let text = parse::without_mark(text);
-        if let Some(operations) = self.plain_data(text)? {
+        let waiting = options.query.waiting.as_ref();
+        if let Some(operations) = self.plain_data(text, waiting)? {
             return Ok(operations);
         }
-        match self.parsed(text, options, Stack::Ordinary) {
+        let parsed = match self.parsed(text, options, Stack::Ordinary) {
             Ok(update) => Ok(update),
             Err(Refused::Error(error)) => Err(error),
             Err(Refused::NeedsLargeStack) => parse::on_large_stack("parse-update", || {
                 self.parsed(text, options, Stack::Large)
                     .map_err(Refused::into_error)
             }),
-        }
+        };
+        // What was read of the text is not what stands in it.
+        require_waiting(waiting)?;
+        parsed
     }
 
     /// The update, if it is nothing but plain `DATA` blocks; these do not depend on any option.
-    fn plain_data(&self, text: &str) -> Result<Option<ParsedUpdate>, QueryError> {
+    fn plain_data(
+        &self,
+        text: &str,
+        waiting: Option<&Weak<()>>,
+    ) -> Result<Option<ParsedUpdate>, QueryError> {
         parse::check_length("update", text, self.options().update_bytes_max)?;
-        let Some(operations) = data::read(text) else {
+        let operations = data::read(text, &|| parse::is_abandoned(waiting));
+        require_waiting(waiting)?;
+        let Some(operations) = operations else {
             return Ok(None);
         };
         Ok(Some(ParsedUpdate::plain(operations)))
@@ -74,6 +87,7 @@ impl Engine {
         let assumed = Assumed {
             base_iri: options.query.base_iri.as_deref(),
             prefixes: options.query.assumed(&snapshot),
+            waiting: options.query.waiting.as_ref(),
         };
         let update = parse::parse_update(text, assumed, stack)?;
         self.checked(text, update, options, stack)
@@ -87,7 +101,7 @@ impl Engine {
         options: &UpdateOptions,
         stack: Stack,
     ) -> Result<ParsedUpdate, QueryError> {
-        let operations = numbered(update.operations)?;
+        let operations = numbered(update.operations, options.query.waiting.as_ref())?;
         let update = ParsedUpdate {
             services: self.services(&operations)?,
             operations,
@@ -139,8 +153,7 @@ impl ParsedUpdate {
         self.operations.iter().any(is_load)
     }
 
-    /// Fetches the documents of all `LOAD`s, before the writer's turn has come. Blocks for as long
-    /// as they take.
+    /// Fetches the documents of all `LOAD`s, before the writer's turn has come. Blocks for as long as they take, or somebody waits.
     pub fn fetch_documents(&mut self, options: &UpdateOptions) -> Result<(), QueryError> {
         options.check_may_write()?;
         let mut operations = self.operations.iter();
@@ -154,7 +167,9 @@ impl ParsedUpdate {
             else {
                 continue;
             };
-            *operation = match load(source.as_str(), destination, options) {
+            let loaded = load(source.as_str(), destination, options);
+            require_waiting(options.query.waiting.as_ref())?;
+            *operation = match loaded {
                 Ok(statements) => Operation::Loaded(statements),
                 Err(_) if *silent => Operation::Loaded(Statements::new()),
                 Err(error) => return Err(error),
@@ -174,7 +189,9 @@ fn load(
         return Err(failed("loading of documents is off".to_owned()));
     };
     // A thread of its own: this one may be a runtime's, which must not wait for another.
-    let loaded = std::thread::scope(|scope| scope.spawn(|| documents.load(source)).join());
+    let waiting = options.query.waiting.as_ref();
+    let load = || documents.load(source, waiting);
+    let loaded = std::thread::scope(|scope| scope.spawn(load).join());
     let mut statements = loaded
         .unwrap_or_else(|_| Err("reading it panicked".to_owned()))
         .map_err(failed)?;
@@ -188,13 +205,26 @@ fn load(
     Ok(statements)
 }
 
+/// Fails where nobody waits any more; no one is there to read why.
+fn require_waiting(waiting: Option<&Weak<()>>) -> Result<(), QueryError> {
+    match parse::is_abandoned(waiting) {
+        true => Err(QueryError::update_failed("nobody waits for it any more")),
+        false => Ok(()),
+    }
+}
+
 /// Turns the data of operations into numbered statements.
-fn numbered(operations: Vec<GraphUpdateOperation>) -> Result<Vec<Operation>, QueryError> {
+fn numbered(
+    operations: Vec<GraphUpdateOperation>,
+    waiting: Option<&Weak<()>>,
+) -> Result<Vec<Operation>, QueryError> {
     let operations = operations.into_iter().map(|operation| {
         Ok(match operation {
-            GraphUpdateOperation::InsertData { data } => Operation::InsertData(statements(&data)?),
+            GraphUpdateOperation::InsertData { data } => {
+                Operation::InsertData(statements(&data, waiting)?)
+            }
             GraphUpdateOperation::DeleteData { data } => {
-                Operation::DeleteData(ground_statements(&data)?)
+                Operation::DeleteData(ground_statements(&data, waiting)?)
             }
             other => match weight_statement(&other) {
                 Some(statement) => Operation::Weight(weights::checked(statement)?),
@@ -214,14 +244,16 @@ pub(super) fn operations_by_grammar(
     let assumed = Assumed {
         base_iri,
         prefixes: None,
+        waiting: None,
     };
     let update = parse::parse_update(text, assumed, Stack::Large).map_err(Refused::into_error)?;
-    numbered(update.operations)
+    numbered(update.operations, None)
 }
 
-fn statements(data: &[Quad]) -> Result<Statements, QueryError> {
+fn statements(data: &[Quad], waiting: Option<&Weak<()>>) -> Result<Statements, QueryError> {
     let mut statements = Statements::new();
-    for quad in data {
+    for (number, quad) in data.iter().enumerate() {
+        look_who_waits(number, waiting)?;
         let subject = node(&mut statements, &quad.subject)?;
         let predicate = iri(&mut statements, &quad.predicate)?;
         let object = object(&mut statements, &quad.object)?;
@@ -231,9 +263,21 @@ fn statements(data: &[Quad]) -> Result<Statements, QueryError> {
     Ok(statements)
 }
 
-fn ground_statements(data: &[GroundQuad]) -> Result<Statements, QueryError> {
+/// Looks at one statement in many.
+fn look_who_waits(number: usize, waiting: Option<&Weak<()>>) -> Result<(), QueryError> {
+    match number.is_multiple_of(STATEMENTS_PER_LOOK) {
+        true => require_waiting(waiting),
+        false => Ok(()),
+    }
+}
+
+fn ground_statements(
+    data: &[GroundQuad],
+    waiting: Option<&Weak<()>>,
+) -> Result<Statements, QueryError> {
     let mut statements = Statements::new();
-    for quad in data {
+    for (number, quad) in data.iter().enumerate() {
+        look_who_waits(number, waiting)?;
         let subject = iri(&mut statements, &quad.subject)?;
         let predicate = iri(&mut statements, &quad.predicate)?;
         let object = match &quad.object {

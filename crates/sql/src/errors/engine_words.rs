@@ -4,43 +4,17 @@
 //! alone. Those that a user can come to are known here, each with a test; any other loses what is
 //! plainly of its code.
 
-use datafusion::arrow::datatypes::DataType;
-
 use crate::SqlState;
+use crate::errors::told::Told;
+use crate::errors::type_names::{named_type, type_here, within_parentheses};
+use crate::errors::value_words::of_value;
 use crate::names::DEFAULT_PREFIX;
 
-/// What a user is told.
-#[derive(Debug)]
-pub(crate) struct Told {
-    pub(crate) state: SqlState,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
-}
-
-impl Told {
-    fn new(state: SqlState, message: impl Into<String>) -> Self {
-        Self {
-            state,
-            message: message.into(),
-            hint: None,
-        }
-    }
-
-    fn unsupported(what: impl AsRef<str>) -> Self {
-        let message = format!("{} is not supported", what.as_ref());
-        Self::new(SqlState::FeatureNotSupported, message)
-    }
-
-    fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-}
-
 /// The planner has one kind of error for most of what can be wrong with a text.
-pub(crate) fn of_plan(words: &str) -> Told {
+pub(super) fn of_plan(words: &str) -> Told {
     let words = words.trim_start_matches("Error during planning: ");
-    if let Some(told) = of_function(words).or_else(|| of_operator(words)) {
+    let told = of_value(words).or_else(|| of_function(words));
+    if let Some(told) = told.or_else(|| of_operator(words)) {
         return told;
     }
     let (words, hint) = match words.split_once('\n') {
@@ -133,19 +107,25 @@ fn state_of_plan(words: &str) -> SqlState {
 }
 
 /// What the engine takes for a fault of its own. Types that do not go together are none.
-pub(crate) fn of_internal(words: &str) -> Told {
+pub(super) fn of_internal(words: &str) -> Told {
     let types = words
         .strip_prefix("Failed to coerce types ")
         .and_then(|rest| rest.split_once(" in BETWEEN expression"));
     if let Some((types, _)) = types {
+        let types: Vec<String> = types.split(" and ").map(named_type).collect();
         return Told::new(
             SqlState::UndefinedFunction,
-            format!("BETWEEN does not compare {types}"),
+            format!("BETWEEN does not compare {}", types.join(" and ")),
         )
         .with_hint("Cast one of them: operators of comparison bind less tightly than BETWEEN.");
     }
-    if let Some(told) = of_function(words) {
+    if let Some(told) = of_value(words).or_else(|| of_function(words)) {
         return told;
+    }
+    if let Some((_, of)) = words.split_once("Min/Max accumulator not implemented for type ") {
+        let of = of.split("\nThis issue was").next().unwrap_or(of);
+        let of = named_type(of.trim_end_matches('.'));
+        return Told::unsupported(format!("min or max of {of}"));
     }
     if words.starts_with("Retract should be implemented for aggregate functions") {
         return moving("an aggregate");
@@ -156,7 +136,7 @@ pub(crate) fn of_internal(words: &str) -> Told {
 }
 
 /// What the engine has not.
-pub(crate) fn of_missing(words: &str) -> Told {
+pub(super) fn of_missing(words: &str) -> Told {
     let words = words.trim_start_matches("This feature is not implemented: ");
     let words = words.split(" Hint: ").next().unwrap_or(words);
     if let Some((_, aggregate)) = words.split_once("`retract_batch` is not implemented: ") {
@@ -258,6 +238,17 @@ fn of_function(words: &str) -> Option<Told> {
         let (types, _) = types.split_once(" to the signature")?;
         return Some(refused(name, apart(types, ',')));
     }
+    if let Some((before, of)) = words.split_once(" does not support type") {
+        let name = before.split_whitespace().next_back()?;
+        return Some(refused(name, vec![type_at(of)?]));
+    }
+    if let Some((_, rest)) = words.split_once("nsupported data type ") {
+        let of = type_at(rest)?;
+        let (_, name) = rest.split_once(" for function ")?;
+        let name = name.split(|it: char| !it.is_alphanumeric() && it != '_');
+        let name = name.into_iter().find(|it| !it.is_empty())?;
+        return Some(refused(name, vec![of]));
+    }
     let (name, errors) = words
         .strip_prefix("Function '")?
         .split_once("' failed to match any signature")?;
@@ -271,6 +262,12 @@ fn of_function(words: &str) -> Option<Told> {
             format!("function {name} does not take arguments of these types"),
         ),
     })
+}
+
+/// The type that words begin with, but for signs.
+fn type_at(words: &str) -> Option<&str> {
+    let words = words.trim_start_matches([':', ' ', '\'', '`']);
+    Some(&words[..type_here(words)?])
 }
 
 /// No operator takes these types.
@@ -373,61 +370,6 @@ fn spelled_out(node: &str) -> String {
     }
 }
 
-/// A type as SQL calls it.
-fn named_type(words: &str) -> String {
-    let words = words.trim();
-    match words.parse::<DataType>() {
-        Ok(of) => name_of(&of),
-        Err(_) => words.to_owned(),
-    }
-}
-
-fn name_of(of: &DataType) -> String {
-    match of {
-        DataType::Null => "unknown".to_owned(),
-        DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) => {
-            format!("{}[]", name_of(field.data_type()))
-        }
-        DataType::Struct(_) => "record".to_owned(),
-        DataType::Interval(_) | DataType::Duration(_) => "interval".to_owned(),
-        DataType::Time32(_) | DataType::Time64(_) => "time".to_owned(),
-        DataType::Boolean => "boolean".to_owned(),
-        DataType::Int8 | DataType::Int16 | DataType::UInt8 => "smallint".to_owned(),
-        DataType::Int32 | DataType::UInt16 => "integer".to_owned(),
-        DataType::Int64 | DataType::UInt32 | DataType::UInt64 => "bigint".to_owned(),
-        DataType::Float16 | DataType::Float32 => "real".to_owned(),
-        DataType::Float64 => "double precision".to_owned(),
-        DataType::Decimal32(..)
-        | DataType::Decimal64(..)
-        | DataType::Decimal128(..)
-        | DataType::Decimal256(..) => "numeric".to_owned(),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text".to_owned(),
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => "bytea".to_owned(),
-        DataType::Date32 | DataType::Date64 => "date".to_owned(),
-        DataType::Timestamp(_, None) => "timestamp".to_owned(),
-        DataType::Timestamp(_, Some(_)) => "timestamp with time zone".to_owned(),
-        DataType::Dictionary(_, values) => name_of(values),
-        other => other.to_string(),
-    }
-}
-
-/// What stands before the parenthesis that closes one that is open.
-fn within_parentheses(words: &str) -> Option<&str> {
-    let mut depth = 1_usize;
-    let end = words.find(|it| {
-        match it {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    });
-    end.map(|end| &words[..end])
-}
-
 /// The parts between these signs, but for those within parentheses, brackets and quotes.
 fn apart(words: &str, sign: char) -> Vec<&str> {
     let (mut depth, mut in_quotes, mut begin) = (0_usize, false, 0);
@@ -486,6 +428,27 @@ mod tests {
             assert_eq!(told.state.code(), state, "{words}");
             assert_eq!(told.message, message);
         }
+        for (words, message) in [
+            (
+                "array_product does not support type Utf8",
+                "function array_product(text) does not exist",
+            ),
+            (
+                "Execution error: array_max does not support type: List(Int64)",
+                "function array_max(bigint[]) does not exist",
+            ),
+            (
+                "Unsupported data type Boolean for function `to_hex`",
+                "function to_hex(boolean) does not exist",
+            ),
+        ] {
+            let told = of_plan(words);
+            assert_eq!((told.state.code(), &*told.message), ("42883", message));
+        }
+        let told = of_internal(
+            "Failed to coerce types Utf8View and Int64 in BETWEEN expression.\nThis issue was likely caused by",
+        );
+        assert_eq!(told.message, "BETWEEN does not compare text and bigint");
         let errors = "Error during planning: Function 'sum' requires Decimal, but received String (DataType: Utf8View).";
         let told = of_internal(&format!(
             "Function 'sum' failed to match any signature, errors: {errors},{errors}"

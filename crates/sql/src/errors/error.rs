@@ -13,7 +13,10 @@ use orrery_runtime::{is_refused_by_account, words_of_refusal};
 use serde::{Deserialize, Serialize};
 
 use crate::SqlState;
-use crate::errors::engine_words::{Told, of_internal, of_missing, of_plan};
+use crate::errors::engine_words::{of_internal, of_missing, of_plan};
+use crate::errors::told::Told;
+use crate::errors::type_names::with_type_names;
+use crate::errors::value_words::{of_text, of_value};
 
 /// Longer words are cut: a value that cannot be taken stands in them.
 const WORDS_BYTES_MAX: usize = 2_000;
@@ -228,7 +231,7 @@ fn of_root(error: &DataFusionError) -> Error {
 
 /// What was said of the engine's words.
 fn of_words(told: Told) -> Error {
-    let error = Error::new(told.state, told.message);
+    let error = Error::new(told.state, with_type_names(&told.message));
     match told.hint {
         Some(hint) => error.with_hint(hint),
         None => error,
@@ -412,7 +415,10 @@ fn of_arrow(error: &ArrowError) -> Error {
             SqlState::NumericValueOutOfRange,
             format!("out of range: {words}"),
         ),
-        ArrowError::CastError(words) => Error::new(state_of_cast(words), words),
+        ArrowError::CastError(words) => match of_text(words) {
+            Some(told) => of_words(told),
+            None => Error::new(state_of_cast(words), with_type_names(words)),
+        },
         ArrowError::ParseError(words) => Error::new(SqlState::InvalidDatetimeFormat, words),
         ArrowError::NotYetImplemented(words) => of_words(of_missing(words)),
         ArrowError::MemoryError(words) => of_memory(words),
@@ -426,7 +432,7 @@ fn of_arrow(error: &ArrowError) -> Error {
             Error::new(SqlState::NumericValueOutOfRange, words)
         }
         ArrowError::InvalidArgumentError(words) => {
-            Error::new(SqlState::InvalidParameterValue, words)
+            Error::new(SqlState::InvalidParameterValue, with_type_names(words))
         }
         ArrowError::ExternalError(error) => match error.downcast_ref::<DataFusionError>() {
             Some(error) => of_root(error.find_root()),
@@ -456,6 +462,9 @@ fn of_computation(words: &str) -> Error {
             "a regular expression is too large when its repetitions are written out: repeat less of it, or less often",
         );
     }
+    if let Some(told) = of_value(words) {
+        return of_words(told);
+    }
     let words = words.trim_start_matches("Execution error: ");
     let is_overflow = words.to_ascii_lowercase().contains("overflow");
     match is_overflow {
@@ -463,7 +472,7 @@ fn of_computation(words: &str) -> Error {
             SqlState::NumericValueOutOfRange,
             format!("out of range: {words}"),
         ),
-        false => Error::new(SqlState::InvalidParameterValue, words),
+        false => Error::new(SqlState::InvalidParameterValue, with_type_names(words)),
     }
 }
 
@@ -528,8 +537,9 @@ mod tests {
                 "{}",
                 told.message.len()
             );
-            assert!(told.message.starts_with("Cannot cast string '"), "{told}");
-            assert!(told.message.ends_with("' to value of Int32 type"), "{told}");
+            let begin = "invalid input syntax for type integer: \"";
+            assert!(told.message.starts_with(begin), "{told}");
+            assert!(told.message.ends_with('"'), "{told}");
             let told = Error::new(SqlState::UniqueViolation, "a").with_detail(words(&value));
             assert!(told.detail.unwrap().len() < WORDS_BYTES_MAX);
         }

@@ -50,8 +50,20 @@ states! {
     SubstringError "22011"
     /// Division by zero.
     DivisionByZero "22012"
+    /// A number of groups that cannot be.
+    InvalidArgumentForNtile "22014"
+    /// A place in a window that cannot be.
+    InvalidArgumentForNthValue "22016"
     /// Bytes that are no text.
     CharacterNotInRepertoire "22021"
+    /// A number that has no such power or root.
+    InvalidArgumentForPowerFunction "2201F"
+    /// A pattern that is no regular expression.
+    InvalidRegularExpression "2201B"
+    /// A negative number of rows.
+    InvalidRowCountInLimitClause "2201W"
+    /// A negative number of rows to leave out.
+    InvalidRowCountInResultOffsetClause "2201X"
     /// A setting or an argument with a value that it cannot have.
     InvalidParameterValue "22023"
     /// A text that is not a value of the type wanted.

@@ -1,12 +1,13 @@
-//! Integer arithmetic that fails on overflow, as in PostgreSQL.
+//! Arithmetic of integers and floats that fails where it runs over, as PostgreSQL's does.
 //!
-//! DataFusion's `+`, `-` and `*` of integers wrap, and so does `sum` of 64-bit integers. Two of the
-//! analyzer's rules (`rules`) mend that:
+//! DataFusion's `+`, `-` and `*` of integers wrap, those of floats and `/` give infinities, and `sum` of 64-bit integers wraps too. Two of the analyzer's rules (`rules`) mend that:
 //!
 //! ```text
 //! wide_sum   before types are settled:   sum(bigint)                    ->  sum(CAST(... AS numeric)), which is what PostgreSQL gives
 //! checked    after they are settled:     integer + - * integer          ->  a function of the same name that fails (22003)
+//!                                        float + - * / float            ->  the same (`float_range`)
 //!                                        sum(numeric(29 digits or more) ->  one that fails (`decimal_sum`)
+//!                                        sum(float), avg(float)         ->  the same that fail (`float_totals`)
 //! ```
 //!
 //! `sum(integer)` is a bigint, which four thousand million rows at least are needed to run over; so
@@ -27,6 +28,8 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr_common::datum::apply;
 
 use crate::functions::decimal_sum::sum_of;
+use crate::functions::float_range::{By, refuse_out_of_range};
+use crate::functions::float_totals::float_total;
 use crate::functions::strict_field::strict_field;
 use crate::{Error, SqlState};
 
@@ -72,23 +75,32 @@ pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
                 Operator::Plus => Kind::Plus,
                 Operator::Minus => Kind::Minus,
                 Operator::Multiply => Kind::Times,
+                Operator::Divide => Kind::Over,
                 _ => return Ok(Transformed::no(binary(left, op, right))),
             };
             let types = (type_of(&left, schema)?, type_of(&right, schema)?);
-            match types.0.is_integer() && types.0 == types.1 {
+            // Division of integers fails by itself.
+            let is_taken = types.0.is_floating() || types.0.is_integer() && function != Kind::Over;
+            match is_taken && types.0 == types.1 {
                 true => Ok(Transformed::yes(function.call(vec![*left, *right]))),
                 false => Ok(Transformed::no(binary(left, op, right))),
             }
         }
         Expr::AggregateFunction(mut sum) => {
-            let Some(checked) = checked_sum(sum.func.name(), &sum.params.args, schema)? else {
+            let Some(checked) = checked_total(&sum.func, &sum.params.args, schema)? else {
                 return Ok(Transformed::no(Expr::AggregateFunction(sum)));
             };
             sum.func = checked;
             Ok(Transformed::yes(Expr::AggregateFunction(sum)))
         }
         Expr::WindowFunction(mut sum) => {
-            let Some(checked) = checked_sum(sum.fun.name(), &sum.params.args, schema)? else {
+            let checked = match &sum.fun {
+                WindowFunctionDefinition::AggregateUDF(of_engine) => {
+                    checked_total(of_engine, &sum.params.args, schema)?
+                }
+                _ => None,
+            };
+            let Some(checked) = checked else {
                 return Ok(Transformed::no(Expr::WindowFunction(sum)));
             };
             sum.fun = WindowFunctionDefinition::AggregateUDF(checked);
@@ -119,10 +131,19 @@ fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
     of.get_type(schema)
 }
 
-/// The function in the place of this one, if it is a sum that would wrap.
-fn checked_sum(name: &str, args: &[Expr], schema: &DFSchema) -> Result<Option<Arc<AggregateUDF>>> {
-    Ok(match args {
-        [of] if name == "sum" => sum_of(&of.get_type(schema)?),
+/// The function in the place of this one, if it is a sum that would wrap, or a sum or an average that would become infinite.
+fn checked_total(
+    of_engine: &Arc<AggregateUDF>,
+    args: &[Expr],
+    schema: &DFSchema,
+) -> Result<Option<Arc<AggregateUDF>>> {
+    let [of] = args else { return Ok(None) };
+    Ok(match of_engine.name() {
+        name @ ("sum" | "avg") => {
+            let of = of.get_type(schema)?;
+            let of_decimals = (name == "sum").then(|| sum_of(&of)).flatten();
+            of_decimals.or_else(|| float_total(of_engine, &of))
+        }
         _ => None,
     })
 }
@@ -137,9 +158,10 @@ enum Kind {
     Plus,
     Minus,
     Times,
+    Over,
 }
 
-/// An operator between two integers of one type.
+/// An operator between two integers, or two floats, of one type.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Arithmetic {
     kind: Kind,
@@ -163,6 +185,16 @@ impl Kind {
             Self::Plus => "+",
             Self::Minus => "-",
             Self::Times => "*",
+            Self::Over => "/",
+        }
+    }
+
+    /// What is looked at in its result where that is a float.
+    fn by(self) -> By {
+        match self {
+            Self::Plus | Self::Minus => By::Addition,
+            Self::Times => By::Multiplication,
+            Self::Over => By::Division,
         }
     }
 }
@@ -216,8 +248,9 @@ impl ScalarUDFImpl for Arithmetic {
             Kind::Plus => apply(left, right, numeric::add),
             Kind::Minus => apply(left, right, numeric::sub),
             Kind::Times => apply(left, right, numeric::mul),
+            Kind::Over => apply(left, right, numeric::div),
         };
-        done.map_err(|error| match error.find_root() {
+        let done = done.map_err(|error| match error.find_root() {
             DataFusionError::ArrowError(arrow, _)
                 if matches!(
                     **arrow,
@@ -227,7 +260,9 @@ impl ScalarUDFImpl for Arithmetic {
                 out_of_range(args.return_field.data_type()).into()
             }
             _ => error,
-        })
+        })?;
+        refuse_out_of_range(self.kind.by(), [left, right], &done)?;
+        Ok(done)
     }
 }
 

@@ -10,6 +10,8 @@ pub(crate) mod bytes;
 pub(crate) mod bytes_length;
 pub(crate) mod decimal_sum;
 pub(crate) mod decimal_texts;
+mod float_range;
+mod float_totals;
 pub(crate) mod offered;
 pub(crate) mod rounding;
 pub(crate) mod strict_field;

@@ -4,6 +4,7 @@
 //! in PostgreSQL's dialect. The other files read or change the tree: names, numbers, depth. All that walk
 //! over a tree go through `visit`.
 
+mod comments;
 pub(crate) mod identifiers;
 pub(crate) mod looks;
 pub(crate) mod number_texts;

@@ -107,6 +107,38 @@ pub fn split(text: &str) -> Split {
     found
 }
 
+/// What begins at a place and is passed over: a comment, a string or a name in quotes.
+pub(super) struct Skipped {
+    /// Its bytes; without an end, all of the text.
+    pub(super) length: usize,
+    pub(super) is_comment: bool,
+    /// A comment to the end of the line is not.
+    pub(super) has_end: bool,
+}
+
+/// What begins at this byte of a text and is passed over.
+pub(super) fn skipped(text: &[u8], at: usize) -> Option<Skipped> {
+    let rest = &text[at..];
+    let of_comment = |(length, has_end)| Skipped {
+        length,
+        is_comment: true,
+        has_end,
+    };
+    let length = match rest[0] {
+        b'-' if rest.starts_with(b"--") => return Some(of_comment((line(rest), false))),
+        b'/' if rest.starts_with(b"/*") => return Some(of_comment(comment(rest))),
+        b'\'' => quoted(rest, b'\'', has_escapes(text, at)),
+        b'"' => quoted(rest, b'"', false),
+        b'$' if !is_in_word(text, at) => dollar_quoted(rest, dollar_tag(rest)?),
+        _ => return None,
+    };
+    Some(Skipped {
+        length: length.unwrap_or(rest.len()),
+        is_comment: false,
+        has_end: length.is_some(),
+    })
+}
+
 /// The bytes of a comment to the end of its line.
 fn line(text: &[u8]) -> usize {
     let end = text.iter().position(|&byte| byte == b'\n');

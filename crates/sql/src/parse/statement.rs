@@ -36,6 +36,7 @@ use self::limits::{refuse_excess, refuse_many_tokens, tokens_at_most};
 use self::precedence::Precedence;
 use crate::execute::threads::on_own_thread;
 use crate::parse::visit::{visit, visit_mut, visit_relations};
+use crate::parse::comments::with_blanks_before;
 use crate::{Error, Result, SqlState, copy, mapped};
 
 /// Longer texts are refused: a plan takes a hundred times the memory of its text.
@@ -113,7 +114,7 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
         ));
     }
     refuse_many_tokens(text)?;
-    let tokens = tokens::tokens(text);
+    let tokens = tokens::tokens(&with_blanks_before(text));
     let tokens = tokens.map_err(|error| {
         Error::of_engine(&DataFusionError::from(ParserError::from(error)), text)
     })?;

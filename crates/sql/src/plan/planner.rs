@@ -60,11 +60,12 @@ use crate::plan::first_rows::with_first_rows;
 use crate::plan::long_planning::{is_large_plan, is_large_statement};
 use crate::semantics::casts::keep_casts_apart;
 use crate::semantics::column_names::{name_columns, shown_rows};
+use crate::semantics::distinct_on::with_keys_in_order;
 use crate::semantics::lone_selects::without_lone_selects;
 use crate::semantics::rules::settled;
 use crate::semantics::using::name_used_columns;
 use crate::transactions::old_states::OldStates;
-use crate::values::times::with_precisions;
+use crate::values::times::{with_local_times, with_precisions};
 use crate::{Error, Result, SqlState};
 use orrery_table_scan::{ScansInShares, StoredTable};
 
@@ -212,6 +213,7 @@ impl Planner {
         }
         if let Some(parsed) = parsed(&mut statement) {
             with_precisions(parsed);
+            with_keys_in_order(parsed);
         }
         Box::pin(async move {
             let of_engine = |error: DataFusionError| {
@@ -222,6 +224,7 @@ impl Planner {
                 without_lone_selects(parsed);
                 // Behind the names of columns, to which a number is one.
                 with_types_of_numbers(parsed);
+                with_local_times(parsed);
                 keep_casts_apart(parsed);
                 name_used_columns(parsed, &|name| self.columns_of(name))?;
             }
@@ -573,6 +576,7 @@ pub(crate) fn expression(
     let mut expr = expr.clone();
     with_precisions(&mut expr);
     with_types_of_numbers(&mut expr);
+    with_local_times(&mut expr);
     let written = ast::ExprWithAlias { expr, alias: None };
     let compile = || -> Result<_, DataFusionError> {
         let expr = state.create_logical_expr_from_sql_expr(written, schema)?;

@@ -1,9 +1,8 @@
 //! Timestamps in microseconds.
 //!
-//! DataFusion's are of nanoseconds, which end in the year 2262: `TIMESTAMP '9999-12-31'` would not
-//! be one, and a date of that year could not be compared with `now()`. So the type `TIMESTAMP` in a
-//! text is the one with six digits ([`with_precisions`]), `now()` is cast to it, and a date that
-//! meets a timestamp is cast to that one's type.
+//! DataFusion's are of nanoseconds, which end in the year 2262: `TIMESTAMP '9999-12-31'` would not be one, and a date of that year could not be compared with
+//! `now()`. So the type `TIMESTAMP` in a text is the one with six digits ([`with_precisions`]), `now()` is cast to it, `current_time` to a time of six digits, and a date
+//! that meets a timestamp is cast to that one's type. All local times are those of UTC ([`with_local_times`]).
 
 use std::ops::ControlFlow;
 
@@ -15,6 +14,7 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Operato
 use datafusion::sql::sqlparser::ast::{self, VisitMut, VisitorMut};
 
 use crate::parse::visit::visit_mut;
+use crate::parse::words::{call, parts};
 use crate::values::floats::is_comparison;
 
 /// Digits behind the seconds' point.
@@ -47,6 +47,41 @@ impl VisitorMut for Precisions {
     }
 }
 
+/// A part of a statement without `localtime` and `localtimestamp`, which are not in the engine. After columns have their names.
+pub(crate) fn with_local_times<T: VisitMut>(part: &mut T) {
+    let _: ControlFlow<()> = part.visit(&mut LocalTimes);
+}
+
+struct LocalTimes;
+
+impl VisitorMut for LocalTimes {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        let ast::Expr::Function(asked) = &*expr else {
+            return ControlFlow::Continue(());
+        };
+        // Only a keyword stands without brackets.
+        if !matches!(asked.args, ast::FunctionArguments::None) {
+            return ControlFlow::Continue(());
+        }
+        match parts(&asked.name).as_slice() {
+            [name] if name == "localtime" => *expr = call("current_time", Vec::new()),
+            [name] if name == "localtimestamp" => {
+                *expr = ast::Expr::Cast {
+                    kind: ast::CastKind::Cast,
+                    expr: Box::new(call("now", Vec::new())),
+                    data_type: ast::DataType::Timestamp(Some(DIGITS), ast::TimezoneInfo::None),
+                    array: false,
+                    format: None,
+                };
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 fn without_lengths(data_type: &mut ast::DataType) {
     let mut data_type = data_type;
     while let ast::DataType::Array(element) = data_type {
@@ -72,6 +107,13 @@ pub(crate) fn in_microseconds(expr: Expr, schema: &DFSchema) -> Result<Transform
                     expr,
                     DataType::Timestamp(TimeUnit::Microsecond, zone),
                 ))),
+                _ => Ok(Transformed::no(expr)),
+            }
+        }
+        Expr::ScalarFunction(ScalarFunction { ref func, .. }) if func.name() == "current_time" => {
+            let time = DataType::Time64(TimeUnit::Microsecond);
+            match expr.get_type(schema)? {
+                DataType::Time64(TimeUnit::Nanosecond) => Ok(Transformed::yes(cast(expr, time))),
                 _ => Ok(Transformed::no(expr)),
             }
         }

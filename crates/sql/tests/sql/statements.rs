@@ -179,6 +179,7 @@ files! {
     sets
     numbers
     mended_plans
+    messages
     explain
     information_schema
 }

@@ -56,6 +56,8 @@ const ERRORS_MAX: usize = 100;
 const COPIED_BYTES_MAX: usize = 32 << 20;
 /// and for each of its bytes: lists of objects with long subjects stay far below it.
 const COPIED_BYTES_OF_EACH: usize = 128;
+/// Tokens between two questions whether somebody still waits: about a tenth of a millisecond of work.
+const TOKENS_PER_LOOK: u32 = 1 << 10;
 /// Characters of what is found that a message repeats.
 const FOUND_CHARACTERS_MAX: usize = 40;
 
@@ -88,6 +90,8 @@ pub(crate) struct Parser<'t, 'o> {
     options: &'o ParserOptions<'o>,
     lexer: Lexer<'t>,
     token: Token,
+    /// Tokens that were taken.
+    taken: u32,
     /// The token before, for messages.
     previous: Token,
     expected: ExpectedSet,
@@ -139,6 +143,7 @@ impl<'t, 'o> Parser<'t, 'o> {
             options,
             lexer: Lexer::new(text),
             token: start,
+            taken: 0,
             previous: start,
             expected: ExpectedSet::default(),
             expected_at_end: None,
@@ -214,8 +219,20 @@ impl<'t, 'o> Parser<'t, 'o> {
     fn bump(&mut self) -> Token {
         self.expected.clear();
         self.previous = self.token;
+        self.taken = self.taken.wrapping_add(1);
+        if self.taken.is_multiple_of(TOKENS_PER_LOOK) {
+            self.look_who_waits();
+        }
         self.token = self.lexer.next_token();
         self.previous
+    }
+
+    /// Ends the text here if nobody waits for what comes of it.
+    #[cold]
+    fn look_who_waits(&mut self) {
+        if self.options.abandoned.is_some_and(|abandoned| abandoned()) {
+            self.lexer = Lexer::starting_at(self.text, self.text.len());
+        }
     }
 
     fn text_of(&self, token: Token) -> &'t str {

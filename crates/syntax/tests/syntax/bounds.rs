@@ -161,3 +161,22 @@ fn a_comparison_is_no_operand_of_another() {
         assert_eq!(read.is_ok(), is_right, "{condition}");
     }
 }
+
+#[test]
+fn a_text_that_nobody_waits_for_is_not_read_on() {
+    let quads: String = (0..100_000)
+        .map(|n| format!("<http://e/{n}> <http://e/p> {n} .\n"))
+        .collect();
+    let text = format!("INSERT DATA {{ {quads} }}");
+    let looks = std::cell::Cell::new(0);
+    let from_second_on = || {
+        looks.set(looks.get() + 1);
+        looks.get() >= 2
+    };
+    let options = ParserOptions {
+        abandoned: Some(&from_second_on),
+        ..ParserOptions::default()
+    };
+    parse_update(&text, &options).expect_err("half a text");
+    assert!(looks.get() <= 3, "{}", looks.get());
+}

@@ -43,6 +43,7 @@ pub(super) fn paths(fixture: &Fixture) -> Result<Vec<CostPath<'_>>, Error> {
         let bounds = DocumentBounds {
             memory_bytes: DOCUMENT_BYTES_MAX,
             hold: &mut |_| true,
+            waiting: None,
         };
         let document = read_document(input, "data.nt", Format::NTriples, None, bounds);
         let document = document.map_err(|error| Error::Syntax(error.to_string()))?;

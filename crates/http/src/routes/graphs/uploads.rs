@@ -18,7 +18,7 @@ use orrery_service::errors::ServiceError;
 use orrery_sparql::{Statements, UpdateOptions};
 use orrery_storage::{ByteCount, reason};
 use std::io::{Cursor, Read};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A document is there twice while it is made into statements.
 const COPIES_OF_DOCUMENT: usize = 2;
@@ -117,6 +117,7 @@ pub(super) fn read_all(
     files: Vec<(UploadedFile, Target, Option<String>)>,
     bounds: &ReadBounds,
     mut memory: BodyMemory,
+    waiting: &Weak<()>,
 ) -> Result<(Statements, Vec<String>, BodyMemory), ServiceError> {
     let (mut statements, mut warnings) = (Statements::new(), Vec::new());
     // The bodies, and the statements that were made of some of them.
@@ -138,6 +139,7 @@ pub(super) fn read_all(
         let document_bounds = DocumentBounds {
             memory_bytes: bounds.document_bytes,
             hold: &mut hold,
+            waiting: Some(Weak::clone(waiting)),
         };
         let UploadedFile { head, .. } = &file;
         let (input, base_iri) = (file.open()?, base_iri.as_deref());

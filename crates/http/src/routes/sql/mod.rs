@@ -73,7 +73,7 @@ async fn answer(
     record.set_asker(parts);
     let of_parse = Arc::clone(&record);
     let (request, statements, mut session, memory) = state
-        .while_parsing(move || {
+        .while_parsing(move |_short| {
             let (text, memory) = body.into_text(limit_bytes, COPIES_OF_TEXT)?;
             let request = request::parse(uri.query(), &headers, &text)?;
             drop(text);

@@ -194,6 +194,7 @@ fn read(text: String) -> Result<u64, String> {
     let bounds = DocumentBounds {
         memory_bytes: 256 << 20,
         hold: &mut |_| true,
+        waiting: None,
     };
     let input = io::Cursor::new(text.into_bytes());
     match read_document(input, "test", Format::JsonLd, None, bounds) {

@@ -5,7 +5,11 @@ use super::{CSV, assert_unharmed, beginning, update};
 use crate::client::{ask, send};
 use crate::fixture::TestServer;
 use orrery_http_client::AllowList;
+use std::net::SocketAddr;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 
 const RDF_XML: &str = "Content-Type: application/rdf+xml";
 const RESULTS_XML: &str = "application/sparql-results+xml";
@@ -339,4 +343,48 @@ fn zstd_of(bytes: &[u8]) -> Vec<u8> {
         frame.push(block[0]);
     }
     frame
+}
+
+/// A server that sends these bytes and nothing more; tells when it was asked, and when who asked has gone.
+async fn stalling(answer: Vec<u8>) -> (SocketAddr, mpsc::Receiver<&'static str>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, told) = mpsc::channel(2);
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut request = [0; 4 << 10];
+        socket.read(&mut request).await.unwrap();
+        socket.write_all(&answer).await.unwrap();
+        tell.send("asked").await.unwrap();
+        while matches!(socket.read(&mut request).await, Ok(1..)) {}
+        tell.send("gone").await.unwrap();
+    });
+    (address, told)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_is_not_waited_for_when_its_client_has_gone() {
+    let server = start(256 << 20).await;
+    let half = "HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\nContent-Length: 1000\r\n\r\n<a> <b> <c> .\n";
+    for answer in ["", half] {
+        let (endpoint, mut told) = stalling(answer.into()).await;
+        let text = format!("LOAD SILENT <http://{endpoint}/>");
+        let request = format!(
+            "POST /sparql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/sparql-update\r\n\
+             Content-Length: {}\r\n\r\n{text}",
+            text.len()
+        );
+        let mut client = TcpStream::connect(server.address).await.unwrap();
+        client.write_all(request.as_bytes()).await.unwrap();
+        assert_eq!(told.recv().await, Some("asked"));
+        drop(client);
+        // Far below the time that it may take.
+        let gone = tokio::time::timeout(Duration::from_secs(20), told.recv()).await;
+        assert_eq!(
+            gone.expect("it is still waited for"),
+            Some("gone"),
+            "{answer}"
+        );
+    }
+    assert_unharmed(&server).await;
 }

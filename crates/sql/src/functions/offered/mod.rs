@@ -47,6 +47,7 @@ pub(crate) use bounded::Offered;
 use bounded::bounded_function;
 use lists::{AGGREGATES, GROWING, TABLES, WINDOWS, WITHIN, bounds_of};
 pub(crate) use long::{may_plan_long, may_take_long};
+pub(super) use of_engine::of_engine_methods;
 pub(crate) use one_step::in_one_step;
 pub(crate) use spread::{LARGE_BYTES, SpreadConstants};
 

@@ -73,4 +73,4 @@ macro_rules! of_engine_methods {
     };
 }
 
-pub(super) use of_engine_methods;
+pub(in crate::functions) use of_engine_methods;
