@@ -22,5 +22,5 @@ pub use connection::tls::ALPN;
 pub use edge::proxies::{FarEnd, NotANetwork, TrustedProxies};
 pub use options::{ClientTimes, HttpOptions};
 pub use request::documents::{DOCUMENT_MEMORY_BYTES, Documents};
-pub use router::routes;
+pub use router::router;
 pub use state::HttpState;

@@ -69,7 +69,7 @@ const COPIES_OF_PARTS: usize = 4;
 ///
 /// Where the database has users, requests may do what its rules say. Else all may see all graphs, but those that come with an
 /// [`orrery_storage::ReadScope`] in their extensions: a layer around the router says so who asks. Clients cannot.
-pub fn routes(state: Arc<HttpState>) -> Router {
+pub fn router(state: Arc<HttpState>) -> Router {
     let doorway = Arc::new(Doorway::new(
         &state.engine,
         &state.seat,

@@ -15,7 +15,7 @@ use axum::Router;
 use orrery_flight::FlightOptions;
 use orrery_http::{
     ALPN, AddressRule, ClientTimes, Documents, FarEnd, HttpState, OpenConnections, TrustedProxies,
-    admin_routes, answer, routes,
+    admin_routes, answer, router,
 };
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
 use orrery_postgres::PostgresOptions;
@@ -183,7 +183,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Puts something around all that the server answers, such as what tells who asks; see [`routes`](orrery_http::routes()).
+    /// Puts something around all that the server answers, such as what tells who asks; see [`router`](orrery_http::router()).
     #[must_use]
     pub fn around(mut self, layer: impl FnOnce(Router) -> Router) -> Self {
         self.router = layer(self.router);
@@ -341,7 +341,7 @@ impl Server {
                 || service.audit.is_some()
                 || service.tracer.is_some()
                 || service.authentication.is_some(),
-            router: routes(state),
+            router: router(state),
             admin,
             postgres,
             flight,

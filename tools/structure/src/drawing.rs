@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! name        what the crate is for
-//!             rooms    its folders
+//!             rooms    the folders of its source, without those within them
 //!             imports  crates of ours
 //! ```
 //!
@@ -92,7 +92,9 @@ fn draw(house: &House) -> String {
     let mut drawing = String::from("```text\n");
     for package in &packages {
         let _ = writeln!(drawing, "{:width$}{}", package.name, package.description);
-        let rooms: Vec<&str> = package.rooms.iter().map(String::as_str).collect();
+        // Rooms within rooms are seen where they are.
+        let rooms = package.rooms.iter().map(String::as_str);
+        let rooms: Vec<&str> = rooms.filter(|room| !room.contains('/')).collect();
         let mut imports: Vec<&str> = package.imports.iter().map(String::as_str).collect();
         imports.sort_by_key(|import| (floors.get(import), *import));
         list(&mut drawing, width, "rooms", &rooms);
@@ -160,7 +162,7 @@ mod tests {
     fn house() -> House {
         House {
             packages: vec![
-                package("above", &["one", "two"], &["below"]),
+                package("above", &["one", "one/within", "two"], &["below"]),
                 package("below", &[], &[]),
             ],
         }

@@ -20,8 +20,8 @@ mod error;
 mod house;
 mod knots;
 mod names;
-mod programs;
 mod paths;
+mod programs;
 mod resolve;
 mod source;
 #[cfg(test)]

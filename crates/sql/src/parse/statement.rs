@@ -35,8 +35,8 @@ use self::grouping::refuse_many_sets;
 use self::limits::{refuse_excess, refuse_many_tokens, tokens_at_most};
 use self::precedence::Precedence;
 use crate::execute::threads::on_own_thread;
-use crate::parse::visit::{visit, visit_mut, visit_relations};
 use crate::parse::comments::with_blanks_before;
+use crate::parse::visit::{visit, visit_mut, visit_relations};
 use crate::{Error, Result, SqlState, copy, mapped};
 
 /// Longer texts are refused: a plan takes a hundred times the memory of its text.

@@ -9,7 +9,7 @@ mod held;
 mod preparing;
 mod waiting;
 
-pub use held::{HeldValues, RuledScope, ScopeIn};
+pub use held::HeldValues;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -55,6 +55,7 @@ use crate::plan::prepared::{Prepared, parameters_of};
 use crate::semantics::column_names::{shown_columns, shown_rows};
 use crate::session::kept::KeptStatements;
 use crate::session::place::Place;
+use crate::session::ruled::RuledScope;
 use crate::settings::Settings;
 use crate::transactions::block::{Answer, AtWork, Block, IdleMax, TransactionStatus, watch};
 use crate::transactions::committing::Committing;

@@ -10,6 +10,7 @@ pub(crate) mod cursors;
 pub(crate) mod kept;
 pub(crate) mod kind;
 pub(crate) mod place;
+pub(crate) mod ruled;
 pub(crate) mod run_query;
 pub(crate) mod table_reader;
 pub(crate) mod unit;

@@ -1,11 +1,9 @@
 //! The asker's constraints on a session: rights, state, account.
 
-use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use futures::future::BoxFuture;
 use orrery_runtime::{Paused, Spending};
 use orrery_storage::Snapshot;
 
@@ -14,28 +12,11 @@ use crate::answers::answer_max::AnswerMax;
 use crate::catalog::scope::{Sight, SqlScope};
 use crate::files::FileAccess;
 use crate::session::place::{Held, Place, Turn};
+use crate::session::ruled::RuledScope;
 use crate::{Error, Result, SqlState};
 
 /// Values up to this are not counted.
 const HELD_BYTES_MIN: usize = 4 << 10;
-
-/// A scope that rules by query have found in one state.
-pub struct RuledScope {
-    /// The state in which they found it.
-    pub state: Arc<Snapshot>,
-    /// What they find in another one; everything if none.
-    pub scope_in: ScopeIn,
-}
-
-/// What rules by query find in a state.
-pub type ScopeIn =
-    Box<dyn Fn(Arc<Snapshot>) -> BoxFuture<'static, Option<Arc<SqlScope>>> + Send + Sync>;
-
-impl fmt::Debug for RuledScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RuledScope").finish_non_exhaustive()
-    }
-}
 
 /// Memory that is counted until this is dropped.
 #[derive(Debug)]
