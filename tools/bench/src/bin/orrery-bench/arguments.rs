@@ -27,36 +27,36 @@ pub(crate) enum ReportFormat {
 
 #[derive(Subcommand)]
 pub(crate) enum BenchSuite {
-    /// Berlin SPARQL Benchmark: data, queries, driver
+    /// Berlin SPARQL Benchmark (BSBM): generate data, run explore queries
     #[command(subcommand)]
     Bsbm(BsbmCommand),
-    /// Load, size, open, point query, explore queries and count, against their bars
+    /// Measure load, size, opening, point, explore and count queries
     Store(StoreBenchArguments),
-    /// The least that a request costs: point queries over one kept connection
+    /// Measure the minimal cost of a request: point queries over one connection
     Floor(FloorArguments),
-    /// What users, rules and limits cost, and what short queries wait for beside long ones, against their bars
+    /// Measure the cost of users, rules and limits, and waits beside long queries
     Guard(GuardArguments),
-    /// Transactions over HTTP, updates beside queries, opening after a kill, against their bars
+    /// Measure transactions over HTTP, updates beside queries, opening after a kill
     Update(UpdateBenchArguments),
-    /// Clients of every kind, with users, rules and limits, for as long as one likes: no fault, no wrong answer, flat memory
+    /// Run clients of every kind against a server for hours; check answers and memory
     Soak(SoakArguments),
-    /// Readers and writers while checkpoints, compactions and bulk loads run: no failure, no wrong answer
+    /// Run readers and writers beside checkpoints, compactions and loads; check answers
     SoakUpdates(SoakUpdatesArguments),
-    /// The first queries when nothing of a database with BSBM data is in memory, against the same warm
+    /// Measure first queries on a cold database against a warm one
     Cold(ColdArguments),
-    /// Ours and another store, side by side on the same data, answers compared
+    /// Compare with another store on the same data
     Compare(CompareArguments),
-    /// The same data as triples and as DuckDB's tables, asked the same in SPARQL and SQL, answers compared
+    /// Compare SPARQL on triples with DuckDB's SQL on the same data
     Relational(RelationalArguments),
-    /// How far the planner's estimates are from what its plans find
+    /// Measure the errors of the planner's estimates
     Estimates(EstimatesArguments),
-    /// TPC-H on tables: load, answers, power test, throughput test
+    /// Run TPC-H on tables: load, answers, power test, throughput test
     Tpch(TpchArguments),
-    /// LDBC Social Network Benchmark, Interactive v1
+    /// Run the LDBC Social Network Benchmark, Interactive v1
     Snb(SnbArguments),
-    /// LDBC Semantic Publishing Benchmark 2.0, basic set: editors and readers side by side
+    /// Run the LDBC Semantic Publishing Benchmark 2.0, basic set
     Spb(SpbArguments),
-    /// The lab of physical designs: TPC-H Q9 on five layouts of the data, as columns and as rows, with vectors of three sizes
+    /// Measure TPC-H Q9 on five data layouts, by column and row, with three vector sizes
     Vectors(VectorsArguments),
 }
 
@@ -65,34 +65,35 @@ pub(crate) enum BenchSuite {
 pub(crate) struct SnbArguments {
     #[command(subcommand)]
     pub(crate) command: Option<SnbCommand>,
-    /// The data set: social_network_*.ttl, updateStream_*.csv (.gz too), substitution_parameters
+    /// Directory of the data set: social_network_*.ttl, updateStream_*.csv (.gz too),
+    /// substitution_parameters
     #[arg(long, value_name = "DIR", required = true)]
     pub(crate) data: Option<PathBuf>,
-    /// Scale factor, by which the specification says how often complex reads come
+    /// Scale factor; it decides the frequencies of complex reads
     #[arg(long, value_name = "N", default_value_t = 0.1, value_parser = snb_scale)]
     pub(crate) scale: f64,
-    /// Clients of the mix
+    /// Number of clients of the mix
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) clients: u32,
-    /// Length of each run of the mix
+    /// Length of each run of the mix in seconds
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) seconds: u32,
-    /// Runs of each complex read with each of its parameters, by itself
+    /// Runs of each complex read with each of its parameters
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) rounds: u32,
-    /// An endpoint, for queries and updates, that has the data set; without one it is loaded and served
+    /// Endpoint that has the data set; if not given, the data set is loaded and served
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum SnbCommand {
-    /// Run the operations of a validation file in their order, insertions too, and compare each result
+    /// Run the operations of a validation file in order, and compare results
     Validate(SnbValidateArguments),
-    /// Write a data set of the benchmark's schema, with update streams and parameters
+    /// Generate a data set with update streams and parameters
     Generate(SnbGenerateArguments),
 }
 
@@ -101,10 +102,10 @@ pub(crate) struct SnbGenerateArguments {
     /// Scale factor: 0.1 has some 1,700 persons, 1 some 11,000
     #[arg(long, value_name = "N", value_parser = snb_scale)]
     pub(crate) scale: f64,
-    /// The same seed gives the same data
+    /// Random seed; the same seed gives the same data
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The directory to write into
+    /// Output directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
 }
@@ -121,19 +122,19 @@ fn snb_scale(text: &str) -> Result<f64, String> {
 
 #[derive(Args)]
 pub(crate) struct SnbValidateArguments {
-    /// The file, in the form of the official driver's validation_params.csv; .gz too
+    /// Validation file, as the official driver's validation_params.csv; also .gz
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The database's directory, with the data set in it; a server is started on it
+    /// Directory of a database with the data set, which is served
     #[arg(long = "db", value_name = "DIR", required_unless_present = "endpoint")]
     pub(crate) directory: Option<PathBuf>,
-    /// An endpoint instead, for queries and updates
+    /// Endpoint for queries and updates instead
     #[arg(long, value_name = "URL", conflicts_with = "directory")]
     pub(crate) endpoint: Option<String>,
-    /// Complex read 14 goes by an edge weight, which is defined in the database first
+    /// Run complex read 14 with an edge weight, which is defined first
     #[arg(long)]
     pub(crate) edge_weight: bool,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
@@ -143,211 +144,214 @@ pub(crate) struct SnbValidateArguments {
 pub(crate) struct SpbArguments {
     #[command(subcommand)]
     pub(crate) command: Option<SpbCommand>,
-    /// Files and directories with .nq, .nt and .ttl (.gz too); they are loaded and served. May be repeated
+    /// File or directory to load and serve: .nq, .nt, .ttl (.gz too); may be repeated
     #[arg(long, value_name = "PATH", required_unless_present = "endpoint")]
     pub(crate) data: Vec<PathBuf>,
-    /// An endpoint instead, for queries and updates, that has data; its default graph has to be the union of all graphs. The
-    /// editors change it
+    /// Endpoint with data instead; its default graph must be the union of all graphs. Editors
+    /// change its data
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     pub(crate) endpoint: Option<String>,
-    /// Length of the measurement
+    /// Length of the measurement in seconds
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub(crate) seconds: u32,
-    /// What runs so many seconds before it does not count
+    /// Seconds of warm-up before the measurement
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=3_600))]
     pub(crate) warm_up: u32,
-    /// Agents that insert, update and delete works
+    /// Number of agents that insert, update and delete works
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=256))]
     pub(crate) editors: u32,
-    /// Agents that run the aggregation queries
+    /// Number of agents that run the aggregation queries
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=256))]
     pub(crate) aggregators: u32,
-    /// The same seed draws the same operations
+    /// Random seed; the same seed draws the same operations
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Make no index of texts of what is loaded: query 8 then reads all of them
+    /// Load without a full-text index; query 8 then reads all literals
     #[arg(long)]
     pub(crate) no_text_index: bool,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum SpbCommand {
-    /// Compare the answers of each query with an evaluation of our own over the same data, and what editing does
+    /// Compare the answers of each query and edit with a reference evaluation
     Validate(SpbValidateArguments),
-    /// Write data of the benchmark's schema, as N-Quads
+    /// Generate data as N-Quads
     Generate(SpbGenerateArguments),
 }
 
 #[derive(Args)]
 pub(crate) struct SpbGenerateArguments {
-    /// Quads in all, to the end of the last work
+    /// Number of quads; the last work is completed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000_000))]
     pub(crate) quads: u64,
-    /// The same seed gives the same data
+    /// Random seed; the same seed gives the same data
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The file to write, compressed if its name ends in .gz
+    /// Output file, compressed if its name ends in .gz
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Reference data that works are about, in place of stand-ins: load it beside. May be repeated
+    /// File with reference data that works refer to, loaded separately; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) reference: Vec<PathBuf>,
 }
 
 #[derive(Args)]
 pub(crate) struct SpbValidateArguments {
-    /// The data, in files and directories. May be repeated
+    /// File or directory with the data; may be repeated
     #[arg(long, value_name = "PATH", required = true)]
     pub(crate) data: Vec<PathBuf>,
-    /// The database's directory, with the same data in it; without one they are loaded
+    /// Directory of a database with the data; if not given, the data are loaded
     #[arg(long = "db", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// An endpoint instead, for queries and updates, whose default graph is the union of all graphs
+    /// Endpoint instead, whose default graph is the union of all graphs
     #[arg(long, value_name = "URL", conflicts_with = "directory")]
     pub(crate) endpoint: Option<String>,
-    /// Parameters of each query
+    /// Number of parameters of each query
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) rounds: u32,
-    /// The same seed draws the same operations
+    /// Random seed; the same seed draws the same operations
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Make no index of texts of what is loaded
+    /// Load without a full-text index
     #[arg(long)]
     pub(crate) no_text_index: bool,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]
 pub(crate) struct VectorsArguments {
-    /// Scale factor: 1 stands for about 1 GB of text, and takes 6 GB of memory
+    /// Scale factor; 1 is about 1 GB of text, and takes 6 GB of memory
     #[arg(long, value_name = "N", default_value = "0.1")]
     pub(crate) scale: Scale,
-    /// Folder with the right answers, of which q09.csv is read; without it SQL's answer alone is believed
+    /// Directory with the expected answer, q09.csv; if not given, answers are compared with SQL's
+    /// alone
     #[arg(long, value_name = "DIR")]
     pub(crate) answers: Option<PathBuf>,
-    /// Threads of each run
+    /// Number of threads of each run
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: u32,
-    /// How often each cell is run; the quickest counts
+    /// Runs of each cell, of which the fastest counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) runs: u32,
-    /// The time of a cell, all its runs together; where none of them ends within it, the table says so
+    /// Time limit of a cell, all its runs together
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(crate) cell_limit: Seconds,
-    /// Memory of the engine that answers as SQL
+    /// Memory limit of the SQL engine
     #[arg(long, value_name = "SIZE", default_value = "4G")]
     pub(crate) memory: Bytes,
-    /// Where files and database are made
+    /// Directory for files and the database; ~/.cache/orrery/bench if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
-    /// Also write the table into this document, between `<!-- vectors SCALE -->` and
-    /// `<!-- end of vectors SCALE -->`
+    /// Document to write the table into, between `<!-- vectors SCALE -->` and `<!-- end of vectors
+    /// SCALE -->`
     #[arg(long, value_name = "FILE")]
     pub(crate) document: Option<PathBuf>,
 }
 
 #[derive(Args)]
 pub(crate) struct TpchArguments {
-    /// Scale factor: 1 stands for about 1 GB of text
+    /// Scale factor; 1 is about 1 GB of text
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) scale: Scale,
-    /// Folder with the right answers, q01.csv to q22.csv; without it they are not looked at
+    /// Directory with the expected answers, q01.csv to q22.csv; if not given, answers are not
+    /// checked
     #[arg(long, value_name = "DIR")]
     pub(crate) answers: Option<PathBuf>,
-    /// Streams of the throughput test; as many as the specification asks for if not given, 0 leaves the test out
+    /// Streams of the throughput test; as many as the specification asks for if not given. 0 skips
+    /// the test
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(crate) streams: Option<u32>,
-    /// Threads of the engine
+    /// Number of threads of the engine
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) threads: usize,
-    /// Memory of the engine
+    /// Memory limit of the engine
     #[arg(long, value_name = "SIZE", default_value = "8G")]
     pub(crate) memory: Bytes,
-    /// Where files and database are kept
+    /// Directory for files and the database; ~/.cache/orrery/bench if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]
 pub(crate) struct EstimatesArguments {
-    /// The database's directory
+    /// Directory of the database
     #[arg(long = "db", value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// The database has the BSBM data set of so many products: ask its queries too
+    /// Products of the BSBM data set in the database; if given, its queries run too
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
     pub(crate) products: Option<u32>,
-    /// Sets of parameters of each BSBM query
+    /// Parameter sets of each BSBM query
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) sets: u32,
-    /// Graph patterns drawn from the data by random walks
+    /// Number of graph patterns drawn from the data by random walks
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub(crate) patterns: u32,
-    /// The same seed draws the same parameters and patterns
+    /// Random seed; the same seed draws the same parameters and patterns
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Queries that take longer are left out
+    /// Timeout of a query; slower ones are left out
     #[arg(long, value_name = "TIME", default_value = "20s")]
     pub(crate) timeout: Seconds,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]
 pub(crate) struct ColdArguments {
-    /// The database's directory
+    /// Directory of the database
     #[arg(long = "db", value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// How often each way to begin is measured
+    /// Measurements of each way to begin
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) rounds: u32,
-    /// The same seed draws the same parameters
+    /// Random seed; the same seed draws the same parameters
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Another build of this program, measured in turn with this one
+    /// Another build of this program to compare with, measured in turn
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) against: Option<PathBuf>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]
 pub(crate) struct CompareArguments {
-    /// The other store: a script of this name in the folder of peers sets it up; `duckdb` for TPC-H on tables
+    /// Other store, set up by the script of this name in --peers; `duckdb` for TPC-H on tables
     #[arg(long, value_name = "NAME", default_value = "virtuoso")]
     pub(crate) peer: String,
-    /// Folder with the peers' scripts
+    /// Directory with the scripts of other stores
     #[arg(long, value_name = "DIR", default_value = "bench/peers")]
     pub(crate) peers: PathBuf,
-    /// Query mixes of the explore queries
+    /// Number of query mixes of the explore queries
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) mixes: u32,
-    /// With duckdb: TPC-H's scale factor
+    /// With duckdb: scale factor of TPC-H
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) scale: Scale,
-    /// With duckdb: how often each query is asked of both; the quickest run counts
+    /// With duckdb: runs of each query, of which the fastest counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) runs: u32,
-    /// With duckdb: threads, at both
+    /// With duckdb: number of threads of both engines
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) threads: usize,
-    /// With duckdb: memory of our engine
+    /// With duckdb: memory limit of our engine
     #[arg(long, value_name = "SIZE", default_value = "8G")]
     pub(crate) memory: Bytes,
-    /// Also write the table into this document, between `<!-- compare NAME -->` and
-    /// `<!-- end of compare NAME -->`
+    /// Document to write the table into, between `<!-- compare NAME -->` and `<!-- end of compare
+    /// NAME -->`
     #[arg(long, value_name = "FILE")]
     pub(crate) document: Option<PathBuf>,
     #[command(flatten)]
@@ -356,17 +360,17 @@ pub(crate) struct CompareArguments {
 
 #[derive(Args)]
 pub(crate) struct RelationalArguments {
-    /// The script that runs DuckDB
+    /// Script that runs DuckDB
     #[arg(long, value_name = "FILE", default_value = "bench/peers/relational.py")]
     pub(crate) script: PathBuf,
-    /// How often each question is asked; the quickest run counts
+    /// Runs of each query, of which the fastest counts
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) runs: u32,
-    /// Threads of one query, at both
+    /// Number of threads of one query in both engines
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) threads: usize,
-    /// Also write the table into this document, between `<!-- relational -->` and
-    /// `<!-- end of relational -->`
+    /// Document to write the table into, between `<!-- relational -->` and `<!-- end of relational
+    /// -->`
     #[arg(long, value_name = "FILE")]
     pub(crate) document: Option<PathBuf>,
     #[command(flatten)]
@@ -375,7 +379,7 @@ pub(crate) struct RelationalArguments {
 
 #[derive(Subcommand)]
 pub(crate) enum BsbmCommand {
-    /// Write the data set as N-Triples
+    /// Generate the data set as N-Triples
     Generate(GenerateArguments),
     /// Run the explore queries against an endpoint
     Explore(ExploreArguments),
@@ -383,13 +387,13 @@ pub(crate) enum BsbmCommand {
 
 #[derive(Args)]
 pub(crate) struct GenerateArguments {
-    /// Number of products: 2,785 give a million triples, 28,482 ten million
+    /// Number of products; 2,785 give a million triples, 28,482 ten million
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
     pub(crate) products: u32,
-    /// The same seed gives the same data
+    /// Random seed; the same seed gives the same data
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Write here instead of to standard output
+    /// Output file; standard output if not given
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -403,23 +407,23 @@ pub(crate) struct ExploreArguments {
         default_value = "http://127.0.0.1:7878/sparql"
     )]
     pub(crate) endpoint: String,
-    /// Query mixes to run
+    /// Number of query mixes to measure
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) mixes: u32,
-    /// Query mixes to run first, unmeasured
+    /// Number of query mixes of warm-up
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) warm_up: u32,
-    /// The same seed draws the same parameters
+    /// Random seed; the same seed draws the same parameters
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]
 pub(crate) struct FloorArguments {
-    /// Directory of a database of BSBM data, which is served for the measurement
+    /// Directory of a database with BSBM data, which is served
     #[arg(
         long = "db",
         value_name = "DIR",
@@ -430,101 +434,101 @@ pub(crate) struct FloorArguments {
     /// Address of a SPARQL endpoint with BSBM data
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
-    /// Requests to measure
+    /// Number of requests to measure
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub(crate) requests: u32,
-    /// Endless queries that run beside them meanwhile
+    /// Number of endless queries that run meanwhile
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000))]
     pub(crate) heavy: u32,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]
 pub(crate) struct GuardArguments {
-    /// Number of products of the BSBM data set
+    /// Number of products in the BSBM data set
     #[arg(long, value_name = "N", default_value_t = 2_785, value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
     pub(crate) products: u32,
-    /// Turns of each asker
+    /// Number of turns of each asker
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) rounds: u32,
-    /// Long queries beside the short ones
+    /// Number of long queries beside the short ones
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(..=1_000))]
     pub(crate) heavy: u32,
-    /// Where data and databases are made
+    /// Directory for data and databases; ~/.cache/orrery/bench if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]
 pub(crate) struct UpdateBenchArguments {
-    /// Number of products of the BSBM data set
+    /// Number of products in the BSBM data set
     #[arg(long, value_name = "N", default_value_t = 2_785, value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
     pub(crate) products: u32,
-    /// Seconds that each rate is measured
+    /// Length of each measurement in seconds
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) seconds: u64,
-    /// Query mixes to run with and without updates
+    /// Number of query mixes with and without updates
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) mixes: u32,
-    /// Measure only this part, or several such parts; all if not given
+    /// Part to measure; may be repeated. All if not given
     #[arg(long = "part", value_enum, value_name = "PART")]
     pub(crate) parts: Vec<UpdateBenchPart>,
-    /// Where data and databases are made: what is measured is the disk below
+    /// Directory for data and databases, whose disk is measured; ~/.cache/orrery/bench if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]
 pub(crate) struct SoakArguments {
-    /// For how long
+    /// Length of the run in seconds
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) seconds: u64,
-    /// The same in minutes
+    /// Length of the run in minutes
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) minutes: Option<u64>,
-    /// Clients; of each eight one is of each kind
+    /// Number of clients; each eight have one of each kind
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=512))]
     pub(crate) clients: u32,
-    /// Of them, those that ask nothing but queries that need more memory than there is
+    /// Number of these clients that only run queries beyond the memory limit
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=512))]
     pub(crate) heavy: u32,
-    /// Number of products of the BSBM data set
+    /// Number of products in the BSBM data set
     #[arg(long, value_name = "N", default_value_t = 2_785, value_parser = clap::value_parser!(u32).range(10..=200_000_000))]
     pub(crate) products: u32,
-    /// Memory of the server
+    /// Memory limit of the server
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub(crate) memory: Bytes,
-    /// Where data are kept and the database is made
+    /// Directory for data and the database; ~/.cache/orrery/bench if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]
 pub(crate) struct SoakUpdatesArguments {
-    /// For how long
+    /// Length of the run in seconds
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub(crate) seconds: u64,
-    /// Clients that query
+    /// Number of clients that query
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) readers: u32,
-    /// Clients that transfer
+    /// Number of clients that update
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) writers: u32,
-    /// Where the database is made
+    /// Directory for the database; ~/.cache/orrery/bench if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
@@ -535,7 +539,7 @@ pub(crate) enum UpdateBenchPart {
     Transactions,
     /// The explore queries beside updates
     Mix,
-    /// Queries over changes that are not compacted yet
+    /// Queries over changes that are not compacted
     Reading,
 }
 
@@ -551,13 +555,13 @@ impl From<UpdateBenchPart> for orrery_bench::drivers::UpdatePart {
 
 #[derive(Args)]
 pub(crate) struct StoreBenchArguments {
-    /// Number of products
+    /// Number of products in the BSBM data set
     #[arg(long, value_name = "N", default_value_t = 28_482, value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
     pub(crate) products: u32,
-    /// Where data and database are kept between runs
+    /// Directory that holds data and database between runs; ~/.cache/orrery/bench if not given
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// How to report
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
 }
