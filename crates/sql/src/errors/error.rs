@@ -250,7 +250,11 @@ fn of_external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error
     } else if let Some(error) = error.downcast_ref::<orrery_postgres_tables::Error>() {
         of_foreign(error)
     } else {
-        Error::new(SqlState::InternalError, error.to_string())
+        let words = error.to_string();
+        match of_value(&words) {
+            Some(told) => of_words(told),
+            None => Error::new(SqlState::InternalError, words),
+        }
     }
 }
 

@@ -72,7 +72,10 @@ const VALUES: &[(&str, SqlState, &str)] = &[
 
 /// What is told of a value, if the words are about one.
 pub(super) fn of_value(words: &str) -> Option<Told> {
-    if let Some((_, why)) = words.split_once("Regular expression did not compile") {
+    // The engine's words, or those of the library below it.
+    let broken = ["Regular expression did not compile", "regex parse error"];
+    let why = broken.iter().find_map(|part| words.split_once(part));
+    if let Some((_, why)) = why {
         return Some(Told::new(
             SqlState::InvalidRegularExpression,
             format!("invalid regular expression: {}", of_pattern(why)),

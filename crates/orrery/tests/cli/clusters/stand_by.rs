@@ -196,7 +196,7 @@ fn a_second_server_at_a_directory_takes_over_when_the_first_has_ended() {
     assert_eq!(insert(&first, 1).status, 200);
     let refused = insert(&second, 2);
     assert_eq!(refused.status, 503);
-    assert!(refused.body.contains("another process"), "{}", refused.body);
+    assert!(refused.body.contains("another writer"), "{}", refused.body);
     drop(first);
     wait_until("the second writes", || insert(&second, 2).status == 200);
     assert_eq!(count(&second), 3);
