@@ -29,6 +29,12 @@ pub struct WordList {
     starts: Vec<u32>,
 }
 
+impl Default for WordList {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl WordList {
     /// The list is the same for every data set.
     pub fn new() -> Self {

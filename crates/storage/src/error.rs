@@ -281,7 +281,7 @@ pub enum Error {
     },
     /// The changes of a transaction need more memory than they may have. Nothing was changed.
     #[error(
-        "the changes of this transaction need {} of memory or more, the limit is {}; nothing was changed; \
+        "the changes of this transaction need {} of memory or more, which is not left of the {} of --memory; nothing was changed; \
          split the transaction, use `orrery load`, or raise --memory",
         ByteCount(*needed_bytes),
         ByteCount(*limit_bytes)

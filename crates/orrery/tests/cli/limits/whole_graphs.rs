@@ -54,7 +54,7 @@ fn change(server: &Server) {
     let in_graph = |graph: &str| count(server, &format!("GRAPH <{graph}> {{ ?s ?p ?o }}"));
     // Too many quads to be deleted one by one.
     let deletion = "DELETE WHERE { GRAPH <urn:a> { ?s ?p ?o . ?s <urn:p0> ?x } }";
-    let parts = ["507", "268435456 bytes", "nothing was changed"];
+    let parts = ["507", "256 MiB", "nothing was changed"];
     fail(&["update", "--server", &url, deletion], &parts);
     assert_eq!(in_graph("urn:a"), QUADS);
 

@@ -499,7 +499,7 @@ fn changes_beyond_the_memory_are_refused_with_the_budget_and_nothing_is_changed(
     let delete = "DELETE WHERE { ?s <http://e/p> ?o }";
     for text in [insert, delete, "COPY <http://e/g1> TO <http://e/copy>"] {
         let refused = store.try_apply(text, true).unwrap_err();
-        assert!(refused.to_string().contains("4194304 bytes"), "{refused}");
+        assert!(refused.to_string().contains("4 MiB"), "{refused}");
         assert_eq!(
             store.engine.database().view_of_process().quad_count(),
             60_000,
