@@ -243,13 +243,13 @@ fn implementors(of: &str) -> BTreeSet<String> {
 #[test]
 fn each_route_answers_for_each_promise() {
     let sources = sources();
-    let server = |file: &str| {
-        let path = Path::new("server/src").join(file);
+    let http = |file: &str| {
+        let path = Path::new("http/src").join(file);
         &sources.iter().find(|(other, _)| *other == path).unwrap().1
     };
     // Constants of paths.rs, by their names.
     let mut constants = BTreeMap::new();
-    for line in server("paths.rs").lines() {
+    for line in http("paths.rs").lines() {
         let declared = line
             .split_once("const ")
             .and_then(|(_, rest)| rest.split_once(": &str = \""));
@@ -259,7 +259,7 @@ fn each_route_answers_for_each_promise() {
     }
     let mut routes = BTreeSet::new();
     for (path, text) in &sources {
-        if !path.starts_with("server/src") || !is_program(path) {
+        if !path.starts_with("http/src") || !is_program(path) {
             continue;
         }
         for rest in text.split(".route(").skip(1) {

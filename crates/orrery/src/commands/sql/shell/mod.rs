@@ -147,7 +147,7 @@ impl Shell {
             }
             Command::Show(queries) => {
                 if let Err((failure, query)) = self.show(&queries) {
-                    told(failure, query)?;
+                    told(*failure, query)?;
                 }
             }
             Command::Unknown => eprintln!("{}", no_command(text)),
@@ -160,7 +160,9 @@ impl Shell {
         match Command::parse(text) {
             Command::Show(queries) => {
                 let shown = self.show(&queries);
-                shown.map_err(|(failure, query)| failure.with_sql_place(query).of_sent_text(query))
+                shown.map_err(|(failure, query)| {
+                    (*failure).with_sql_place(query).of_sent_text(query)
+                })
             }
             Command::Unknown => Err(Failure::Other(no_command(text))),
             _ => self.command(text).map(drop),
@@ -168,7 +170,7 @@ impl Shell {
     }
 
     /// Shows the rows of some queries; of several those alone that have any. What fails comes with its query.
-    fn show<'q>(&self, queries: &'q [(String, String)]) -> Result<(), (Failure, &'q str)> {
+    fn show<'q>(&self, queries: &'q [(String, String)]) -> Result<(), (Box<Failure>, &'q str)> {
         let mut has_any = false;
         for (title, query) in queries {
             let is_one_of_several = !title.is_empty();
@@ -188,14 +190,14 @@ impl Shell {
             });
             match shown {
                 Ok(any) => has_any |= any,
-                Err(failure) => return Err((failure, query)),
+                Err(failure) => return Err((Box::new(failure), query)),
             }
         }
         match has_any {
             true => Ok(()),
             false => {
                 let message = "there is no table or view of that name; \\d lists them";
-                Err((Failure::Other(message.to_owned()), ""))
+                Err((Box::new(Failure::Other(message.to_owned())), ""))
             }
         }
     }
