@@ -35,7 +35,7 @@ const NEVER: c_long = -1;
 const ENOUGH_BYTES: u64 = 1 << 30;
 
 /// For `orrery load`, `orrery compact`, `orrery sql` and TPC-H's benchmark: what one stage or query frees the next one takes, so a process that may have
-/// [`ENOUGH_BYTES`] never gives memory back. The system's clearing of pages handed out again was an eighth of a load of 10
+/// `ENOUGH_BYTES` never gives memory back. The system's clearing of pages handed out again was an eighth of a load of 10
 /// million triples. One that has little gives back at once: 60 to 110 MB less at the peak with 64M to 512M.
 pub fn for_load(memory_bytes: u64) {
     if memory_bytes >= ENOUGH_BYTES {

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Blank nodes are written as `b<number>`. Terms are written exactly as they are
-//! stored, with one exception that XML forces (see [`solutions`]).
+//! stored, with one exception that XML forces (see `solutions`).
 
 mod columnar;
 mod graph;

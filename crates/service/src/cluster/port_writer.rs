@@ -1,6 +1,6 @@
 //! Who writes the database, as sessions at the ports of PostgreSQL and Flight SQL see it: in a cluster, changes that come to a node which does not write are made by the one that does.
 //!
-//! Over HTTP the request itself is sent on ([`crate::forward`]); here a client has a session, and its statements go by the nodes' own calls ([`orrery_sql::Guests`]).
+//! Over HTTP the request itself is sent on (`orrery_http`); here a client has a session, and its statements go by the nodes' own calls ([`orrery_sql::Guests`]).
 
 use std::fmt;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! - **Nobody waits for it**: an entry that finds the channel full is counted, and the number is written as soon as there is room.
-//! - **A disk that fails** costs entries, which are counted, too; the log of the server says so once, and it is tried again after [`writer::RETRY_AFTER`].
+//! - **A disk that fails** costs entries, which are counted, too; the log of the server says so once, and it is tried again after `RETRY_AFTER`.
 //! - **It has a bound**: the oldest files go when all together would be larger than they may.
 //! - **No secrets**: `Authorization` is never looked at; names and passwords in URLs of a text are struck out before it is written.
 //!
