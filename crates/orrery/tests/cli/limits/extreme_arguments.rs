@@ -20,12 +20,13 @@ struct Watched {
 }
 
 impl Watched {
-    fn start() -> Self {
+    /// `timeout`: of each statement.
+    fn start(timeout: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         let (database, data) = (home.path().join("db"), home.path().join("1.nt"));
         std::fs::write(&data, "<a:s> <a:p> <a:o> .\n").unwrap();
         succeed(&["load", "--db", text(&database), text(&data)]);
-        let options = ["--memory", MEMORY, "--timeout", "2s"];
+        let options = ["--memory", MEMORY, "--timeout", timeout];
         let server = Server::start_with(text(&database), &options);
         Self {
             server,
@@ -113,7 +114,8 @@ fn sizes_that_a_statement_names_are_errors_of_that_statement_alone() {
         "select levenshtein('kitten', 'sitting')",
         "select length('a' || 'b' || repeat('c', 1000))",
     ];
-    let mut server = Watched::start();
+    // Long enough for a machine that reads the program from its disk meanwhile.
+    let mut server = Watched::start("10s");
     for (statement, answer) in refused.iter().zip(server.ask(refused)) {
         let shown: String = statement.chars().take(200).collect();
         assert!(
@@ -254,7 +256,7 @@ fn no_function_with_extreme_arguments_ends_the_process_or_outgrows_its_memory() 
     let statements: Vec<String> = (0..STATEMENTS)
         .map(|_| statement(&mut dice, &offered))
         .collect();
-    let answers = Watched::start().ask(statements.iter().map(String::as_str));
+    let answers = Watched::start("2s").ask(statements.iter().map(String::as_str));
     let good = answers
         .iter()
         .filter(|answer| status(answer) == "200")
