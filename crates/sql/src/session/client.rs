@@ -15,7 +15,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
@@ -27,7 +26,6 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
 use futures::future::BoxFuture;
 use orrery_distributed::Workers;
-use orrery_postgres_tables::ForeignAccess;
 use orrery_runtime::Runtime;
 use orrery_storage::table::Tables;
 use orrery_storage::{Asker, Database, ReadScope, Snapshot, Writer};
@@ -43,10 +41,8 @@ use crate::distributed::asked::Asked;
 use crate::distributed::forward::ForwardCalls;
 use crate::distributed::writer_source::WriterSource;
 use crate::facts::SessionFacts;
-use crate::files::FileAccess;
 use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
 use crate::mapped::GraphMappings;
-use crate::names::CATALOG;
 use crate::parse::statement::{Statement, parse, parse_apart, parse_one};
 use crate::plan::counted::{CountedAnswer, counted_stream, touches_of};
 use crate::plan::engine_state::engine_state;
@@ -54,6 +50,7 @@ use crate::plan::planner::Planner;
 use crate::plan::prepared::{Prepared, parameters_of};
 use crate::semantics::column_names::{shown_columns, shown_rows};
 use crate::session::kept::KeptStatements;
+use crate::session::options::SessionOptions;
 use crate::session::place::Place;
 use crate::session::ruled::RuledScope;
 use crate::settings::Settings;
@@ -61,33 +58,6 @@ use crate::transactions::block::{Answer, AtWork, Block, IdleMax, TransactionStat
 use crate::transactions::committing::Committing;
 use crate::transactions::old_states::OldStates;
 use crate::{Error, Result, SqlState, changes, definitions, mapped};
-
-/// Settings of a session.
-#[derive(Debug, Clone)]
-pub struct SessionOptions {
-    /// Idle timeout of a transaction that holds the writer lock.
-    pub idle_max: Duration,
-    /// The author of commits, for the list of commits.
-    pub who: String,
-    /// The value of `current_user`.
-    pub user: String,
-    /// Whether statements may use files of this machine and of object stores.
-    pub files: FileAccess,
-    /// Whether statements may read tables of other servers, and of which.
-    pub foreign: ForeignAccess,
-}
-
-impl Default for SessionOptions {
-    fn default() -> Self {
-        Self {
-            idle_max: Duration::from_secs(60),
-            who: String::new(),
-            user: CATALOG.to_owned(),
-            files: FileAccess::refused(),
-            foreign: ForeignAccess::refused(),
-        }
-    }
-}
 
 /// The session of one client; see the module.
 #[derive(Clone)]

@@ -9,6 +9,7 @@ pub(crate) mod copying;
 pub(crate) mod cursors;
 pub(crate) mod kept;
 pub(crate) mod kind;
+pub(crate) mod options;
 pub(crate) mod place;
 pub(crate) mod ruled;
 pub(crate) mod run_query;
