@@ -231,10 +231,7 @@ impl Connection {
         let began = Instant::now();
         self.guard.begin(asked.min(options.statement_time_max));
         let entered = match self.client.caller.clone() {
-            None => {
-                Entered::of_nobody(&mut self.session);
-                Entered::default()
-            }
+            None => Entered::of_nobody(&mut self.session),
             Some(caller) => {
                 let admitted = async { Ok(caller.admitted().await) };
                 let admitted = self.guard.run(&mut self.wire, admitted).await?;

@@ -1,8 +1,8 @@
 //! A listener for one of SQL's protocols beside HTTP: PostgreSQL's, or Flight SQL.
 
+use orrery_service::Service;
 use orrery_service::metrics::Listens;
 use orrery_service::ports::host::Host;
-use orrery_service::service::Service;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;

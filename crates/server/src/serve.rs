@@ -28,10 +28,10 @@ use orrery_service::ports::connections::Connections;
 use orrery_service::ports::guests::answer_guests;
 use orrery_service::query_log::QueryLog;
 use orrery_service::query_threads::STACK_BYTES;
-use orrery_service::service::{Parts, Service};
 use orrery_service::traces::Tracer;
 use orrery_service::users::authentication::Authentication;
 use orrery_service::writes::seat::Seat;
+use orrery_service::{Service, ServiceParts};
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_sql::Guests;
 use orrery_storage::{ByteCount, Database, Error as StorageError, Writer, reason};
@@ -281,7 +281,7 @@ impl Server {
         let (over, is_over) = watch::channel(false);
         let has_users = authentication.is_some();
         options.service.lists_queries |= options.admin.is_some();
-        let service = Service::start(Parts {
+        let service = Service::start(ServiceParts {
             engine,
             options: options.service,
             authentication,

@@ -13,7 +13,7 @@
 //! cluster   what nodes do for each other                 loads, statements, standing by
 //! ```
 //!
-//! [`Service`](service::Service) holds all of it.
+//! [`Service`] holds all of it.
 
 pub mod admission;
 pub mod audit;
@@ -29,10 +29,12 @@ pub mod query_log;
 pub mod query_threads;
 pub mod record;
 pub mod running_queries;
-pub mod service;
+mod service;
 pub mod sql_failure;
 pub mod stages;
 pub mod time_limit;
 pub mod traces;
 pub mod users;
 pub mod writes;
+
+pub use service::{Service, ServiceParts};

@@ -108,7 +108,7 @@ impl fmt::Debug for Service {
 }
 
 /// What a service is made of.
-pub struct Parts {
+pub struct ServiceParts {
     /// The engine of queries.
     pub engine: Arc<Engine>,
     /// Limits and behaviour.
@@ -125,9 +125,9 @@ pub struct Parts {
     pub is_over: watch::Receiver<bool>,
 }
 
-impl fmt::Debug for Parts {
+impl fmt::Debug for ServiceParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").finish_non_exhaustive()
+        f.debug_struct("ServiceParts").finish_non_exhaustive()
     }
 }
 
@@ -136,8 +136,8 @@ impl Service {
     ///
     /// # Errors
     /// When a log cannot be opened, or a thread cannot be started.
-    pub fn start(parts: Parts) -> io::Result<Arc<Self>> {
-        let Parts {
+    pub fn start(parts: ServiceParts) -> io::Result<Arc<Self>> {
+        let ServiceParts {
             engine,
             options,
             mut authentication,

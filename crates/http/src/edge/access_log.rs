@@ -47,28 +47,21 @@ impl Deref for AccessRecord {
 
 impl AccessRecord {
     fn new(observers: Arc<Observers>, request: &Request) -> Self {
-        let headers = request.headers();
-        let agent = headers.get(header::USER_AGENT);
+        // Every request passes here: what only a log or a trace reads is looked up for them alone.
+        let is_traced = observers.tracer.is_some();
+        let agent = (is_traced || observers.query_log.is_some())
+            .then(|| request.headers().get(header::USER_AGENT))
+            .flatten();
         let agent = agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()));
-        let path = request.uri().path();
-        // None where there are several, or what is no text: then a trace of its own begins (W3C Trace Context, 4.3).
-        let mut parents = headers.get_all("traceparent").iter();
-        let parent = parents.next().filter(|_| parents.next().is_none());
         let sender = Sender {
             client: request.extensions().get().map(|&Peer(address)| address),
             agent: agent.as_deref(),
-            head: Some(TraceHead {
-                method: request.method().as_str(),
-                path,
-                route: paths::route_of(path),
-                parent: parent.and_then(|parent| parent.to_str().ok()),
-                is_secure: request.extensions().get::<Secure>().is_some(),
-            }),
+            head: is_traced.then(|| trace_head(request)),
         };
         Self {
             statement: Arc::new(StatementRecord::new(observers, sender)),
             method: request.method().clone(),
-            path: path.to_owned(),
+            path: request.uri().path().to_owned(),
             is_complete: AtomicBool::new(false),
             query: OnceLock::new(),
         }
@@ -143,6 +136,22 @@ impl Drop for AccessRecord {
             query = self.query.get().map_or("", String::as_str),
             outcome,
         );
+    }
+}
+
+/// What a trace says of the head of a request.
+fn trace_head(request: &Request) -> TraceHead<'_> {
+    let path = request.uri().path();
+    // None where there are several, or what is no text: then a trace of its own begins (W3C Trace
+    // Context, 4.3).
+    let mut parents = request.headers().get_all("traceparent").iter();
+    let parent = parents.next().filter(|_| parents.next().is_none());
+    TraceHead {
+        method: request.method().as_str(),
+        path,
+        route: paths::route_of(path),
+        parent: parent.and_then(|parent| parent.to_str().ok()),
+        is_secure: request.extensions().get::<Secure>().is_some(),
     }
 }
 

@@ -78,10 +78,7 @@ async fn begin(
             admitted.hold(&mut session).await;
             admitted.enter(&mut session, None)?
         }
-        None => {
-            Entered::of_nobody(&mut session);
-            Entered::default()
-        }
+        None => Entered::of_nobody(&mut session),
     };
     let turn = service.turn_of(&session).await;
     let busy = |error| Error::new(SqlState::InsufficientResources, format!("{error}"));

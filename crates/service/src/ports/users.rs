@@ -468,8 +468,7 @@ impl Admitted {
         record: Option<&Arc<StatementRecord>>,
     ) -> Result<Entered, Denied> {
         let Some(limits) = &self.limits else {
-            Entered::of_nobody(session);
-            return Ok(Entered::default());
+            return Ok(Entered::of_nobody(session));
         };
         limits.enter(session, record)
     }
@@ -493,9 +492,10 @@ impl fmt::Debug for Entered {
 
 impl Entered {
     /// Has nobody pay for the session's work.
-    pub fn of_nobody(session: &mut Session) {
+    pub fn of_nobody(session: &mut Session) -> Self {
         session.set_spending(None);
         session.set_answer_max(None);
+        Self::default()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use orrery_service::metrics::Listens;
 use orrery_service::options::ServiceOptions;
 use orrery_service::ports::host::Host;
-use orrery_service::service::{Parts, Service};
+use orrery_service::{Service, ServiceParts};
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_sparql_in_sql::EngineGraphs;
 use orrery_sql::{Session, SessionOptions};
@@ -100,7 +100,7 @@ impl House {
 
     /// What a protocol's listener works with. It only reads: what one call changed, the next one would find.
     pub(super) fn host(&self) -> Result<Host, AnyError> {
-        let service = Service::start(Parts {
+        let service = Service::start(ServiceParts {
             engine: Arc::clone(&self.engine),
             options: ServiceOptions::default(),
             authentication: None,
