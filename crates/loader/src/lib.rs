@@ -71,7 +71,7 @@ pub use load::compact::{
 pub use load::delta_batch::changes_of;
 pub use load::document::{Document, DocumentBounds, DocumentError, DocumentTerm, read_document};
 pub use load::run::{load, load_by_workers, load_into, load_into_by_workers, load_with};
-pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};
+pub use progress::{Progress, SilentProgress, Stage, TerminalProgress, WhileAwaited};
 pub use report::{Effort, LoadReport, StageReport};
 pub use sources::decompress::{brotli_text, brotli_window_bytes, decompressed_text};
 pub use sources::format::{Format, UnknownFormat};

@@ -2,6 +2,7 @@
 
 use crate::error::LoadError;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::Weak;
 use std::time::Duration;
 
 /// How often the terminal is drawn anew.
@@ -53,7 +54,7 @@ pub trait Progress: Sync {
     }
     /// The load is over, well or not.
     fn end(&self) {}
-    /// Whether the load shall give up; asked a few times a second at least, once all is parsed.
+    /// Whether the load shall give up; asked a few times a second at least.
     fn is_cancelled(&self) -> bool {
         false
     }
@@ -64,6 +65,16 @@ pub trait Progress: Sync {
 pub struct SilentProgress;
 
 impl Progress for SilentProgress {}
+
+/// Reports nothing, and gives a load up once nobody waits for it: the owner of this is dropped.
+#[derive(Debug, Clone)]
+pub struct WhileAwaited(pub Weak<()>);
+
+impl Progress for WhileAwaited {
+    fn is_cancelled(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
 
 /// A bar on the terminal with rate and time left; draws nothing if standard error is no terminal.
 #[derive(Debug)]

@@ -242,6 +242,10 @@ impl<'a> Shared<'a> {
         let quads = quads.fetch_add(new_quads, Ordering::Relaxed) + new_quads;
         self.progress
             .advance(self.bytes_read.load(Ordering::Relaxed), quads);
+        if self.progress.is_cancelled() {
+            // Before any place, so that it is the failure that is reported.
+            self.fail((0, 0), LoadError::Cancelled);
+        }
     }
 }
 

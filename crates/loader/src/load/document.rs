@@ -41,7 +41,8 @@ pub struct DocumentBounds<'b> {
     /// Asked before more memory is taken, with all that the document takes then; false gives the
     /// document up.
     pub hold: &'b mut dyn FnMut(usize) -> bool,
-    /// Reading ends with [`DocumentError::Abandoned`] when nobody holds this any more. Without it, nobody is known to wait.
+    /// Reading ends with [`DocumentError::Abandoned`] when no strong reference to this is left;
+    /// never if `None`.
     pub waiting: Option<Weak<()>>,
 }
 
@@ -280,8 +281,9 @@ impl Waiter {
     }
 }
 
-/// A text that ends with an error where it is too long, for what is compressed may be longer than anyone thinks; and when nobody
-/// waits for it any more. Parsers read on after a few milliseconds of work, so it is asked often enough.
+/// A text that ends with an error where it exceeds its length limit (decompressed text has no
+/// length known before), or when nobody waits for it any more. Parsers read every few milliseconds,
+/// so the check comes often enough.
 struct BoundedText {
     input: Box<dyn Read + Send>,
     left_bytes: u64,

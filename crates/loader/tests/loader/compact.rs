@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use arrow::array::{ArrayRef, Int32Array};
 use orrery_loader::{
     BackgroundCompaction, BackgroundOptions, CompactOptions, Format, LoadError, LoadOptions,
-    Progress, SilentProgress, Source, Stage, changes_of, compact, compact_tables, load, load_into,
+    Progress, SilentProgress, Source, Stage, WhileAwaited, changes_of, compact, compact_tables,
+    load, load_into,
 };
 use orrery_storage::Permutation;
 use orrery_storage::io::LocalFileSystem;
@@ -379,8 +380,12 @@ fn a_load_that_the_disk_fails_is_counted_and_one_of_a_wrong_file_is_not() {
     };
     let right = "<http://example.org/a> <http://example.org/b> \"c\" .\n";
     assert!(load("<http://example.org/a> nonsense .\n", &SilentProgress).is_err());
-    let progress = CancelAt(Stage::Permutations, AtomicBool::new(false));
-    assert!(matches!(load(right, &progress), Err(LoadError::Cancelled)));
+    for stage in [Stage::Parse, Stage::Permutations] {
+        let progress = CancelAt(stage, AtomicBool::new(false));
+        assert!(matches!(load(right, &progress), Err(LoadError::Cancelled)));
+    }
+    let nobody = WhileAwaited(Arc::downgrade(&Arc::new(())));
+    assert!(matches!(load(right, &nobody), Err(LoadError::Cancelled)));
     assert_eq!(loads(), (0, 0));
     // When it makes its directory, and in the midst of what it writes.
     for (number, calls) in [0, 4].into_iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Loads, compactions and what they leave after a crash. One program: each part would take as long to link as all of them.
+//! Tests of loads, compactions and what they leave after a crash. One program, because each part
+//! would take as long to link as all of them.
 
 mod bulk;
 mod compact;
