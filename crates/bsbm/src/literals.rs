@@ -1,5 +1,7 @@
 //! Literals in SPARQL and N-Triples syntax, and times in UTC.
 
+use orrery_term::inline::{DAYS_TO_1970, civil_from_days, days_from_civil};
+
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
 /// The milliseconds of a day.
@@ -74,30 +76,15 @@ pub fn milliseconds(text: &str) -> Option<i64> {
     Some(days * DAY_MS + minutes * 60_000 + seconds * 1_000 + thousandths)
 }
 
-/// Year, month and day of a day since 1970 (Hinnant's algorithm, over eras of 400 years that begin in March).
+/// Year, month and day of a day since 1970.
 pub fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    (year + era * 400 + i64::from(month <= 2), month, day)
+    let (year, month, day) = civil_from_days(days + DAYS_TO_1970);
+    (year, month.into(), day.into())
 }
 
 /// The day since 1970 of a date.
 pub fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+    days_from_civil(year, month, day) - DAYS_TO_1970
 }
 
 #[cfg(test)]

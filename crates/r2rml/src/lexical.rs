@@ -23,6 +23,7 @@ use arrow::datatypes::{
     TimestampMicrosecondType,
 };
 use orrery_storage::table::ColumnType;
+use orrery_term::inline::{DAYS_TO_1970, civil_from_days};
 use orrery_term::lexical::canonical_exponent;
 use orrery_term::vocabulary::xsd;
 
@@ -172,18 +173,9 @@ fn write_decimal(value: i128, scale: u8, into: &mut String) {
     }
 }
 
-/// Days since 1970-01-01 in the proleptic Gregorian calendar (Hinnant, `civil_from_days`).
+/// Days since 1970-01-01 in the proleptic Gregorian calendar.
 fn write_date(days: i64, into: &mut String) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = civil_from_days(days + DAYS_TO_1970);
     if year < 0 {
         into.push('-');
     }

@@ -1,7 +1,8 @@
 //! The compilation of a mapping to rules: an existing table or query, typed columns, term makers.
 //!
 //! ```text
-//! Mapping + Tables -> Rules: of each triples map its source, how its subject is made, and (predicate, object, graph) of each triple of a row
+//! Mapping + Tables -> Rules: for each triples map its source, how its subject is made,
+//!                            and (predicate, object, graph) of each triple of a row
 //! ```
 //!
 //! What a mapping has wrong about the tables is found here, so rules are made whenever a mapping is

@@ -1,4 +1,5 @@
-//! Mappings of tables to graphs, of ours and of another server. One program: each part would take as long to link as all of them.
+//! Tests of mappings of tables to graphs, of our tables and another server's. One program, because
+//! each part would take as long to link as all of them.
 
 mod copies;
 mod foreign;
