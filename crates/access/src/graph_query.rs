@@ -2,7 +2,8 @@
 //! `SELECT ?g { GRAPH ?g { ?event ex:attendee ?user } }`.
 //!
 //! ```text
-//! text of an administrator -> checked when the rule comes -> `?user` written as who asks, once for each of their names -> run over the state that is read
+//! text of an administrator -> checked when the rule comes
+//!    -> `?user` replaced by the asker, once for each of their names -> run over the state that is read
 //! ```
 //!
 //! The query is run over all graphs, also those that who asks does not see. `?user` stands for each

@@ -1,16 +1,19 @@
 //! The process's allocator.
 //!
-//! Operators and loads free and take large buffers all the time, which glibc gives back to the system
-//! each time. mimalloc keeps them for the next one: good for speed, and bad for a server that shall stay
-//! within its memory, for what one thread has freed is not always what another one takes. With 16 clients
-//! that sort, join and group, `orrery serve --memory 256M` held 769 MB of anonymous memory with mimalloc's
-//! defaults. So a server that has little gives freed pages back at once. One that has more keeps them for a moment: the
-//! system clears each page that it hands out again, which was a third of the time of an analytical query (BSBM BI 1, 3,
-//! reviews by country), for 140 MB more with those 16 clients.
+//! Operators and loads allocate and free large buffers all the time. glibc returns them to the
+//! system each time; mimalloc caches them for the next allocation. That is fast, but a server with
+//! a memory limit suffers: what one thread has freed, another thread cannot always take. With 16
+//! clients that sort, join and group, `orrery serve --memory 256M` held 769 MB of anonymous memory
+//! with mimalloc's defaults. So a server with little memory returns freed pages at once. A server
+//! with more keeps them for a moment, because the system clears each page that it hands out again:
+//! a third of the time of an analytical query (BSBM BI 1, 3, reviews by country), for 140 MB more
+//! with those 16 clients.
 //!
-//! mimalloc also asks the system for huge pages. Of one of which most was given back, the system makes a whole one again (`khugepaged`), full of zeros that nobody counts:
-//! a server of 256M to which 600 MB were copied again and again held 250 MB at rest after the eighth time, and refused the ninth for lack of memory. Without huge
-//! pages it holds 75 MB, and 242 MB instead of 397 at the peak. So a process that has little has none.
+//! mimalloc also asks the system for huge pages. When most of a huge page was returned, the system
+//! rebuilds it (`khugepaged`), full of zeros that nobody counts. A 256M server to which 600 MB were
+//! copied again and again held 250 MB at rest after the eighth copy, and refused the ninth for lack
+//! of memory. Without huge pages it holds 75 MB, and 242 MB instead of 397 at the peak. So a
+//! process with little memory has no huge pages.
 
 use std::ffi::{c_int, c_long};
 
@@ -27,16 +30,17 @@ unsafe extern "C" {
     fn mi_option_set(option: c_int, value: c_long);
 }
 
-/// How long a server with enough memory keeps freed pages, before the factor of 10 that mimalloc has for most of them.
+/// How long a server with enough memory keeps freed pages; mimalloc multiplies this by 10 for most.
 const KEPT_MS: c_long = 20;
 /// As a delay: never.
 const NEVER: c_long = -1;
 /// What is enough.
 const ENOUGH_BYTES: u64 = 1 << 30;
 
-/// For `orrery load`, `orrery compact`, `orrery sql` and TPC-H's benchmark: what one stage or query frees the next one takes, so a process that may have
-/// `ENOUGH_BYTES` never gives memory back. The system's clearing of pages handed out again was an eighth of a load of 10
-/// million triples. One that has little gives back at once: 60 to 110 MB less at the peak with 64M to 512M.
+/// The setting for `orrery load`, `orrery compact`, `orrery sql` and TPC-H's benchmark, where each
+/// stage or query takes what the one before it freed. A process that may have `ENOUGH_BYTES` never
+/// returns memory: the system's clearing of pages was an eighth of a load of 10 million triples. A
+/// process with less returns memory at once: 60 to 110 MB less at the peak with 64M to 512M.
 pub fn for_load(memory_bytes: u64) {
     if memory_bytes >= ENOUGH_BYTES {
         // SAFETY: as in `give_back`.
@@ -46,7 +50,8 @@ pub fn for_load(memory_bytes: u64) {
     }
 }
 
-/// Makes freed memory go back to the system soon, from now on: after a moment if there is enough, else at once.
+/// Makes freed memory return to the system from now on: after a moment if there is enough, else at
+/// once.
 pub fn give_back(memory_bytes: u64) {
     let delay_ms = match memory_bytes >= ENOUGH_BYTES {
         true => KEPT_MS,
@@ -63,7 +68,7 @@ pub fn give_back(memory_bytes: u64) {
     }
 }
 
-/// Keeps the system from putting huge pages in the place of small ones. Where it does not know how to, it goes on with them.
+/// Turns huge pages off for this process, where the system allows that.
 fn without_huge_pages() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {

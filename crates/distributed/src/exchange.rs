@@ -1,7 +1,8 @@
 //! The exchange: the leaf of a stage that reads another stage's output.
 //!
 //! ```text
-//! as they are      partition p of the exchange  <- partition p of the stage, from the worker that has it; without rows if the stage has fewer
+//! as they are      partition p of the exchange  <- partition p of the stage, from the worker that has it;
+//!                                                  without rows if the stage has fewer
 //! repartitioned    partition b of the exchange  <- part b of what each worker has of the stage
 //! ```
 

@@ -1,7 +1,8 @@
 //! The stages of a plan: the work of each worker, and the readers of its output.
 //!
 //! ```text
-//! partitions of the plan    0  1  2  3  4  5  6  7     as the plan was made: rows that are in a partition stay in it when workers come and go
+//! partitions of the plan    0  1  2  3  4  5  6  7     as the plan was made: rows stay in their partition
+//!                                                      when workers come and go
 //! workers                   b  a  a  c  b  c  a  b     by rendezvous (`owners`)
 //! groups, one for a thread  (1 2 6) a  (0 4 7) b  (3 5) c     run one after another: a partition of the stage
 //! ```

@@ -1,8 +1,8 @@
 //! Serializers for triples and quads: CONSTRUCT, DESCRIBE, dump.
 //!
-//! N-Triples and N-Quads, the formats of large dumps, are written here, RDF/XML in
-//! `rdf_xml`, Turtle and TriG with prefixes in `turtle`, JSON-LD by `oxrdfio`. All but the first two group statements that follow
-//! each other by subject and predicate, so input in subject order comes out compact.
+//! N-Triples and N-Quads, the formats of large dumps, are written here, RDF/XML in `rdf_xml`,
+//! Turtle and TriG with prefixes in `turtle`, JSON-LD by `oxrdfio`. All but the first two group
+//! consecutive statements by subject and predicate, so input in subject order comes out compact.
 
 use super::text::{write_literal_kind, write_ntriples_term, write_ntriples_text};
 use super::{FormatError, GraphFormat, rdf_xml::RdfXml, turtle::Turtle};
@@ -38,7 +38,8 @@ impl GraphSerializer {
         Self::with_prefixes(format, Arc::default())
     }
 
-    /// Begins a document in which Turtle and TriG shorten IRIs with these prefixes, and declare those that they use.
+    /// Begins a document in which Turtle and TriG shorten IRIs with these prefixes; only those that
+    /// are used are declared.
     pub fn with_prefixes(format: GraphFormat, prefixes: Arc<Shortener>) -> Self {
         let rdf_format = match format {
             GraphFormat::NTriples | GraphFormat::NQuads => {
@@ -125,8 +126,9 @@ impl GraphSerializer {
         }
     }
 
-    /// Appends the beginning of a quad whose object is a literal, up to and with the opening quote; false if this format
-    /// cannot write a literal in pieces. Pieces of its text follow by [`text`](Self::text), then [`end_text`](Self::end_text).
+    /// Appends the beginning of a quad whose object is a literal, up to and including the opening
+    /// quote; false if this format cannot write a literal in pieces. Pieces of the literal's text
+    /// follow by [`text`](Self::text), then [`end_text`](Self::end_text).
     pub fn begin_text(
         &mut self,
         subject: &Term<'_>,

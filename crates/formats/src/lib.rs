@@ -197,8 +197,9 @@ impl GraphFormat {
         }
     }
 
-    /// The format of this name or file extension, the same names as `orrery load --format` takes; `json` and `xml`
-    /// mean JSON-LD and RDF/XML here, so that one `--format json` fits every kind of query.
+    /// The format of this name or file extension, the same names as `orrery load --format` takes.
+    /// `json` and `xml` mean JSON-LD and RDF/XML here, so that one `--format json` fits every kind
+    /// of query.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "ttl" | "turtle" => Self::Turtle,

@@ -1,6 +1,6 @@
-//! Rows of the formats that write them one after the other, and terms as they stand in them.
+//! Row serializers of JSON, XML, CSV and TSV, and their serialized terms.
 //!
-//! Solutions come with their terms, or as terms that are written already, which are copied into their places
+//! A solution comes as terms, or as terms that are serialized already and only copied
 //! ([`orrery_sparql::SolutionWriter`]).
 
 use std::ops::Range;
@@ -24,7 +24,8 @@ pub(super) enum RowFormat {
 }
 
 impl RowFormat {
-    /// Appends a solution, which begins the answer or follows others: something or nothing for each variable, which `write` appends.
+    /// Appends a solution: for each variable, what `write` appends, or nothing. The first solution
+    /// of an answer has no separator before it.
     #[inline]
     pub(super) fn row<T>(
         &self,

@@ -1,10 +1,10 @@
 //! Serializers for the answers of SELECT and ASK.
 //!
-//! Own writers rather than `sparesults`': that crate builds a vector of events per row and
-//! leaves an IRI with a comma unquoted in CSV. Nanoseconds per term of a three-column BSBM
-//! answer, ours and `sparesults` 0.3.5: JSON 39 and 602, XML 47 and 470, CSV 26 and 71,
-//! TSV 42 and 93 (`cargo bench -p orrery-formats --bench solutions` repeats it). Its parsers are the oracle
-//! in the tests, and the JSON is the same to the letter.
+//! Own writers rather than `sparesults`': that crate builds a vector of events per row and leaves
+//! an IRI with a comma unquoted in CSV. Nanoseconds per term of a three-column BSBM answer, ours
+//! and `sparesults` 0.3.5: JSON 39 and 602, XML 47 and 470, CSV 26 and 71, TSV 42 and 93
+//! (`cargo bench -p orrery-formats --bench solutions` repeats it). The parsers of `sparesults` are
+//! the oracle in the tests, and the JSON is the same to the letter.
 //!
 //! XML 1.0 has no way to write most control characters; they come out as U+FFFD
 //! there, and only there: JSON, TSV and CSV keep them. A whole answer lost for one odd
@@ -88,8 +88,8 @@ impl SolutionSerializer {
         self
     }
 
-    /// Where rows go that must be kept and are too many for memory; the system's directory for temporary
-    /// files if not said. Before the first row.
+    /// Sets the directory for rows that must be buffered and are too many for memory; the system's
+    /// temporary directory by default. To be called before the first row.
     pub fn spill_to(mut self, temp_dir: &Path) -> Self {
         if let State::Columnar(columnar) = &mut self.state {
             columnar.spill_to(temp_dir);
@@ -97,8 +97,9 @@ impl SolutionSerializer {
         self
     }
 
-    /// What writes rows of this answer elsewhere, if the format writes one after the other and keeps none. Then all are written so: between the
-    /// head and [`finish`](Self::finish) stands what it writes, in the order of the rows.
+    /// A writer of this answer's rows for use elsewhere, if the format writes row by row without
+    /// buffering. The caller then puts all rows that it wrote, in their order, between the head and
+    /// [`finish`](Self::finish).
     pub fn row_writer(&self) -> Option<Arc<dyn SolutionWriter>> {
         match &self.state {
             State::Rows { format, .. } => Some(Arc::<RowFormat>::clone(format)),

@@ -1,10 +1,10 @@
 //! Aligned columns for people at a terminal.
 //!
-//! The first [`SAMPLE_ROWS`] rows are kept to learn the widths of the columns, then
-//! everything is written as it comes: a long answer streams, and a later value
-//! that is wider than its column only shifts its own line. A cell wider than
-//! [`CELL_WIDTH_MAX`] is cut and ends in `…`; csv, tsv and json show everything.
-//! Control characters and marks of direction are shown as escapes, so no value can steer the terminal.
+//! The first [`SAMPLE_ROWS`] rows are buffered to learn the widths of the columns, then each row is
+//! written as it comes: a long answer streams, and a later value that is wider than its column
+//! shifts only its own line. A cell wider than [`CELL_WIDTH_MAX`] is cut and ends in `…`; csv, tsv
+//! and json show everything. Control characters and direction marks are shown as escapes, so no
+//! value can steer the terminal.
 
 use std::sync::Arc;
 

@@ -1,12 +1,14 @@
-//! Answers of SQL: rows of typed columns, from Arrow batches to bytes.
+//! Serializers for SQL answers: Arrow batches of typed columns to bytes.
 //!
 //! ```text
 //!   schema -> start    batch -> rows as they come    finish
 //! ```
 //!
-//! The types of the columns are known before the first row, so nothing is kept back in any format. JSON has a list of columns with their types, and each row
-//! as a list: names may come twice in an answer of SQL. NULL is `null` there, nothing in CSV (an empty text is `""`), `\N` in TSV, and no binding in SPARQL's
-//! formats, where values are literals of the XSD type that fits. docs/formats.md has them all.
+//! The types of the columns are known before the first row, so no format buffers rows. JSON has a
+//! list of columns with their types, and each row as a list, because an SQL answer may have two
+//! columns of one name. NULL is `null` in JSON, nothing in CSV (an empty text is `""`), `\N` in
+//! TSV, and no binding in SPARQL's formats, where values are literals of the XSD type that fits.
+//! docs/formats.md describes all formats.
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::cast;
@@ -90,7 +92,8 @@ impl TableFormat {
     }
 }
 
-/// Writes one answer: [`start`](Self::start), then [`rows`](Self::rows) for each batch, then [`finish`](Self::finish).
+/// A writer of one answer: [`start`](Self::start), then [`rows`](Self::rows) for each batch, then
+/// [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct TableSerializer {
     state: State,

@@ -7,9 +7,10 @@
 //! @prefix dc: <http://purl.org/dc/elements/1.1/> .   what is first needed later, between two statements
 //! ```
 //!
-//! Only prefixes that are used are declared. Which these are is known at the end, and nothing is kept until then: the first
-//! [`HEAD_BYTES_MAX`] are held back, so that hardly any document has declarations further down, where both languages allow them.
-//! A local name is written only where the grammar takes it as it is; else the IRI is written in full.
+//! Only prefixes that are used are declared. Which these are is known only at the end, and the
+//! document is not buffered until then: the first [`HEAD_BYTES_MAX`] are held back, so that hardly
+//! any document has declarations further down, where both languages allow them. A local name is
+//! written only where the grammar takes it as it is; else the IRI is written in full.
 
 use super::text::{
     is_bare_in_turtle, write_iri, write_literal_kind, write_ntriples_term, write_ntriples_text,
@@ -152,7 +153,8 @@ impl Turtle {
         }
     }
 
-    /// Declares the prefixes of a quad that are not: apart, or, where there is no place for that any more, after the end of what is open.
+    /// Declares the undeclared prefixes of a quad: in `declarations`, or in `out` after the end of
+    /// the open statement and graph.
     fn declare(
         &mut self,
         terms: [Option<&Term<'_>>; 4],

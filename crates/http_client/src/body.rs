@@ -225,8 +225,9 @@ impl Body {
         }))
     }
 
-    /// A reader for code that blocks: a parser on a thread of its own. The bytes are received
-    /// on `runtime`, a few chunks ahead, until `given_up` ends. Must not be read on a thread of a runtime.
+    /// A reader for blocking code, such as a parser on a thread of its own. The bytes are received
+    /// on `runtime`, a few chunks ahead, until `given_up` ends. Must not be read on a thread of a
+    /// runtime.
     ///
     /// Errors come as [`io::Error`] with an [`Error`] inside; what was given up just ends.
     pub fn into_reader(

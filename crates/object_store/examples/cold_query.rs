@@ -2,7 +2,8 @@
 //! With the trace of a proxy before the store it shows which requests wait for each other.
 //!
 //! ```sh
-//! cargo run -p orrery-object-store --example cold_query -- s3://bucket/prefix CACHE TYPE FEATURE FEATURE
+//! cargo run -p orrery-object-store --example cold_query -- \
+//!     s3://bucket/prefix CACHE TYPE FEATURE FEATURE
 //! ```
 
 use std::error::Error;

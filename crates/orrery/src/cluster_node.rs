@@ -1,12 +1,13 @@
-//! A node of a cluster within `orrery serve`: the nodes' store takes the place of an object store.
+//! A cluster node within `orrery serve`; the nodes' replicated store takes the place of an object
+//! store.
 //!
 //! ```text
 //! --db DIR    DIR/node    the node's log, snapshot and files (orrery_raft_store)
-//!             DIR/cache   pieces of the database's files, as for any object store
+//!             DIR/cache   cached pieces of the database's files, as for any object store
 //! ```
 //!
-//! The database lies in the store of the nodes as it does in a bucket. Whichever node leads writes it; the others follow, and forward changes
-//! to that one.
+//! The database lies in the nodes' store as it does in a bucket. The leader writes it; the other
+//! nodes follow, and forward changes to the leader.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,20 +31,21 @@ use tokio::runtime::{Builder, Runtime};
 use crate::arguments::ClusterArguments;
 use crate::failure::Failure;
 
-/// The database's directory, as the storage sees it, and where it lies in the nodes' store.
+/// The database's directory, as the storage sees it, and its prefix in the nodes' store.
 const ROOT: &str = "cluster://database";
 const PREFIX: &str = "database";
-/// What is there where there is a database.
+/// The file that shows that a database exists.
 const MANIFEST: &str = "MANIFEST";
-/// How long a node waits for the others when it starts.
+/// How long a starting node waits for the others.
 const START_TIME_MAX: Duration = Duration::from_secs(300);
 const START_PAUSE: Duration = Duration::from_millis(200);
-/// How long a node that is asked whether it has all may wait for the answer of the leader: less than those wait who ask it.
+/// How long a node that is asked whether it is current waits for the leader's answer: less than the
+/// asking node waits.
 const CURRENT_TIME: Duration = Duration::from_secs(2);
-/// Where requests between nodes are worked out.
+/// Threads for requests between nodes.
 const THREADS: usize = 2;
 
-/// A node that runs, with its threads.
+/// A running node, with its threads.
 #[derive(Debug)]
 pub(crate) struct ClusterNode {
     node: Arc<Node>,
@@ -76,7 +78,7 @@ impl ClusterNode {
         };
         let store = Arc::new(node.store());
         let files = ObjectFileSystem::over_with(store, PREFIX.into(), ROOT, &options, timing())?;
-        // Who leads is settled by the nodes.
+        // The nodes elect the leader.
         files.set_takes_over(true);
         let this = Self {
             node,
@@ -92,17 +94,17 @@ impl ClusterNode {
         (Arc::clone(&self.files), Path::new(ROOT))
     }
 
-    /// What the server knows of the nodes.
+    /// The server's interface to the cluster.
     pub(crate) fn cluster(&self) -> Arc<dyn Cluster> {
         Arc::new(Nodes(Arc::clone(&self.node)))
     }
 
-    /// Tells the node that the process is about to end.
+    /// Announces to the node that the process is about to end.
     pub(crate) fn hurry(&self) {
         self.node.hurry();
     }
 
-    /// Stops the node, once nothing uses the database any more.
+    /// Stops the node, once the database is no longer used.
     pub(crate) fn stop(self) {
         let Self {
             node,
@@ -113,12 +115,12 @@ impl ClusterNode {
         runtime.block_on(node.stop());
     }
 
-    /// Waits until a majority of nodes is up and there is a database, which the node that leads makes.
+    /// Waits until a majority of nodes runs and there is a database, which the leader creates.
     fn wait_for_database(&self) -> Result<(), Failure> {
         let begun = Instant::now();
         let mut is_told = false;
         loop {
-            // Not whether it can be opened: the server will say what is wrong with one that is there.
+            // Only whether it exists: if it is damaged, the server reports that.
             let reason = match self.has_database() {
                 Ok(true) => return Ok(()),
                 Ok(false) => "there is no database yet".to_owned(),
@@ -135,7 +137,7 @@ impl ClusterNode {
         }
     }
 
-    /// Whether there is a database; who leads makes one.
+    /// Whether there is a database; the leader creates one.
     fn has_database(&self) -> orrery_storage::Result<bool> {
         let (files, root) = self.place();
         if files.metadata(&root.join(MANIFEST))?.is_some() {
@@ -148,7 +150,7 @@ impl ClusterNode {
     }
 }
 
-/// What the server knows of the nodes.
+/// The server's interface to the cluster.
 #[derive(Debug)]
 struct Nodes(Arc<Node>);
 
@@ -182,7 +184,7 @@ fn told(status: &NodeStatus) -> serde_json::Value {
     })
 }
 
-/// What a kind of work is called between nodes.
+/// Name of a kind of work in calls between nodes.
 fn name_of(work: Work) -> &'static str {
     match work {
         Work::Queries => "work",
@@ -191,7 +193,7 @@ fn name_of(work: Work) -> &'static str {
     }
 }
 
-/// The nodes as processes that divide work; each is called by its number.
+/// The network between nodes for one kind of work; a node is called by its number.
 #[derive(Debug)]
 struct WorkNetwork {
     node: Arc<Node>,
@@ -300,7 +302,7 @@ impl Cluster for Nodes {
     }
 }
 
-/// The nodes try again by themselves, until a majority is there.
+/// Timing of requests to the store; the nodes retry by themselves until there is a majority.
 fn timing() -> Timing {
     Timing {
         request: Duration::from_secs(40),
@@ -324,7 +326,7 @@ fn config(directory: &Path, arguments: &ClusterArguments) -> Result<NodeConfig, 
             "node {id} is not in --peers; give --cluster-address for a node that is to be added"
         )));
     }
-    // One that is to be added begins no cluster.
+    // A node that is to be added starts no cluster.
     let members = match listed {
         Some(_) => members,
         None => BTreeMap::new(),

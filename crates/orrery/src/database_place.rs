@@ -1,4 +1,4 @@
-//! Where a database is: a directory of this machine, or below an address in an object store.
+//! The place of a database: a local directory, or an address in an object store.
 //!
 //! ```text
 //! --db DIR                              --> LocalFileSystem
@@ -6,9 +6,10 @@
 //!                                               `--> cache, --cache DIR/prefix-0123456789abcdef/
 //! ```
 //!
-//! The one place that makes a file system of the argument. All commands open, create and lock databases through it, so that none of them knows
-//! which of the two it is. Each address has a directory of its own in the cache, named by the address and the store's endpoint, for
-//! two stores may have buckets of one name.
+//! This is the only module that makes a file system of the argument. All commands open, create and
+//! lock databases through it, so none of them knows which kind it is. Each address has its own
+//! directory in the cache, named by the address and the store's endpoint, for two stores may have
+//! buckets of one name.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,26 +27,26 @@ use crate::cluster_node::ClusterNode;
 use crate::failure::Failure;
 use crate::units::Bytes;
 
-/// What is kept of a database in an object store, if nothing else is said.
+/// Default size of the cache of an object store.
 const CACHE_BYTES_DEFAULT: u64 = 8 << 30;
-/// Where the cache is, and how large, if the command line does not tell.
+/// Environment variables for the cache's directory and size.
 const CACHE_VARIABLE: &str = "ORRERY_CACHE";
 const CACHE_SIZE_VARIABLE: &str = "ORRERY_CACHE_SIZE";
-/// What says which store an address is in, as far as the address does not.
+/// Environment variables for the store's endpoint.
 const ENDPOINT_VARIABLES: [&str; 3] = ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"];
-/// How the names of directories begin that are caches for one command.
+/// Prefix of the names of caches for one command.
 const USED_ONCE: &str = "once-";
-/// Of an address, what can be read in the name of its directory of the cache.
+/// Length of the readable part of an address in the name of its cache directory.
 const READABLE_BYTES_MAX: usize = 80;
 
-/// A database's place, and the file system that it is on.
+/// A database's place, and its file system.
 pub(crate) struct DatabasePlace {
     files: Arc<dyn FileSystem>,
     directory: PathBuf,
     objects: Option<InObjectStore>,
 }
 
-/// What there is beside the file system where a database is in an object store.
+/// The additional parts of a database in an object store.
 struct InObjectStore {
     files: Arc<ObjectFileSystem>,
     cache_bytes: u64,
@@ -54,14 +55,14 @@ struct InObjectStore {
 }
 
 impl DatabaseArgument {
-    /// Where the database is.
+    /// The place of the database.
     pub(crate) fn place(&self) -> Result<DatabasePlace, Failure> {
         DatabasePlace::of(&self.directory, &self.cache)
     }
 }
 
 impl DatabasePlace {
-    /// A directory, or an address.
+    /// The place of a directory, or of an address.
     pub(crate) fn of(directory: &Path, cache: &CacheArguments) -> Result<Self, Failure> {
         match address(directory) {
             Some(address) => Self::of_address(address, cache, false),
@@ -75,7 +76,7 @@ impl DatabasePlace {
         }
     }
 
-    /// A directory.
+    /// The place of a directory.
     pub(crate) fn of_directory(directory: &Path) -> Self {
         Self {
             files: Arc::new(LocalFileSystem),
@@ -84,7 +85,7 @@ impl DatabasePlace {
         }
     }
 
-    /// The store that the nodes of a cluster are.
+    /// The place of a database in the store of a cluster's nodes.
     pub(crate) fn in_cluster(node: &ClusterNode) -> Self {
         let (files, directory) = node.place();
         let cache_bytes = files.counts().cache.limit_bytes;
@@ -99,7 +100,8 @@ impl DatabasePlace {
         }
     }
 
-    /// The same place as who reads everything anew finds it: nothing is taken from the cache, nor kept in it.
+    /// The place without its cache: everything is read anew from the store, and cached only for
+    /// this command.
     pub(crate) fn past_the_cache(
         directory: &Path,
         cache: &CacheArguments,
@@ -141,7 +143,7 @@ impl DatabasePlace {
         Ok(Database::open_with(self.file_system(), &self.directory)?)
     }
 
-    /// Opens the database, or makes an empty one.
+    /// Opens the database, or creates an empty one.
     pub(crate) fn create_or_open(&self) -> Result<Database, Failure> {
         Ok(Database::create_or_open_with(
             self.file_system(),
@@ -149,29 +151,29 @@ impl DatabasePlace {
         )?)
     }
 
-    /// The file system that the database is on.
+    /// The file system of the database.
     pub(crate) fn file_system(&self) -> Arc<dyn FileSystem> {
         Arc::clone(&self.files)
     }
 
-    /// Where it is on that.
+    /// The database's directory in its file system.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The file system, where it is one of an object store.
+    /// The file system, if it is that of an object store.
     pub(crate) fn objects(&self) -> Option<Arc<ObjectFileSystem>> {
         let objects = self.objects.as_ref()?;
         Some(Arc::clone(&objects.files))
     }
 
-    /// What the cache takes, where there is one.
+    /// The cache's size, if there is a cache.
     pub(crate) fn cache_bytes(&self) -> Option<u64> {
         self.objects.as_ref().map(|objects| objects.cache_bytes)
     }
 }
 
-/// Refuses an address where a command measures or makes what is on this machine.
+/// Refuses an address for a command that needs a local directory.
 pub(crate) fn only_a_directory(command: &str, directory: &Path) -> Result<(), Failure> {
     match address(directory) {
         None => Ok(()),
@@ -181,14 +183,14 @@ pub(crate) fn only_a_directory(command: &str, directory: &Path) -> Result<(), Fa
     }
 }
 
-/// What is meant as an address; of a scheme that there is not, too, which is said where it is opened.
+/// The argument as an address, also of an unknown scheme, which is reported when it is opened.
 fn address(directory: &Path) -> Option<&str> {
     directory
         .to_str()
         .filter(|text| orrery_object_store::is_address(text) || text.contains("://"))
 }
 
-/// Where caches are: the command line says it, or the environment.
+/// The cache's directory, from the command line or the environment.
 fn cache_directory(arguments: &CacheArguments) -> Result<PathBuf, Failure> {
     let variable = |name: &str| {
         let value: OsString = std::env::var_os(name)?;
@@ -211,7 +213,7 @@ fn cache_directory(arguments: &CacheArguments) -> Result<PathBuf, Failure> {
     })
 }
 
-/// How large a cache may become: the command line says it, or the environment.
+/// The cache's size, from the command line or the environment.
 pub(crate) fn cache_bytes(arguments: &CacheArguments) -> Result<u64, Failure> {
     if let Some(bytes) = arguments.cache_size {
         return Ok(bytes.0);
@@ -233,7 +235,8 @@ fn endpoint() -> Option<String> {
         .find(|value| !value.is_empty())
 }
 
-/// The name of the directory of an address within the cache: its end, as far as that can be read, and a hash of the whole.
+/// The name of an address' directory in the cache: the readable characters of its end, and a hash
+/// of the whole.
 fn folder_of(address: &str, endpoint: Option<&str>) -> String {
     let hashed = Sha256::new()
         .chain_update(address.trim_end_matches('/'))
@@ -258,14 +261,14 @@ fn folder_of(address: &str, endpoint: Option<&str>) -> String {
     }
 }
 
-/// A directory for a cache that is used once.
+/// Creates a directory for a cache that is used once.
 fn temporary_below(directory: &Path) -> Result<TempDir, Failure> {
     let failed = |error| Failure::file(directory, error);
     std::fs::create_dir_all(directory).map_err(failed)?;
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if is_left_behind(&path) {
-            // If it does not go, the next one tries.
+            // If the removal fails, the next command tries again.
             let _ = std::fs::remove_dir_all(path);
         }
     }

@@ -1,4 +1,4 @@
-//! What a command failed of: one line for people, written at the edge.
+//! The failure of a command, as one line for people.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use orrery_storage::reason;
 
 use crate::units::Counted;
 
-/// A place in a text, as servers tell it: line and column from 1, bytes of what is wrong.
+/// A place in a text, as servers report it: line and column from 1, offset and length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 pub(crate) struct PlaceInText {
     line: usize,
@@ -20,7 +20,7 @@ pub(crate) struct PlaceInText {
 }
 
 impl PlaceInText {
-    /// The same place, where its text is a part of another and stands behind this.
+    /// The same place in a longer text, in which `before` precedes this one.
     fn behind(self, before: &str) -> Self {
         let last_line = before.rsplit('\n').next().unwrap_or_default();
         let on_first_line = if self.line == 1 {
@@ -36,7 +36,7 @@ impl PlaceInText {
         }
     }
 
-    /// The line that is meant; none where nothing stands on it.
+    /// The line of the place; none if the line is blank.
     fn excerpt(self, text: &str) -> Option<Excerpt> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let shown = text.lines().nth(self.line.saturating_sub(1))?;
@@ -48,10 +48,10 @@ impl PlaceInText {
     }
 }
 
-/// Why a command did not do its work. Its `Display` is the line on standard error.
+/// Why a command failed. Its `Display` is the line on standard error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// Whoever read our standard output has gone.
+    /// The reader of our standard output has gone.
     #[error("standard output was closed")]
     OutputClosed,
     #[error(transparent)]
@@ -60,28 +60,28 @@ pub(crate) enum Failure {
     Load(#[from] LoadError),
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// A query or an update is wrong.
+    /// A query or an update has an error.
     #[error("{error}")]
     Text {
         error: QueryError,
-        /// Its line and the place on it.
+        /// The line's number, and the place on it.
         line: u64,
         excerpt: Excerpt,
     },
-    /// A statement of SQL failed.
+    /// An SQL statement failed.
     #[error("ERROR {}: {error}", error.state)]
     Sql {
         error: Box<orrery_sql::Error>,
-        /// Its line and the place on it, where that is known.
+        /// The line's number, and the place on it, if known.
         excerpt: Option<(u64, Excerpt)>,
     },
-    /// A server refused what it was sent.
+    /// A server refused a request.
     #[error("{message}")]
     Refused {
         message: String,
-        /// Where in the text that was sent, if it told that.
+        /// The place in the text that was sent, if reported.
         place: Option<PlaceInText>,
-        /// That line.
+        /// The line of the place.
         excerpt: Option<Excerpt>,
     },
     #[error(transparent)]
@@ -98,7 +98,7 @@ pub(crate) enum Failure {
     Users(#[from] orrery_access::Error),
     #[error(transparent)]
     Backup(#[from] orrery_backup::Error),
-    /// An address in an object store is wrong, or cannot be used.
+    /// An address in an object store is not valid, or cannot be used.
     #[error(transparent)]
     Objects(#[from] orrery_object_store::ObjectError),
     #[error("{}: {}", path.display(), reason(source))]
@@ -112,13 +112,13 @@ pub(crate) enum Failure {
         places: usize,
         first: orrery_storage::Damage,
     },
-    /// Anything else that is one sentence.
+    /// Any other failure, in one sentence.
     #[error("{0}")]
     Other(String),
 }
 
 impl Failure {
-    /// The line of what was given, with carets under the place of the error, if it is about one.
+    /// The line of the input with carets under the error, if the failure has a place.
     pub(crate) fn excerpt(&self) -> Option<[String; 2]> {
         match self {
             Self::Load(LoadError::Syntax(error)) => {
@@ -138,7 +138,7 @@ impl Failure {
         }
     }
 
-    /// What is wrong with a query or an update, with the place in its text if it is told.
+    /// The failure of a query or an update, with its place in the text if known.
     pub(crate) fn of_text(error: QueryError, text: &str) -> Self {
         let QueryError::Syntax {
             line,
@@ -166,7 +166,7 @@ impl Failure {
         }
     }
 
-    /// The same, with the line of the text of SQL that is wrong.
+    /// Adds the line of the SQL text that has the error.
     pub(crate) fn with_sql_place(self, text: &str) -> Self {
         let Self::Sql { error, .. } = self else {
             return self;
@@ -180,7 +180,7 @@ impl Failure {
             };
             Some((place.line as u64, place.excerpt(text)?))
         });
-        // The line and the caret tell it.
+        // The line and the caret show the position.
         let position = error.position.filter(|_| excerpt.is_none());
         Self::Sql {
             error: Box::new(orrery_sql::Error { position, ..*error }),
@@ -188,12 +188,12 @@ impl Failure {
         }
     }
 
-    /// The same, with the line of the text that a server found wrong.
+    /// Adds the line of the text in which a server found an error.
     pub(crate) fn of_sent_text(self, text: &str) -> Self {
         self.of_sent_part(text, 0)
     }
 
-    /// The same, where what was sent is the part of the text from this byte on.
+    /// The same if only the part of the text from this byte on was sent.
     pub(crate) fn of_sent_part(self, text: &str, start: usize) -> Self {
         match self {
             Self::Refused { message, place, .. } => {

@@ -1,8 +1,9 @@
-//! The log: lines on standard error, for people or, as JSON, for programs.
+//! The log: lines on standard error, as text for people or as JSON for programs.
 //!
-//! A server writes a line for each request, and a write to the system takes as long as a part of a point query. So
-//! lines of requests are gathered for [`GATHER_TIME`] and written together by a thread of their own; every other
-//! line is written at once, after those that wait. A process that is killed loses the lines that wait.
+//! A server writes a line per request, and a write call takes as long as a part of a point query.
+//! So request lines are gathered for [`GATHER_TIME`] and written together by a thread; every other
+//! line is written at once, after the waiting ones. A process that is killed loses the waiting
+//! lines.
 
 mod json_format;
 mod line_format;
@@ -24,17 +25,18 @@ use self::json_format::JsonFormat;
 use self::line_format::{ACCESS, LineFormat};
 use crate::arguments::LogFormat;
 
-/// How long a line may wait for others.
+/// How long a line waits for others.
 const GATHER_TIME: Duration = Duration::from_millis(50);
-/// With so many bytes of lines waiting, who brings one more writes them.
+/// Bytes of waiting lines beyond which the caller writes them itself.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
-/// The lines that wait; those that are left are written when it is dropped.
+/// The waiting lines; the rest is written when this is dropped.
 pub(crate) struct Log<W: LogSink = StandardError>(Arc<Lines<W>>);
 
-/// Where lines go.
+/// The destination of lines.
 pub(crate) trait LogSink: Send + Sync + 'static {
-    /// Writes what `take` gives. Two calls never overlap, `take` included, so that lines keep their order.
+    /// Writes what `take` returns. Two calls never overlap, `take` included, so that lines keep
+    /// their order.
     fn write(&self, take: impl FnOnce() -> Vec<u8>) -> io::Result<()>;
 }
 
@@ -44,7 +46,7 @@ pub(crate) struct StandardError;
 struct Lines<W> {
     waiting: Mutex<Vec<u8>>,
     arrived: Condvar,
-    /// Whether there is a thread that writes; known from the first line for it on.
+    /// Whether the writing thread could be started; known from the first gathered line on.
     has_writer: OnceLock<bool>,
     sink: W,
 }
@@ -60,10 +62,10 @@ pub(crate) fn start(is_verbose: bool, format: LogFormat) -> Log {
         .ok()
         .and_then(|text| text.parse::<Targets>().ok())
         .unwrap_or_else(|| {
-            // Of each step of an election and of each member it says a page.
+            // openraft logs a page per step of an election and per member.
             let targets = Targets::new().with_default(default);
             let targets = targets.with_target("openraft", default.min(LevelFilter::WARN));
-            // Of each of its own tries it says a line; what came of them stands in our messages.
+            // object_store logs a line per attempt; our own messages report the results.
             match is_verbose {
                 true => targets,
                 false => targets.with_target("object_store", LevelFilter::WARN),
@@ -83,17 +85,17 @@ pub(crate) fn start(is_verbose: bool, format: LogFormat) -> Log {
         LogFormat::Json => {
             let lines = lines.with_ansi(false).event_format(JsonFormat);
             registry.with(lines).with(filter).init();
-            // What Rust writes of a panic has several lines.
+            // Rust's own report of a panic has several lines.
             std::panic::set_hook(Box::new(log_panic));
         }
     }
     log
 }
 
-/// Writes a line of JSON that is written whatever the filter leaves out.
+/// Writes a line of JSON regardless of the filter.
 pub(crate) fn write_json(level: &str, message: &str) {
     let line = json_format::line(level, "orrery", message, "");
-    // Nobody could be told where nobody listens.
+    // If standard error is closed, there is nowhere to report it.
     let _ = io::stderr().write_all(line.as_bytes());
 }
 
@@ -129,18 +131,18 @@ impl<W: LogSink> Log<W> {
 
 impl<W: LogSink> Drop for Log<W> {
     fn drop(&mut self) {
-        // There is nobody left to tell of an error.
+        // At the end there is nowhere to report an error.
         let _ = self.0.write_with(&[]);
     }
 }
 
 impl<W: LogSink> Lines<W> {
     fn waiting(&self) -> MutexGuard<'_, Vec<u8>> {
-        // Nothing is done under the lock that could leave half a line.
+        // No code leaves half a line under the lock.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the lines that wait, and this one.
+    /// Writes the waiting lines, and this one.
     fn write_with(&self, line: &[u8]) -> io::Result<()> {
         self.sink.write(|| {
             let mut lines = std::mem::take(&mut *self.waiting());
@@ -149,7 +151,7 @@ impl<W: LogSink> Lines<W> {
         })
     }
 
-    /// Leaves a line to the thread that writes, which is started by the first one.
+    /// Leaves a line to the writing thread, which the first line starts.
     fn gather(self: &Arc<Self>, line: &[u8]) -> io::Result<()> {
         let has_writer = *self.has_writer.get_or_init(|| {
             let lines = Arc::clone(self);
@@ -176,13 +178,13 @@ impl<W: LogSink> Lines<W> {
             let waited = self.arrived.wait_while(waiting, |lines| lines.is_empty());
             drop(waited);
             thread::sleep(GATHER_TIME);
-            // Nobody could be told where nobody listens.
+            // If standard error is closed, there is nowhere to report it.
             let _ = self.write_with(&[]);
         }
     }
 }
 
-/// One line's way out; the formatter writes each line whole.
+/// The writer of one line; the formatter writes each line whole.
 pub(crate) struct LineWriter<'l, W> {
     lines: &'l Arc<Lines<W>>,
     is_gathered: bool,

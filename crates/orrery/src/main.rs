@@ -1,8 +1,7 @@
-//! The `orrery` command line: reads arguments, calls one room of the house, and
-//! says in one line what went wrong.
+//! The `orrery` command line: reads arguments, runs one command, and reports a failure in one line.
 //!
-//! Exit status: 0 fine, 1 the work failed, 2 wrong usage (clap's own). Results go
-//! to standard output, everything for people to standard error.
+//! Exit status: 0 success, 1 the command failed, 2 wrong usage (clap's own). Results go to standard
+//! output, messages for people to standard error.
 
 mod arguments;
 mod cluster_node;
@@ -21,7 +20,7 @@ use clap::Parser;
 use crate::arguments::{Arguments, Command, LogFormat};
 use crate::failure::Failure;
 
-/// The exit status of clap.
+/// clap's exit status for wrong usage.
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -41,14 +40,15 @@ fn main() -> ExitCode {
     let _log = log::start(arguments.verbose, format);
     match run(arguments.command, format) {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader of our output has gone (`orrery dump | head`): nothing to complain about.
+        // The reader of our output has gone (`orrery dump | head`), which is no error.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Err(failure) if format == LogFormat::Json => {
             log::write_json("ERROR", &failure.to_string());
             ExitCode::FAILURE
         }
         Err(failure) => {
-            // The line with its carets comes first: what is wrong, and what to do, is the last thing that stands there.
+            // The line with its carets comes first, so that the error and the advice are the last
+            // line.
             if let Some([line, carets]) = failure.excerpt() {
                 let (red, plain) = match has_colours() {
                     true => ("\u{1b}[1;31m", "\u{1b}[0m"),
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether what was taken for an option is a text that begins with a comment of SQL: options have no blanks.
+/// Whether an unknown option is a text that begins with an SQL comment: options have no blanks.
 fn is_commented_text(error: &clap::Error) -> bool {
     let unknown = error.get(clap::error::ContextKind::InvalidArg);
     error.kind() == clap::error::ErrorKind::UnknownArgument
@@ -74,7 +74,7 @@ fn is_commented_text(error: &clap::Error) -> bool {
         if text.starts_with("--") && text.contains(char::is_whitespace))
 }
 
-/// Whether people see what is written to standard error in colours (<https://no-color.org>).
+/// Whether standard error shows colours (<https://no-color.org>).
 fn has_colours() -> bool {
     let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     std::io::stderr().is_terminal() && !is_refused

@@ -1,8 +1,10 @@
-//! Texts of others on a terminal, which takes some characters for commands.
+//! Protection of a terminal from foreign text: replaces characters that a terminal takes for
+//! commands.
 
 use std::borrow::Cow;
 
-/// A text without what a terminal obeys, or what shows the rest of a line in another order; lines and tabs stay.
+/// A text without characters that a terminal obeys, or that reorder the rest of a line; line ends
+/// and tabs stay.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| !matches!(c, '\n' | '\t') && is_obeyed(c);
     match text.contains(is_harmful) {
@@ -14,7 +16,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a character is none that is seen: a control, or one that turns the direction of what stands behind it.
+/// Whether a character is invisible: a control character, or one that changes the text direction.
 pub(crate) fn is_obeyed(c: char) -> bool {
     // Unicode Standard Annex #9, explicit formatting characters.
     c.is_control()

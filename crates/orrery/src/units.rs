@@ -1,4 +1,4 @@
-//! Quantities, moments and addresses as the command line takes and shows them.
+//! Parsing and display of quantities, times and addresses on the command line.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -7,7 +7,7 @@ use orrery_term::inline::{DAYS_TO_1970, InlineDateTime, TimeZone};
 
 pub(crate) use orrery_units::{Bytes, Counted, Seconds, ShowCount, plural};
 
-/// `HOST:PORT`: an address, or a name such as `localhost` that has one.
+/// Parses `HOST:PORT`: an address, or a name such as `localhost` that resolves to one.
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = text.parse() {
         return Ok(address);
@@ -23,7 +23,7 @@ pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
         ));
     }
     match text.to_socket_addrs() {
-        // The first, but one of the usual family where there is any, as for 127.0.0.1.
+        // The first address, preferably of IPv4, as for 127.0.0.1.
         Ok(found) => found
             .min_by_key(SocketAddr::is_ipv6)
             .ok_or_else(|| format!("{text} has no address")),
@@ -34,7 +34,7 @@ pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// The address of a server as others reach it: `http://10.0.0.7:7878`.
+/// Checks the URL at which others reach a server: `http://10.0.0.7:7878`.
 pub(crate) fn server_address(text: &str) -> Result<String, String> {
     let address = url::Url::parse(text).map_err(|error| error.to_string())?;
     let is_server = matches!(address.scheme(), "http" | "https")
@@ -48,7 +48,7 @@ pub(crate) fn server_address(text: &str) -> Result<String, String> {
     }
 }
 
-/// A moment in microseconds since 1970, as an `xsd:dateTime` in UTC.
+/// A time in microseconds since 1970, shown as an `xsd:dateTime` in UTC.
 pub(crate) struct ShowTime(pub(crate) i64);
 
 impl fmt::Display for ShowTime {

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! Node::call -> own number:     the handler, without network
-//!            -> another node:   http::calls::client: one signed POST  ->  http::calls::server: the handler's stream, in frames (http::calls::frame)
+//!            -> another node:   http::calls::client: one signed POST
+//!                               -> http::calls::server: the handler's stream, in frames (http::calls::frame)
 //! ```
 //!
 //! An answer is whole or ends with an error. Nothing is sent twice: whether a call that failed may

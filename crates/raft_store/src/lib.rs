@@ -7,7 +7,8 @@
 //! process.
 //!
 //! ```text
-//! put    QuorumStore -> node::write (groups, numbers) -> leader: node::propose (entries) -> openraft -> log: one write and sync on each node
+//! put    QuorumStore -> node::write (groups, numbers) -> leader: node::propose (entries)
+//!                                                     -> openraft -> log: one write and sync on each node
 //!                                                     -> a majority has it -> state: applied -> the answer
 //! large  QuorumStore -> node::upload: pieces to the disks of all nodes -> a majority has it -> a put that names the file
 //! get    QuorumStore -> node::read: the leader's read index -> this node has applied it -> state, or node::fetch for bytes of files

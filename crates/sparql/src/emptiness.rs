@@ -5,14 +5,14 @@
 //!      -> its IRIs asked for alone -> the first that occurs nowhere -> the same with https, the nearest one that occurs
 //! ```
 //!
-//! It is looked for after an answer that was empty, by queries of its own: in the same state, with
-//! the same dataset and through the same view, so that nothing is told but what whoever asks could
-//! find out by asking. They are few, stop at the first row and have [`TIME_MAX`] together; nobody
-//! pays for them, so who has a budget is told nothing. Of many empty answers in a second only the
-//! first ones are looked into (`looks`).
+//! The diagnosis runs after an empty answer, by queries of its own: in the same state, with the
+//! same dataset and through the same view, so that it reveals nothing that the asker could not find
+//! out by asking. The queries are few, stop at the first row and have [`TIME_MAX`] together. Nobody
+//! pays for them, so an asker with a budget gets no diagnosis. Of many empty answers in a second
+//! only the first ones are diagnosed (`looks`).
 //!
-//! Patterns that each have matches and none together are not told of: which of them is the wrong
-//! one nobody knows.
+//! Patterns that each have matches, but none together, are not reported: which of them is wrong
+//! nobody knows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

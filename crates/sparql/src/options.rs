@@ -70,7 +70,8 @@ pub struct QueryOptions {
     pub timeout: Option<Duration>,
     /// How long it may be planned, where that is another limit than `timeout`.
     pub planning_timeout: Option<Duration>,
-    /// Planning, and reading an update and its documents, ends when nobody holds this any more. Without it, nobody is known to wait.
+    /// Planning, and reading an update and its documents, ends when no strong reference to this is
+    /// left; never if `None`.
     pub waiting: Option<Weak<()>>,
     /// The state to read, such as an old commit; the newest if not given.
     pub snapshot: Option<Arc<Snapshot>>,

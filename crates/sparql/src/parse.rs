@@ -188,7 +188,8 @@ pub(crate) struct Assumed<'a> {
     pub(crate) base_iri: Option<&'a str>,
     /// The prefixes that the text need not declare.
     pub(crate) prefixes: Option<&'a Arc<Prefixes>>,
-    /// The reader gives up when nobody holds this any more. None for texts of which something is cached.
+    /// The reader gives up when no strong reference to this is left. `None` for texts whose parse
+    /// is cached.
     pub(crate) waiting: Option<&'a Weak<()>>,
 }
 

@@ -1,10 +1,10 @@
-//! Warnings about valid but surely unintended parts of a query, such as constant patterns that are
-//! none.
+//! Warnings about valid but surely unintended parts of a query, such as invalid constant patterns
+//! of `REGEX`.
 //!
 //! SPARQL makes them errors of an expression, so a filter with them finds nothing, a template adds
-//! nothing, and nobody knows why. They are found in the text, whose places are told: a plan has
-//! none, and a plan that is kept (decision 0012) comes without its text being parsed. Texts without
-//! these functions cost a look for brackets; with them, another pass of the lexer.
+//! nothing, and nobody knows why. They are searched in the text, which has their places: a plan has
+//! no places, and a cached plan (decision 0012) comes without its text being parsed. Texts without
+//! these functions cost a search for brackets; texts with them, another pass of the lexer.
 
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
 //! SPARQL within SQL: solutions and quads as tables.
 //!
 //! ```text
-//!   SQL plan -> GraphExec (orrery-sql) -> EngineGraphs: GraphQuery -> narrowed query -> orrery-sparql's plan -> terms -> texts of the columns' types
+//!   SQL plan -> GraphExec (orrery-sql) -> EngineGraphs: GraphQuery -> narrowed query
+//!            -> orrery-sparql's plan -> terms -> texts of the columns' types
 //! ```
 //!
 //! `orrery-sql` and `orrery-sparql` do not know each other; this crate stands above both, and gives

@@ -18,7 +18,8 @@ pub struct ParserOptions<'o> {
     pub is_standard: bool,
     /// Bounds.
     pub limits: Limits,
-    /// Asked now and then; once it says so, the text ends where the reader is, which mostly is an error. Without it, somebody waits.
+    /// Asked now and then; once it returns true, the text ends at the reader's position, which
+    /// mostly is an error. Never if `None`.
     pub abandoned: Option<Abandoned<'o>>,
 }
 

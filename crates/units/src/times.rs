@@ -1,4 +1,5 @@
-//! Lengths of time as people write them: one grammar for `timeout=` and for the options of the command line.
+//! The parser of durations as people write them: one grammar for `timeout=` and for command line
+//! options.
 //!
 //! ```text
 //! 30  0.5  30s      seconds

@@ -1,7 +1,8 @@
-//! Generators, drivers, reports: what the program `orrery-bench` runs, which `orrery bench` starts.
+//! Generators, drivers and reports of the program `orrery-bench`, which `orrery bench` starts.
 //!
-//! [`orrery_bsbm`], [`snb`], [`spb`] and [`tpch`] make data and queries, [`drivers`] measure the `orrery` binary and its
-//! server from outside, [`report`] sums up and shows. The program is one of its own, so that the product is built without it.
+//! [`orrery_bsbm`], [`snb`], [`spb`] and [`tpch`] make data and queries, [`drivers`] measure the
+//! `orrery` binary and its server from outside, [`report`] sums up and shows. The program is one of
+//! its own, so that the product is built without it.
 
 pub mod drivers;
 pub mod files;

@@ -1,5 +1,7 @@
-//! A server on loopback that speaks as much of S3 as databases and backups need, for tests: objects by key, puts on a condition,
-//! uploads in parts, ranges, lists, deletions. It holds all in memory and wants every request to be signed.
+//! An in-memory S3 server on loopback for tests, with what databases and backups need.
+//!
+//! It has objects by key, conditional puts, multipart uploads, ranges, lists and deletions, and
+//! wants every request to be signed.
 #![allow(
     clippy::unwrap_used,
     reason = "what is wrong with a request or with this machine fails the test that asked"

@@ -2,12 +2,15 @@
 //!
 //! ```text
 //!   bytes -> text  -> parser of SPARQL, of a format of RDF, of another endpoint's solutions
-//!         -> file  -> readers of a segment, a log, a manifest: checksums are made right first, for what stands behind them is what is looked for
+//!         -> file  -> readers of a segment, a log, a manifest: checksums are corrected first,
+//!                     because the code behind them is the target
 //!         -> SQL, COPY, messages of PostgreSQL's protocol and Flight's, plans: what stands on the query engine (the feature `engine`)
 //! ```
 //!
-//! The fuzzer is the folder `fuzz/` (`make fuzz MINUTES=n`); `tests/fuzzing/seeds.rs` runs every target over its seeds and over damaged ones, so that
-//! none of them rots. Small on purpose: without the feature `engine` nothing here needs the query engine, so that the fuzzer of the others is built within minutes.
+//! The fuzzer is the folder `fuzz/` (`make fuzz MINUTES=n`); `tests/fuzzing/seeds.rs` runs every
+//! target over its seeds and over damaged ones, so that every target stays usable. Small on
+//! purpose: without the feature `engine` nothing here needs the query engine, so that the fuzzer of
+//! the other targets is built within minutes.
 
 #[cfg(feature = "engine")]
 mod engine;

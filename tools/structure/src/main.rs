@@ -10,9 +10,10 @@
 //! documents, comments -> paths          the files that they name
 //! ```
 //!
-//! It ends with 1 when files import each other, when the drawing is not true, or a file is named that is not there. Tests do
-//! not count. What it cannot see are methods: a call `a.b()` names no file, so a circle by methods
-//! alone stays unseen, and names that a macro makes are looked for where the macro is called.
+//! It ends with 1 when files import each other, when the drawing is not true, or when a named file
+//! does not exist. Tests do not count. It cannot see methods: a call `a.b()` names no file, so a
+//! circle by methods alone stays unseen, and names that a macro makes are looked for where the
+//! macro is called.
 
 mod arrows;
 mod drawing;

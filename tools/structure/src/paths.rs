@@ -1,11 +1,12 @@
-//! Paths that documents and comments name, and that are not there.
+//! The check of paths that documents and comments name: each must exist.
 //!
 //! ```text
 //! `crates/*`, `tools/*`     a file or a folder of this tree; `{a,b}` stands for two, what has a `*` for any
 //! `*/file.rs`               the end of the path of a file of this tree
 //! ```
 //!
-//! Only what stands in backticks is looked at: in documents (`*.md`) and in lines that are comments of Rust. CHANGELOG.md tells of what was.
+//! Only text in backticks is checked, in documents (`*.md`) and in comment lines of Rust.
+//! CHANGELOG.md is left out, as it describes the past.
 
 use std::collections::BTreeSet;
 use std::fs;

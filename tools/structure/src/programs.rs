@@ -1,8 +1,9 @@
 //! Test programs: how many a crate has, and tests that no program runs.
 //!
-//! A program costs a link, of most crates one with all of DataFusion. So a crate's integration tests are one program, and
-//! another says in its first lines why it is "a program of its own"; and libraries without unit tests, or without examples in
-//! their documentation, have `test = false` and `doctest = false` in Cargo.toml, which would hide the first that comes.
+//! A program costs a link, in most crates one with all of DataFusion. So a crate's integration
+//! tests are one program, and another says in its first lines why it is "a program of its own".
+//! Libraries without unit tests, or without examples in their documentation, have `test = false`
+//! and `doctest = false` in Cargo.toml, which would hide the first test or example that is added.
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! Arrow and Parquet: solutions as typed columns.
 //!
-//! A column has its type before its first value, and whether all values of a variable are integers is
-//! known after the last. So rows are kept, in memory or in a temporary file, while each column's
-//! [`Shape`] is learnt; at the end they are read again and written batch by batch. Memory is bounded
-//! by a batch and by what a Parquet row group holds, whatever the size of the answer.
+//! The type of a column is written before its values, but whether all values of a variable are
+//! integers, say, is known only after the last. So rows are buffered, in memory or in a temporary
+//! file, while each column's [`Shape`] is learnt; at the end they are read again and written batch
+//! by batch. Memory is bounded by a batch and a Parquet row group, whatever the answer's size.
 //!
 //! ```text
 //!   row -> Shape of each column, RowStore        finish -> RowStore -> builders -> batch -> bytes

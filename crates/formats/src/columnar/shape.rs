@@ -9,9 +9,9 @@
 //!                                   Empty
 //! ```
 //!
-//! A column has the lowest shape that is above all of its values. A value type is only chosen
-//! where every lexical form is a value of it that the column can hold exactly; a column of
-//! `xsd:integer` with one beyond 64 bits is text with that datatype, as is one of `xsd:byte` with `"300"`.
+//! A column has the lowest shape that is above all of its values. A value type is only chosen where
+//! every lexical form is a value of it that the column can hold exactly. A column of `xsd:integer`
+//! with one value beyond 64 bits is text with that datatype, as is one of `xsd:byte` with `"300"`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

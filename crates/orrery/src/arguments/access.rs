@@ -1,4 +1,4 @@
-//! Commands about who may do what: user, group, key, grant.
+//! Arguments of `orrery user`, `group`, `key` and `grant`, which manage users and their rights.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Commands that generate data and measure: bench.
+//! Arguments of `orrery bench`, which generates data and measures.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! Arguments of a node of a cluster, and of `orrery cluster`.
+//! Arguments of `orrery cluster`, and of a node of a cluster.
 
 use std::path::PathBuf;
 

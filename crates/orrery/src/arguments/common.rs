@@ -1,4 +1,4 @@
-//! What several commands are told.
+//! Arguments that several commands share: the database, its cache, and the format of reports.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! Commands about a database as a whole: load, dump, log, stats, verify, warm, compact, backup, restore.
+//! Arguments of commands on a whole database: load, dump, log, stats, verify, warm, compact,
+//! backup, restore.
 
 use std::path::PathBuf;
 

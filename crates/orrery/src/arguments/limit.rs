@@ -1,4 +1,4 @@
-//! What can be said on the command line about limits.
+//! Arguments of `orrery limit`, which sets limits of users, groups and keys.
 
 use std::str::FromStr;
 
@@ -40,7 +40,8 @@ pub(crate) enum LimitCommand {
     },
 }
 
-/// Whom limits are for: what is said of a user wins over what is said of groups, of which the largest holds, and that over what is said of all.
+/// Whom limits are for: what is said of a user wins over what is said of groups, of which the
+/// largest holds, and that over what is said of all.
 #[derive(Args)]
 pub(crate) struct LimitedArguments {
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! What can be said on the command line. The names are fixed by the founding design:
-//! tools and checks rely on them.
+//! The command line of `orrery`: its commands and their arguments. The names are fixed by the
+//! founding design: tools and checks rely on them.
 
 mod access;
 mod bench;

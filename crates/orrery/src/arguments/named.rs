@@ -1,4 +1,4 @@
-//! Commands about what a database has beside its data: prefixes, mapped graphs, an index of texts.
+//! Arguments of `orrery prefix`, `mapping` and `text`: the parts of a database beside its data.
 
 use std::path::PathBuf;
 

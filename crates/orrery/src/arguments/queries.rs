@@ -1,4 +1,4 @@
-//! What can be said on the command line about queries that run.
+//! Arguments of `orrery queries`, which lists and kills running queries.
 
 use clap::{Args, Subcommand};
 

@@ -1,4 +1,4 @@
-//! Commands that ask and change: query, update, sql, explain.
+//! Arguments of commands that run statements: query, update, sql, explain.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be said on the command line about the query log of a server.
+//! Arguments of a server's query log.
 
 use std::path::PathBuf;
 

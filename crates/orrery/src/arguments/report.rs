@@ -1,4 +1,4 @@
-//! What can be said on the command line about reports.
+//! Arguments of `orrery report` and `orrery usage`, which read a query log.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Commands that serve: serve, demo.
+//! Arguments of `orrery serve` and `orrery demo`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

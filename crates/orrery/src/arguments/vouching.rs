@@ -1,4 +1,5 @@
-//! How a server is known, and who vouches for its users: certificates, an OpenID provider.
+//! Arguments about certificates and an OpenID provider, by which servers and users are
+//! authenticated.
 
 use std::path::PathBuf;
 

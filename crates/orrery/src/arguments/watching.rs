@@ -1,4 +1,4 @@
-//! How a server is watched by programs.
+//! Arguments about monitoring a server: the token for metrics, and traces.
 
 use std::path::PathBuf;
 

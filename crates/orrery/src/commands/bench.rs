@@ -1,6 +1,7 @@
-//! `orrery bench`: starts the program `orrery-bench`, which generates data and measures this one from outside.
+//! `orrery bench`: starts the program `orrery-bench`, which generates data and measures this
+//! program from outside.
 //!
-//! It is a program of its own so that who builds a database need not build its measurements.
+//! It is a separate program so that a build of the database need not build its measurements.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -24,7 +25,8 @@ fn beside() -> std::io::Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name(name))
 }
 
-/// Signals and the exit status then are the program's own. Comes back only where it cannot be started.
+/// Replaces this process, so that signals and the exit status are the program's own. Returns only
+/// if it cannot be started.
 #[cfg(unix)]
 fn replace_this_process(command: &mut Command) -> std::io::Error {
     use std::os::unix::process::CommandExt as _;

@@ -1,4 +1,4 @@
-//! To which other servers external tables may lead, and where the passwords for these are.
+//! Access to foreign servers by external tables: the allowed hosts, and the file of passwords.
 
 use std::path::PathBuf;
 
@@ -7,19 +7,19 @@ use orrery_sql::ForeignAccess;
 
 use crate::failure::Failure;
 
-/// To any: whoever runs a command on a database could connect there anyway.
+/// Access to any host: the user of a command could connect there anyway.
 pub(crate) fn foreign_anywhere() -> ForeignAccess {
     ForeignAccess::anywhere(passwords())
 }
 
-/// To the hosts of a server's command line.
+/// Access to the hosts of a server's command line.
 pub(crate) fn foreign_of(allow: &[String]) -> Result<ForeignAccess, Failure> {
     let allow = AllowList::parse(allow);
     let allow = allow.map_err(|error| Failure::Other(format!("--foreign-allow: {error}")))?;
     Ok(ForeignAccess::to(allow, passwords()))
 }
 
-/// The file of passwords, where libpq looks for it.
+/// The password file, where libpq looks for it.
 fn passwords() -> Option<PathBuf> {
     let named = std::env::var_os("PGPASSFILE").map(PathBuf::from);
     named.or_else(|| {

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::failure::{Failure, PlaceInText};
 
-/// The address of one of the server's paths: `http://127.0.0.1:7878` and `graphs`.
+/// The URL of one of the server's paths: `http://127.0.0.1:7878` and `graphs`.
 pub(crate) fn server_url(server: &str, path: &str) -> Result<Url, Failure> {
     let bad = |reason: String| {
         let server = server.rsplit('@').next().unwrap_or_default();
@@ -26,23 +26,24 @@ pub(crate) fn server_url(server: &str, path: &str) -> Result<Url, Failure> {
     url.join(path).map_err(|error| bad(error.to_string()))
 }
 
-/// Who asks a server: what stands in its address, or in the environment, which other users of the machine do not see.
+/// The credentials for a server: from its URL, or from the environment, which other users of the
+/// machine do not see.
 #[derive(Debug, PartialEq, Eq)]
 enum Credentials {
     Key(String),
     Password { name: String, password: String },
 }
 
-/// The variables that may say who asks.
+/// Environment variables with credentials.
 const KEY_VARIABLE: &str = "ORRERY_KEY";
 const USER_VARIABLE: &str = "ORRERY_USER";
 const PASSWORD_VARIABLE: &str = "ORRERY_PASSWORD";
 
-/// The variable that may name a file (PEM) of certificates that are trusted beside the public ones.
+/// Environment variable that names a file (PEM) of certificates to trust beside the public ones.
 const CA_VARIABLE: &str = "ORRERY_CA_FILE";
 
 impl Credentials {
-    /// `variable` gives a variable of the environment.
+    /// Reads the credentials. `variable` looks up an environment variable.
     fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let set = |name| variable(name).filter(|value| !value.is_empty());
         let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -61,22 +62,22 @@ impl Credentials {
     }
 }
 
-/// An address as messages have it: nobody's password stands in them.
+/// A URL for messages, without its password.
 pub(crate) fn shown(url: &Url) -> String {
     without_credentials(url.clone()).to_string()
 }
 
 fn without_credentials(mut url: Url) -> Url {
-    // What has no host has no credentials either.
+    // A URL without a host has no credentials either.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url
 }
 
-/// How a server tells what is wrong with a request (RFC 9457).
+/// Media type of a server's error reports (RFC 9457).
 pub(crate) const PROBLEM: &str = "application/problem+json";
 
-/// What is read of it.
+/// The fields of an error report that are read.
 #[derive(serde::Deserialize)]
 struct Problem {
     /// The line for people.
@@ -85,7 +86,7 @@ struct Problem {
     place: Option<PlaceInText>,
 }
 
-/// Sends a text, and gives the answer's text, or the server's line on what is wrong, with the place in the text.
+/// Posts a text; returns the answer's text, or the server's error with its place in the text.
 pub(crate) fn post_text(url: Url, content_type: &str, text: &str) -> Result<String, Failure> {
     let runtime = super::query_text::runtime()?;
     let wanted = format!("*/*, {PROBLEM}");
@@ -95,20 +96,20 @@ pub(crate) fn post_text(url: Url, content_type: &str, text: &str) -> Result<Stri
     sent.map_err(|failure| failure.of_sent_text(text))
 }
 
-/// Sends a body, and gives the answer's text, or the server's line on what is wrong.
+/// Posts a body; returns the answer's text, or the server's error.
 pub(crate) fn post(url: Url, content_type: &str, body: Body) -> Result<String, Failure> {
     let runtime = super::query_text::runtime()?;
     let headers = [(CONTENT_TYPE, content_type)];
     runtime.block_on(send(Method::POST, url, &headers, body))
 }
 
-/// Asks for what has an address, and gives it, or the server's line on what is wrong.
+/// Gets a URL; returns the answer's text, or the server's error.
 pub(crate) fn get(url: Url) -> Result<String, Failure> {
     let runtime = super::query_text::runtime()?;
     runtime.block_on(send(Method::GET, url, &[], Body::default()))
 }
 
-/// Has what has an address removed, and gives what the server says of it, or its line on what is wrong.
+/// Deletes a URL; returns the answer's text, or the server's error.
 pub(crate) fn delete(url: Url) -> Result<String, Failure> {
     let runtime = super::query_text::runtime()?;
     runtime.block_on(send(Method::DELETE, url, &[], Body::default()))
@@ -133,9 +134,9 @@ async fn send(
     })
 }
 
-/// What befell a request, in one line.
+/// The failure of a request, in one line.
 pub(crate) fn failed(shown: &str, error: &reqwest::Error) -> Failure {
-    // The error itself says only that a request failed; the last of its sources says of what.
+    // The error itself only says that a request failed; its innermost source says why.
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
@@ -147,7 +148,7 @@ pub(crate) fn failed(shown: &str, error: &reqwest::Error) -> Failure {
     })
 }
 
-/// Trusts also the certificates of the file that the environment names.
+/// Adds the certificates of the file that the environment names.
 fn trusting(client: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, Failure> {
     let Some((path, pem)) = authorities_file()? else {
         return Ok(client);
@@ -157,7 +158,7 @@ fn trusting(client: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, Fa
     Ok(client.use_preconfigured_tls(config))
 }
 
-/// The file of certificates that the environment names, if it names one, and what stands in it.
+/// The file of certificates that the environment names, if any, and its contents.
 fn authorities_file() -> Result<Option<(PathBuf, Vec<u8>)>, Failure> {
     let Some(path) = std::env::var_os(CA_VARIABLE).filter(|path| !path.is_empty()) else {
         return Ok(None);
@@ -172,7 +173,7 @@ fn unusable(path: &Path, reason: &str) -> Failure {
     Failure::Other(format!("the environment's {CA_VARIABLE}, {path}: {reason}"))
 }
 
-/// The certificates of the file that the environment names, if it names one.
+/// The certificates of the file that the environment names, if any.
 pub(crate) fn authorities() -> Result<Vec<reqwest::Certificate>, Failure> {
     let Some((path, pem)) = authorities_file()? else {
         return Ok(Vec::new());
@@ -185,7 +186,7 @@ pub(crate) fn authorities() -> Result<Vec<reqwest::Certificate>, Failure> {
     Ok(certificates)
 }
 
-/// The answer to a request, whose body is still to come; or the server's line on what is wrong.
+/// Sends a request; returns the response, whose body is still to be read, or the server's error.
 pub(crate) async fn answer(
     method: Method,
     url: Url,

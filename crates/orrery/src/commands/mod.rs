@@ -1,7 +1,7 @@
-//! One file a command: from its arguments to one call of a room, and its report.
+//! The commands, one file each: from the arguments to one call of a crate, and its report.
 //!
-//! Commands are in rooms by what they are for. They share `http`, which asks a server, `output`,
-//! which writes what comes back, and `query_text`, which reads a statement.
+//! Commands are grouped by purpose. They share `http`, which sends requests to a server, `output`,
+//! which writes results, and `query_text`, which reads a statement.
 
 pub(crate) mod bench;
 pub(crate) mod data;

@@ -1,4 +1,4 @@
-//! Where results go: a file or standard output, buffered; a reader that has gone is no error.
+//! Buffered output of results to a file or standard output; a reader that has gone is no error.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -9,17 +9,17 @@ use crate::failure::Failure;
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// A place for results. Serializers append to a buffer, [`Output::drain`] empties it.
+/// An output for results. Serializers append to a buffer, [`Output::drain`] empties it.
 pub(crate) struct Output {
     sink: Box<dyn Write>,
     path: Option<std::path::PathBuf>,
-    /// At a terminal the next prompt shall stand on a line of its own, whatever the format ends with.
+    /// At a terminal the next prompt must be on a line of its own, whatever the format ends with.
     ends_with_line: bool,
     last_byte: Option<u8>,
 }
 
 impl Output {
-    /// A file, or standard output for `None`.
+    /// Opens a file, or standard output for `None`.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let sink: Box<dyn Write> = match path {
             Some(path) => {
@@ -32,9 +32,9 @@ impl Output {
         Ok(Self::new(sink, path, ends_with_line))
     }
 
-    /// A file that must not be there yet.
+    /// Creates a file that must not exist yet.
     pub(crate) fn create_new(path: &Path) -> Result<Self, Failure> {
-        // A pipe or a device, such as /dev/stdout, loses nothing.
+        // Writing to a pipe or a device, such as /dev/stdout, overwrites nothing.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Self::open(Some(path));
         }
@@ -67,7 +67,7 @@ impl Output {
         written.map_err(|error| self.failure(error))
     }
 
-    /// Writes what is still held back.
+    /// Writes and flushes all that is buffered.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         if self.ends_with_line && self.last_byte.is_some_and(|last| last != b'\n') {
             let written = self.sink.write_all(b"\n");

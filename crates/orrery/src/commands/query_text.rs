@@ -1,4 +1,5 @@
-//! What `query` and `explain` share: the text, the engine, a runtime.
+//! The common part of `query` and `explain`: reading the text, opening the engine, starting a
+//! runtime.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,19 +16,19 @@ use crate::arguments::{DatabaseArgument, EndpointArguments, QueryText};
 use crate::failure::Failure;
 
 impl QueryText {
-    /// The query, from the command line, a file or standard input.
+    /// Reads the query from the command line, a file or standard input.
     pub(crate) fn read(&self) -> Result<String, Failure> {
         read_text("query", self.query.as_deref(), self.file.as_deref())
     }
 
-    /// What relative IRIs of the query are resolved against.
+    /// The base IRI of the query's relative IRIs.
     fn base(&self) -> Option<String> {
         self.base
             .clone()
             .or_else(|| own_address(self.file.as_deref()))
     }
 
-    /// The options of the query that the command line gives.
+    /// The query's options from the command line.
     pub(crate) fn options(&self) -> QueryOptions {
         QueryOptions {
             base_iri: self.base(),
@@ -37,7 +38,7 @@ impl QueryText {
         }
     }
 
-    /// An engine over the database.
+    /// Opens an engine over the database.
     pub(crate) fn engine(&self, database: &DatabaseArgument) -> Result<Engine, Failure> {
         let defaults = EngineOptions::default();
         let options = EngineOptions {
@@ -54,7 +55,7 @@ impl QueryText {
 }
 
 impl EndpointArguments {
-    /// Whom `SERVICE` may ask.
+    /// The endpoints that `SERVICE` may ask, and their limits.
     pub(crate) fn options(&self) -> Result<EndpointOptions, Failure> {
         let allow = AllowList::parse(&self.allow);
         Ok(EndpointOptions {
@@ -66,7 +67,7 @@ impl EndpointArguments {
     }
 }
 
-/// A query or an update, from the command line, a file or standard input.
+/// Reads a query or an update from the command line, a file or standard input.
 pub(crate) fn read_text(
     what: &str,
     text: Option<&str>,
@@ -95,17 +96,18 @@ pub(crate) fn read_text(
     }
 }
 
-/// Whether a text is no query or update, but the name of a file with one: `q.rq`, or any file that exists.
+/// Whether a text is the name of a file rather than a statement: `q.rq`, or any existing file.
 fn is_like_a_file(text: &str) -> bool {
     let path = Path::new(text);
     let is_one_word = !text.contains(|c: char| c.is_whitespace() || "{}<>();".contains(c));
     let is_named_so = path.extension().and_then(|it| it.to_str());
     let is_named_so = is_named_so.is_some_and(|it| ["rq", "ru", "sparql", "sql"].contains(&it));
-    // `BEGIN` is a statement, whatever files there are.
+    // `BEGIN` is a statement, whatever files exist.
     is_one_word && (is_named_so || (text.contains(['.', '/']) && path.is_file()))
 }
 
-/// Tells what is surely not meant in a query or update that is right, with its line.
+/// Warns about parts of a valid query or update that surely have an unintended meaning, with their
+/// lines.
 pub(crate) fn warn_of(text: &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for warning in orrery_sparql::warnings(text) {
@@ -126,8 +128,8 @@ pub(crate) fn own_address(file: Option<&Path>) -> Option<String> {
     orrery_loader::file_iri(file)
 }
 
-/// A runtime on this thread: the plans of one query are polled one after the other,
-/// and starting threads would cost more than a short query.
+/// A runtime on this thread: the plans of one query are polled one after the other, and starting
+/// threads would cost more than a short query.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -135,7 +137,7 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::Other(format!("cannot start the runtime: {error}")))
 }
 
-/// A runtime for a prepared query: on several threads if it is spread over them.
+/// A runtime for a prepared query: multi-threaded if its plan is parallel.
 pub(crate) fn runtime_for(query: &PreparedQuery, engine: &Engine) -> Result<Runtime, Failure> {
     if !query.is_parallel() {
         return runtime();
@@ -143,7 +145,7 @@ pub(crate) fn runtime_for(query: &PreparedQuery, engine: &Engine) -> Result<Runt
     threads(engine)
 }
 
-/// A runtime with the threads of an engine.
+/// A runtime with as many threads as the engine's.
 pub(crate) fn threads(engine: &Engine) -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(engine.options().threads)

@@ -1,11 +1,12 @@
-//! Lines of the log as JSON, for programs: one object a line.
+//! The JSON format of log lines, for programs: one object per line.
 //!
 //! ```json
-//! {"time":"2026-11-22T20:37:31.123456Z","level":"INFO","target":"orrery::access","message":"","fields":{"method":"GET","path":"/sparql","status":200,"ms":0.213}}
+//! {"time":"2026-11-22T20:37:31.123456Z","level":"INFO","target":"orrery::access","message":"",
+//!  "fields":{"method":"GET","path":"/sparql","status":200,"ms":0.213}}
 //! ```
 //!
-//! What a text has of quotes, line ends and characters that steer a terminal is escaped, also where JSON would not ask for it: programs differ in what
-//! they take for the end of a line.
+//! Quotes, line ends and characters that steer a terminal are escaped, even where JSON does not
+//! require it: programs differ in what they take for the end of a line.
 
 use std::fmt::{self, Debug, Write};
 use std::time::SystemTime;
@@ -18,12 +19,12 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::time::push_time;
 
-/// The target of what libraries say by the crate `log`; the real one is in a field.
+/// The target of events from the crate `log`; their real target is in a field.
 const OF_LIBRARIES: &str = "log";
-/// How fields about that begin.
+/// Prefix of the fields about such events.
 const OF_LIBRARIES_PREFIX: &str = "log.";
 
-/// See the module.
+/// The JSON format of events.
 pub(super) struct JsonFormat;
 
 impl<S, F> FormatEvent<S, F> for JsonFormat
@@ -50,7 +51,7 @@ where
     }
 }
 
-/// A line; `fields` as they stand between the braces.
+/// Makes a line; `fields` are already formatted, without braces.
 pub(super) fn line(level: &str, target: &str, message: &str, fields: &str) -> String {
     let mut line = String::with_capacity(512);
     line.push_str("{\"time\":\"");
@@ -67,18 +68,18 @@ pub(super) fn line(level: &str, target: &str, message: &str, fields: &str) -> St
     line
 }
 
-/// What an event has, taken apart.
+/// The parts of an event.
 #[derive(Default)]
 struct Parts {
     message: String,
-    /// As they stand between the braces.
+    /// The formatted fields, without braces.
     fields: String,
-    /// Of what a library says.
+    /// The real target of a library's event.
     target: Option<String>,
 }
 
 impl Parts {
-    /// Begins a field; false where its value goes elsewhere.
+    /// Begins a field; false if its value goes elsewhere.
     fn begins(&mut self, field: &Field) -> bool {
         if field.name().starts_with(OF_LIBRARIES_PREFIX) {
             return false;
@@ -93,7 +94,7 @@ impl Parts {
 
     fn plain(&mut self, field: &Field, value: impl fmt::Display) {
         if self.begins(field) {
-            // A string has no error to tell of.
+            // Writing into a string cannot fail.
             _ = write!(self.fields, "{value}");
         }
     }
@@ -137,7 +138,7 @@ impl Visit for Parts {
     }
 }
 
-/// Writes a string of JSON (RFC 8259, 7).
+/// Writes a JSON string (RFC 8259, 7).
 fn push_string(line: &mut String, text: &str) {
     line.push('"');
     for character in text.chars() {
@@ -147,7 +148,8 @@ fn push_string(line: &mut String, text: &str) {
             '\n' => line.push_str("\\n"),
             '\r' => line.push_str("\\r"),
             '\t' => line.push_str("\\t"),
-            // Also DEL and what ISO 6429 has above it, and the separators of Unicode; all of them have four digits.
+            // Also DEL, the C1 controls of ISO 6429, and Unicode's separators; all have four
+            // digits.
             character if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}') => {
                 _ = write!(line, "\\u{:04x}", u32::from(character));
             }

@@ -1,11 +1,12 @@
-//! How a line of the log looks.
+//! The text format of log lines, for people.
 //!
 //! ```text
 //! 2026-11-22T20:37:31.123456Z  INFO method=GET path=/sparql status=200 ms=0.213 rows=1 query="ASK { }" outcome="complete"
 //! ```
 //!
-//! `tracing_subscriber`'s own format, which other lines have, was a tenth of the instructions of a point query over HTTP. Lines of requests are
-//! written here, the same way but for colours, for less than half of that.
+//! `tracing_subscriber`'s own format, which other lines have, took a tenth of the instructions of a
+//! point query over HTTP. Request lines are written here, the same way except for colours, for less
+//! than half of that.
 
 use std::fmt::{self, Debug, Write};
 use std::time::SystemTime;
@@ -18,10 +19,10 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::time::push_time;
 
-/// The target of the lines of requests.
+/// The target of request lines.
 pub(super) const ACCESS: &str = "orrery::access";
 
-/// Lines of requests as here, all others as `tracing_subscriber` has them.
+/// Formats request lines itself, all others as `tracing_subscriber` does.
 pub(super) struct LineFormat(Format<Full>);
 
 impl LineFormat {
@@ -57,7 +58,7 @@ where
     }
 }
 
-/// Writes fields as `name=value`. A string has no error to tell of.
+/// Writes fields as `name=value`. Writing into a string cannot fail.
 struct Fields<'l>(&'l mut String);
 
 impl Fields<'_> {
@@ -73,7 +74,8 @@ impl Visit for Fields<'_> {
         self.name(field);
         let start = self.0.len();
         _ = write!(self.0, "{value:?}");
-        // A path may hold any character above ASCII: ones that steer a terminal, end lines or look like blanks.
+        // A path may hold any character above ASCII: some steer a terminal, end lines or look like
+        // blanks.
         if !self.0.as_bytes()[start..]
             .iter()
             .all(|byte| matches!(byte, b' '..=b'~'))

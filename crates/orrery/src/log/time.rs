@@ -1,12 +1,12 @@
-//! Times of the log's lines.
+//! Timestamps of log lines.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use orrery_query_log::Time;
 
-/// In UTC, by RFC 3339, with microseconds.
+/// Appends a time in UTC, by RFC 3339, with microseconds.
 pub(super) fn push_time(line: &mut String, time: SystemTime) {
-    // A clock before 1970 is none.
+    // A clock before 1970 is wrong, and shown as 1970.
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs();
     let (year, month, day) = Time::from(time).day().of_calendar();

@@ -1,4 +1,5 @@
-//! `orrery user`, `group`, `key`, `grant`, on a database and through the admin socket of a server, and `serve --auth`.
+//! Tests of `orrery user`, `group`, `key` and `grant`, on a database and through a server's admin
+//! socket, and of `serve --auth`.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -10,7 +11,8 @@ use crate::serve::Server;
 
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// A database with a quad in the default graph and in two others, an administrator `root`, and `ann` who may write below <x:own/>.
+/// A database with a quad in the default graph and in two others, an administrator `root`, and
+/// `ann` who may write below <x:own/>.
 pub(crate) fn database(home: &Path) -> String {
     let database = text(&home.join("db")).to_owned();
     let file = home.join("password");

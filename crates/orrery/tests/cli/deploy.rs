@@ -1,5 +1,6 @@
-//! The files of `deploy/` as the binary meets them: the command lines of the compose files and of Kubernetes' manifests, and the scripts of the
-//! image. What schemas say of them is checked by `make check-deploy`.
+//! Tests of the files in `deploy/` with the binary: the command lines of the compose files and of
+//! the Kubernetes manifests, and the scripts of the image. `make check-deploy` checks them against
+//! schemas.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,7 +56,8 @@ fn configuration(file: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// An argument with what its variables stand for: `$(NAME)` of Kubernetes, `${NAME:-otherwise}` of compose, which are the whole of it there.
+/// An argument with its variables replaced: `$(NAME)` of Kubernetes, or `${NAME:-otherwise}` of
+/// compose, which always is the whole argument.
 fn filled(argument: &str, settings: &BTreeMap<String, String>) -> String {
     let argument = argument.trim_matches('"');
     if let Some(variable) = argument.strip_prefix("${") {
@@ -71,7 +73,8 @@ fn filled(argument: &str, settings: &BTreeMap<String, String>) -> String {
     format!("{before}{value}{}", filled(after, settings))
 }
 
-/// The argument for this machine: a database that is not there, and files of the test in the place of those of a container.
+/// The argument for this machine: a database that does not exist, and files of the test in place of
+/// those of a container.
 fn moved(argument: String, directory: &Path) -> String {
     if argument.starts_with("s3://") {
         return format!("file://{}/nothing", directory.display());
@@ -88,7 +91,8 @@ fn moved(argument: String, directory: &Path) -> String {
     text(&path).to_owned()
 }
 
-/// Runs a command line as far as it gets without a database, and for a node of a cluster without a secret: all options have been read by then.
+/// Runs a command line up to its failure for lack of a database, or of a secret for a cluster node:
+/// by then all options have been read.
 #[track_caller]
 fn check_options(
     mut program: Command,

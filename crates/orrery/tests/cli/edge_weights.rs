@@ -1,4 +1,5 @@
-//! Edge weights as a user of the programs has them: through a server that is killed, a compaction, a backup, and in old states.
+//! Tests of edge weights through the programs: a server that is killed, a compaction, a backup, and
+//! old states.
 
 use std::fs;
 use std::path::Path;

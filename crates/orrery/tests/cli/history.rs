@@ -9,8 +9,8 @@ use crate::serve::Server;
 
 const VALUES: &str = "SELECT ?v { <http://x/s> <http://x/p> ?v }";
 
-/// A database in which one value was replaced four times: commit 1 made it, commit `n` set it to `n`. It goes with
-/// its directory.
+/// A database in which one value was replaced four times: commit 1 inserted 1, commit `n` set it to
+/// `n`. The database is deleted with its directory.
 fn with_commits() -> (TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("db");

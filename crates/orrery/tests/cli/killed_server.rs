@@ -1,4 +1,5 @@
-//! A server that is killed while clients write: what was acknowledged is there when it starts again.
+//! A server that is killed while clients write: every acknowledged change is there after its
+//! restart.
 //!
 //! `ORRERY_SERVER_KILLS` sets how often it is killed.
 
@@ -71,8 +72,8 @@ fn found(server: &Server, predicate: &str, client: usize) -> BTreeSet<usize> {
     lines.filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Lets clients write until so many updates were acknowledged, then kills the server; `counts` goes on from what each
-/// client had acknowledged before.
+/// Lets clients write until so many updates were acknowledged, then kills the server. `counts` has
+/// the updates acknowledged before, for each client, and is increased.
 fn write_and_kill(mut server: Server, updates: usize, counts: &mut [usize; CLIENTS]) {
     let left = AtomicUsize::new(updates);
     let (enough, is_enough) = mpsc::channel();
@@ -112,7 +113,8 @@ pub(crate) fn kills(unless_said: usize) -> usize {
     })
 }
 
-/// Has clients write to a server that is killed again and again; what was acknowledged has to be there each time.
+/// Has clients write to a server that is killed again and again; after each restart all
+/// acknowledged changes must be there.
 pub(crate) fn kill_again_and_again(kills: usize, start: impl Fn() -> Server) {
     let seed = rand::rng().random();
     println!("seed {seed}");

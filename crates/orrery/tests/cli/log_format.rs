@@ -1,4 +1,5 @@
-//! `--log-format json`: what a process writes to standard error are objects, a line each, whatever somebody sends.
+//! Tests of `--log-format json`: every line on standard error is a JSON object, whatever anybody
+//! sends.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

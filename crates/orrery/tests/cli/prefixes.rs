@@ -1,4 +1,5 @@
-//! Prefixes that need no declaration: the well-known ones, those of loaded files, those that were given; and results that are written with them.
+//! Prefixes that need no declaration (the well-known ones, those of loaded files, those given as
+//! options), and results that are written with them.
 
 use std::fs;
 use std::path::Path;

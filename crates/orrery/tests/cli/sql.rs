@@ -189,7 +189,8 @@ fn a_command_of_the_shell_runs_without_a_terminal() {
     }
 }
 
-/// Types lines at a terminal; what it shows. None where `script` of util-linux is not there to make one.
+/// What a command shows when these lines are typed at a terminal. `None` without `script` of
+/// util-linux, which makes the terminal.
 fn typed(command: &str, state: &Path, lines: &str) -> Option<String> {
     let child = Command::new("script")
         .args(["-qec", command, "/dev/null"])

@@ -3,7 +3,8 @@
 //! ```text
 //! request   HMAC(secret, "request\n" path "\n" number of the asked node "\n" time in ms "\n" nonce "\n" hex SHA-256 of the body)
 //! answer    HMAC(secret, "answer\n" nonce "\n" status "\n" hex SHA-256 of the body)
-//! frame     HMAC(secret, "frame\n" nonce "\n" u64 number of the frame, u8 kind, payload), its first 16 bytes: a part of an answer to a call
+//! frame     HMAC(secret, "frame\n" nonce "\n" u64 number of the frame, u8 kind, payload), its first 16 bytes:
+//!           a part of an answer to a call
 //! ```
 //!
 //! The SHA-256 of the body stands in a header too, so that only the body of a request with a

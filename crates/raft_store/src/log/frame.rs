@@ -3,7 +3,8 @@
 //! ```text
 //! u32 length of kind and body | u32 CRC-32C of length, kind and body | u8 kind | body
 //!
-//! kind 1, entries    u64 index of the first | u32 length | the last entry known to be committed: JSON | u32 number | each: u32 length, wire
+//! kind 1, entries    u64 index of the first | u32 length | the last entry known to be committed: JSON
+//!                    | u32 number | each: u32 length, wire
 //! kind 2, cut        u64 index: this entry and those after it are no longer part of the log
 //! kind 3, purged     JSON of a log id: entries up to it are part of a snapshot
 //! ```

@@ -1,13 +1,13 @@
-//! The conclusions from the full-text index's rules about the quads of a search.
+//! The quads that a full-text search may return by the index's rules: their classes and graphs.
 //!
 //! A search by classes finds what its pattern with `?entity rdf:type <class>` beside it would: in
 //! the same graph, or in one of the merged ones. A search by graphs looks in those that the pattern
-//! and the rules have in common. So what is found is told by the state, the rules and the pattern;
-//! that the index has texts of deleted quads or of other graphs too makes no difference.
+//! and the rules have in common. So the state, the rules and the pattern decide what is found; that
+//! the index also has texts of deleted quads or of other graphs makes no difference.
 //!
-//! Who does not see all graphs is told by [`TextRule::has_quad`] which literals an index of what
-//! they see would have: the index has the others for the sake of quads that are hidden, and nothing
-//! may follow from these, be it a count, a limit or a cost.
+//! For an asker who does not see all graphs, [`TextRule::has_quad`] says which literals an index of
+//! the visible graphs would have. The index has the other literals because of hidden quads, and
+//! nothing may follow from these, be it a count, a limit or a cost.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
 //! Definitions of edge weights, stored as quads in a graph of their own.
 //!
-//!
 //! ```text
 //! GRAPH <https://orrery-db.org/weight#definitions> {
 //!   <name> <https://orrery-db.org/weight#definition> "SELECT ?x ?y (.. AS ?weight) WHERE { .. } GROUP BY ?x ?y"

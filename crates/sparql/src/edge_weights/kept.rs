@@ -1,7 +1,7 @@
 //! The cache of edge weight tables: one per definition, of the last state that was asked for.
 //!
-//! A table is worth making where more than one question comes in one state; so the first is
-//! answered without. One that cannot be made for a state is not tried again for it.
+//! A table is worth making where a state is asked more than once; so the first question is answered
+//! without one. A table that cannot be made for a state is not tried again for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
 //! Construction of edge weight tables, and their incremental update.
 //!
-//! The plans are those of any query, over the view of the process; they run on a thread of their
-//! own, for the one that plans a query must not wait in its runtime. Bringing a table up to date,
-//! and making that of a small database, is waited for; that of a large one is made in the
-//! background, while queries go on without.
+//! The plans are those of any query, over the view of the process. They run on a thread of their
+//! own, because a query that is being planned must not wait in its runtime. The query waits for the
+//! update of a table, and for the table of a small database; the table of a large one is made in
+//! the background, while queries go on without it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,14 +7,14 @@
 //!                                                                              in gives the same Query
 //! ```
 //!
-//! A shape is kept only if that comparison holds for the query that brought it; those of which it
-//! does not (a number in a place where none is a term) are kept as such, so that they are not tried
-//! again. Queries that come once cost nothing but the look-up. Where shapes are equal nothing but
-//! the constants can differ ([`super::shape`]), so that the algebra is the one that parsing would
-//! give. Nothing that depends on data is kept here: that is for `plan/order/order_cache.rs` and
+//! A shape is cached only if that comparison holds for the query that brought it. Shapes for which
+//! it fails (a number in a place where none is a term) are noted as such, so that they are not
+//! tried again. Queries that come once cost nothing but the look-up. Queries of one shape differ
+//! only in their constants ([`super::shape`]), so the algebra is the one that parsing would give.
+//! Nothing that depends on data is cached here: that is for `plan/order/order_cache.rs` and
 //! `plan/kept` (`docs/decisions/0012-shapes-of-queries.md`, `0032-plans-kept.md`).
 //!
-//! Bounded by [`SHAPES_MAX`] and [`SHAPE_BYTES_MAX`]; the shape that was not used for longest goes.
+//! Bounded by [`SHAPES_MAX`] and [`SHAPE_BYTES_MAX`]; the least recently used shape goes.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! The compilation of a plan's patterns, the last step before it runs in this process.
 //!
-//! A `PatternExec` is a specification that is compiled where it runs. Whoever prepares a query
-//! wants to be told at once what cannot be run, and has the stack for deep expressions; so the
-//! patterns of the finished plan, and no others, are compiled here.
+//! A `PatternExec` is a specification that is compiled where it runs. A caller that prepares a
+//! query wants an error at once for what cannot be run, and has the stack for deep expressions. So
+//! the patterns of the finished plan, and no others, are compiled here.
 
 use datafusion_physical_plan::ExecutionPlan;
 use hashbrown::HashSet;

@@ -1,14 +1,14 @@
-//! A cache of written terms of an answer's column, for later slices.
+//! A cache of the serialized terms of an answer's column, for later slices.
 //!
 //! ```text
 //! id -> number -> where its bytes are          new ids: sorted, decoded, written once
 //! ```
 //!
-//! A slice writes each of its different terms once. Where a column leads to the same terms again
-//! and again, in no order (the products of offers), most of them were written for a slice before:
-//! of an export of 570,000 offers each of 28,000 products was decoded 17 times. What is kept is
-//! given up where hardly any term comes again, and begun anew where it became large. Its memory is
-//! reserved; without room for it nothing is kept.
+//! A slice writes each of its distinct terms once. Where a column leads to the same terms again and
+//! again, in no order (the products of offers), most of them were written for an earlier slice: in
+//! an export of 570,000 offers each of 28,000 products was decoded 17 times. The cache is dropped
+//! where hardly any term comes again, and begun anew when it is too large. Its memory is reserved;
+//! without memory nothing is cached.
 
 use std::sync::Arc;
 

@@ -12,9 +12,9 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 
 impl Engine {
-    /// Asks other endpoints what [`Engine::apply`] lacked when it returned [`QueryError::AskFirst`]; the
-    /// caller then begins another transaction and applies the update again. It holds none meanwhile. `timeout` is
-    /// for all requests together.
+    /// Sends the requests to other endpoints that [`Engine::apply`] lacked when it returned
+    /// [`QueryError::AskFirst`]. The caller then begins another transaction, as it holds none
+    /// meanwhile, and applies the update again. `timeout` is for all requests together.
     pub fn ask<'a>(
         &'a self,
         update: &'a ParsedUpdate,

@@ -29,7 +29,8 @@ const QUADS_PER_LOOK: u32 = 1 << 10;
 /// Letters of a language tag that needs no look at its parts.
 const PLAIN_TAG_LETTERS: std::ops::RangeInclusive<usize> = 2..=3;
 
-/// The operations of a text, or `None` if the grammar has to read it, or `is_abandoned` says, now and then, that nobody waits for it.
+/// The operations of a text; `None` if the grammar has to read it, or if `is_abandoned`, asked now
+/// and then, says that nobody waits for it.
 pub(super) fn read(text: &str, is_abandoned: &dyn Fn() -> bool) -> Option<Vec<Operation>> {
     let mut reader = Reader {
         text,

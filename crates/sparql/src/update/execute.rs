@@ -51,7 +51,8 @@ impl Engine {
             // What the last one has read was not asked for yet.
             paid.changed(0)?;
             if self.mapped_among(transaction.tables()).is_none() || transaction.is_bulk() {
-                // What is staged cannot be looked at before it is a base: whoever commits it in bulk looks then.
+                // Staged quads can be checked only once they are a base: the bulk commit checks
+                // them.
                 return Ok(());
             }
             let before = Arc::clone(transaction.start());

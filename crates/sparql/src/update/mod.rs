@@ -52,8 +52,8 @@ pub use statements::{NumberedQuad, Statements, TermNumber, TooMuchText};
 
 /// The source of documents for `LOAD`. The engine itself opens no file and no connection.
 pub trait DocumentSource: Send + Sync {
-    /// The statements of a document, or one sentence on why they cannot be had. Blocks, and gives up when nobody holds
-    /// `waiting` any more.
+    /// The statements of a document, or one sentence on why they cannot be had. Blocks, and gives
+    /// up when no strong reference to `waiting` is left.
     fn load(&self, iri: &str, waiting: Option<&Weak<()>>) -> Result<Statements, String>;
 }
 

@@ -1,5 +1,4 @@
-//! `DELETE`/`INSERT` ... `WHERE`: from rows of ids to deleted and inserted quads. `WHERE`: rows of
-//! ids in, quads to delete and to insert out.
+//! `DELETE`/`INSERT` ... `WHERE`: from rows of ids to deleted and inserted quads.
 //!
 //! Rows are turned into quads of both templates as they come and then forgotten. Equal quads are
 //! dropped whenever their number has doubled, so what is held is about the size of the change.

@@ -153,7 +153,8 @@ impl ParsedUpdate {
         self.operations.iter().any(is_load)
     }
 
-    /// Fetches the documents of all `LOAD`s, before the writer's turn has come. Blocks for as long as they take, or somebody waits.
+    /// Fetches the documents of all `LOAD`s, before the writers' turn has come. Blocks until all
+    /// are there, or nobody waits any more.
     pub fn fetch_documents(&mut self, options: &UpdateOptions) -> Result<(), QueryError> {
         options.check_may_write()?;
         let mut operations = self.operations.iter();

@@ -1,4 +1,5 @@
-//! Tables and graphs in one query. One program: each part would take as long to link as all of them.
+//! Tests of tables and graphs in one query. One program, because each part would take as long to
+//! link as all of them.
 
 mod classes;
 mod common;

@@ -1,12 +1,12 @@
 //! The length limit of an answer: rows up to the limit, then an error.
 //!
 //! ```text
-//! rows of a query -> BoundedAnswer: as many rows and bytes of values as there may be -> whoever sends them, at once or in portions
-//!                                   the next one -> 53400, in the words of who sets the bound
+//! rows of a query -> BoundedAnswer: rows and bytes of values up to the limit -> the protocol, at once or in portions
+//!                                   the next row -> 53400, in the words of whoever set the limit
 //! ```
 //!
-//! What is counted belongs to the query, so that portions of a portal and a `FETCH` after the other
-//! come to one answer.
+//! The count belongs to the query, so that successive portions of a portal, or successive
+//! `FETCH`es, are one answer.
 
 use std::fmt;
 use std::pin::Pin;
@@ -32,7 +32,7 @@ pub struct AnswerMax {
     rows: Option<u64>,
     bytes: Option<u64>,
     words: Words,
-    /// What was handed on already, where several queries make one answer: each may be as long as those before it have left.
+    /// What was handed on already, where several queries share one limit.
     taken: Option<Arc<Taken>>,
 }
 
@@ -61,7 +61,8 @@ impl fmt::Debug for AnswerMax {
 }
 
 impl AnswerMax {
-    /// For answers of so many rows and bytes of values ([`bytes_of_values`]), without a bound if none; `words`: what is told at a bound.
+    /// A limit of rows and of bytes of values ([`bytes_of_values`]), each unlimited if `None`;
+    /// `words` make the message at a limit.
     pub fn new(
         rows: Option<u64>,
         bytes: Option<u64>,
@@ -206,7 +207,8 @@ mod tests {
 
     use super::*;
 
-    /// The lengths of the batches that come of two with four numbers each, and the refusal behind them.
+    /// The batch lengths of an answer of two batches with four numbers each, and the refusal after
+    /// them.
     async fn answered(rows: Option<u64>, bytes: Option<u64>) -> (Vec<usize>, Option<String>) {
         let column = || Arc::new(Int32Array::from(vec![1, 2, 3, 4])) as _;
         let batch = || RecordBatch::try_from_iter([("n", column())]).unwrap();

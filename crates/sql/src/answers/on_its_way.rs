@@ -5,10 +5,10 @@
 //!                                                             Flight: whole batches, of which some wait
 //! ```
 //!
-//! A value of a gigabyte is there once in its batch and once more as its client reads it, and that
-//! is made piece by piece in a buffer that doubles. So it is asked for before a batch is handed on,
-//! and held until as many others have followed as may wait. Batches whose values are short are on
-//! their way as others are.
+//! A value of a gigabyte is there once in its batch and once more in the client's format, which is
+//! made piece by piece in a buffer that doubles. So this memory is reserved before a batch is
+//! handed on, and held until as many later batches have followed as may wait. Batches of short
+//! values are not counted.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

@@ -1,16 +1,17 @@
 //! The SQL scope of an asker: readable and writable tables, and a state filtered by them.
 //!
 //! ```text
-//! SqlScope (names, whoever asks) -> Sight (of one session) -> all tables of a state -> those that are seen: what statements are planned over
+//! SqlScope (names, whoever asks) -> Sight (of one session) -> all tables of a state
+//!                                -> the visible tables: what statements are planned over
 //! ```
 //!
-//! Whoever sees only some tables plans over a state that has only these: catalogs, suggestions,
-//! statistics and errors come from there, so that what is hidden is as what is not there. Rights to
-//! change are looked at by each statement, before it changes anything. Rules are about names, and
-//! hold for past states too.
+//! An asker who sees only some tables plans over a state that has only these: catalogs,
+//! suggestions, statistics and errors come from there, so that a hidden table looks like a missing
+//! one. Rights to change are checked by each statement, before it changes anything. Rules name
+//! tables, and hold for past states too.
 //!
-//! A view gives nothing that its reader may not read: it is seen by who sees all that it reads
-//! (decision 0043).
+//! A view gives nothing that its reader may not read: an asker sees a view who sees all tables that
+//! the view reads (decision 0043).
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Ingestion of Arrow batches from a client into a table, the binary counterpart of
-//! `COPY ... FROM STDIN`. FROM STDIN` is for texts.
+//! `COPY ... FROM STDIN`.
 
 use std::sync::Arc;
 

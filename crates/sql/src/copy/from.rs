@@ -1,4 +1,4 @@
-//! `COPY ... FROM`: parsing of bytes into table rows. FROM`: rows of a table out of bytes.
+//! `COPY ... FROM`: parsing of bytes into table rows.
 //!
 //! ```text
 //! bytes -> texts -> values, defaults, conditions, foreign keys --\

@@ -1,7 +1,8 @@
 //! `COPY`: rows from and to files and clients, in PostgreSQL's forms and as Parquet.
 //!
 //! ```text
-//! FROM   bytes -> records -> texts -> values of the columns -> conditions -> the table: through memory and log, or, of many, new files of it
+//! FROM   bytes -> records -> texts -> values of the columns -> conditions
+//!              -> the table: through memory and log, or, of many, new files of it
 //! TO     query -> batches -> bytes
 //! ```
 //!

@@ -1,8 +1,8 @@
-//! The spool of a client's data for `COPY ... FROM STDIN`, complete before it is loaded. FROM
-//! STDIN`, kept until all of it is there.
+//! The spool of a client's data for `COPY ... FROM STDIN`, complete before it is loaded.
 //!
 //! ```text
-//! chunks -> memory, up to 4 MiB of the engine's -> a file of the spills, which goes with the value          end -> all of them again, in order
+//! chunks -> memory, up to 4 MiB of the engine's -> a spill file, deleted with the spool
+//! end    -> all of them again, in order
 //! ```
 //!
 //! So the writers' turn is taken when there is nothing to wait for any more: a client that dawdles

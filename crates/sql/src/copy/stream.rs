@@ -1,9 +1,9 @@
-//! The streams of `COPY ... FROM STDIN` and `COPY ... TO STDOUT`, for protocols. FROM
-//! STDIN` and `COPY ... TO STDOUT`, for whoever speaks with the client.
+//! The streams of `COPY ... FROM STDIN` and `COPY ... TO STDOUT`, for protocols.
 //!
 //! ```text
-//! client --- chunks ---> CopyIn --- all are kept ---> records -> rows -> the table    finish: done, and committed unless a transaction is open
-//! client <--- chunks --- CopyOut <--- one at a time --- rows of a query               nothing is made before it is asked for
+//! client --- chunks ---> CopyIn --- spooled ---> records -> rows -> the table    finish: done, and committed
+//!                                                                                unless a transaction is open
+//! client <--- chunks --- CopyOut <--- one at a time --- rows of a query          nothing is made before it is asked for
 //! ```
 //!
 //! Chunks are cut anywhere on the way in, and end with a row on the way out.
@@ -87,7 +87,8 @@ impl CopyIn {
     /// Sends a chunk; waits while the statement has enough of them.
     ///
     /// # Errors
-    /// When the statement has failed: why. It is undone, and there is nothing more to send or to finish.
+    /// The error that ended the statement. The statement is undone, and there is nothing more to
+    /// send or to finish.
     pub fn send(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             match self.sender.send(Piece::Bytes(bytes)).await {

@@ -1,4 +1,4 @@
-//! `COPY ... TO`: query rows written as bytes. TO`: rows of a query as bytes.
+//! `COPY ... TO`: query rows written as bytes.
 
 use std::sync::Arc;
 

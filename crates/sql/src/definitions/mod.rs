@@ -1,13 +1,14 @@
 //! Data definition statements: tables, indexes, views, schemas.
 //!
 //! ```text
-//! statement -> what it names, looked up -> a definition, checked against all others -> Transaction::define -> rows checked against what is new
+//! statement -> what it names, looked up -> a definition, checked against all others
+//!           -> Transaction::define -> rows checked against what is new
 //! ```
 //!
-//! What goes through rows pays for them, holds them in the statement's memory, and ends where
+//! A definition that reads rows pays for them, holds them in the statement's memory, and ends when
 //! nobody waits for it (`row_work`); one that touches no row costs one touch.
 //!
-//! Each works on the state of the transaction, and what it does is undone as a whole where it fails
+//! Each definition works on the state of the transaction, and is undone as a whole where it fails
 //! in the middle.
 
 mod alter;

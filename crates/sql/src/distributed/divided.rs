@@ -3,22 +3,23 @@
 //! ```text
 //! Session::started   many rows -> Division: scalar subqueries first, each as a query of its own; their values in their places
 //!                              -> planned again for more partitions, in shares -> WorkersExec with a description
-//! SqlPlans::plan     the description (text, values of parameters and subqueries, names that may be read, settings, commit) -> the same plan over this process's tables
+//! SqlPlans::plan     the description (text, values of parameters and subqueries, names that may be read, settings,
+//!                    commit) -> the same plan over this process's tables
 //! ```
 //!
-//! Plans of DataFusion's have no description here, so the text travels and is planned again where
-//! it runs, over the same commit and with the same settings. The fingerprint of the stages tells
-//! whether the same came of it; where not (`now()` is another time), the query stays in the process
-//! that was asked. That one runs its own part of the plan that it has, and the others keep what the
-//! optimizer made of a statement for when it comes again.
+//! DataFusion's plans have no serialized form here. So the text travels and is planned again by
+//! each worker, over the same commit and with the same settings. A fingerprint of the stages shows
+//! whether the plans are equal; where they differ (`now()` is another time), the query stays in the
+//! process that was asked. That process runs its part with the plan that it has; the others cache
+//! what the optimizer made of a statement for the next time.
 //!
-//! Scalar subqueries that do not depend on the row at hand have their values in one process. They
-//! run before anything else, all of them, when a query is not divided, too. Whether anything is
-//! large enough to be divided is looked at before: other statements pay nothing.
+//! Uncorrelated scalar subqueries have their values in one process. All of them run before anything
+//! else, as in a query that is not divided. Whether anything is large enough to be divided is
+//! checked before that: other statements pay nothing.
 //!
-//! What is not divided: statements in transactions that change something, about graphs, files or
-//! other servers, with functions that give something else each time, with recursion; what is ready
-//! to be run without a plan (`ready`), and cursors.
+//! Not divided are: statements in transactions that change something, about graphs, files or other
+//! servers, with volatile functions, or with recursion; queries that are ready to run without a
+//! plan (`ready`), and cursors.
 
 mod description;
 mod member;

@@ -13,7 +13,9 @@
 //! transaction is committed by a message of its own: so nobody is told that a statement was
 //! canceled that was committed. It ends when this process, or its connection, does ([`Ask::Open`]).
 //!
-//! A user goes with what they came in by ([`Session::with_passport`](crate::Session::with_passport)), and is looked at there with each statement, as here.
+//! A forwarded statement carries what its user was authenticated by
+//! ([`Session::with_passport`](crate::Session::with_passport)); the writing process checks the user
+//! with each statement, as this process does.
 
 mod guest;
 mod guests;

@@ -1,7 +1,8 @@
 //! Errors and their codes, for PostgreSQL's clients.
 //!
-//! An error of the engine goes through `engine_words`, which says it in words of SQL; what is wrong with
-//! a value is in `value_words`, names of types in `type_names`. It becomes an `Error` with a code of `state`.
+//! An error of the engine goes through `engine_words`, which rewrites it in words of SQL.
+//! `value_words` has the errors about values, `type_names` the names of types. The result is an
+//! `Error` with a code of `state`.
 
 mod engine_words;
 pub(crate) mod error;

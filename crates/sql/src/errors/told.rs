@@ -1,4 +1,4 @@
-//! What is said in the place of the engine's words.
+//! A message for users in place of an engine's error: code, text and hint.
 
 use crate::SqlState;
 

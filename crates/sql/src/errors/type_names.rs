@@ -1,11 +1,11 @@
-//! The engine's names of types, wherever they stand in its words, as SQL calls them.
+//! The translation of type names in the engine's messages to SQL's.
 //!
 //! ```text
 //! Cannot cast string 'x' to value of Int64 type     ->    ... to value of bigint type
 //! ... does not support type 'List(Utf8View)'        ->    ... does not support type 'text[]'
 //! ```
 //!
-//! What stands in quotes is a value or a name of a user, unless the words before it say that it is a type.
+//! Text in quotes is a value or a user's name, unless the words before it say that it is a type.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,7 @@
-//! What the engine says of values that something cannot work on, in PostgreSQL's words and with its codes.
+//! The translation of the engine's errors about values to PostgreSQL's messages and codes.
 //!
-//! It says so while it plans, where a value is written down, or while it runs; its kind of error is another each time.
+//! The engine reports such an error while it plans, for a constant, or while it runs; the kind of
+//! error differs.
 
 use crate::SqlState;
 use crate::errors::told::Told;

@@ -25,8 +25,8 @@ pub(crate) async fn on_own_thread<R: Send + 'static>(
     done.unwrap_or_else(|| Err(Error::new(SqlState::InternalError, "the work was not done")))
 }
 
-/// The same for work that leaves what it comes to in a place of its own: a task of each kind of work would be a copy of all
-/// that the runtime does with a task.
+/// The untyped part of [`on_own_thread`], whose work stores its own result: a task for each type of
+/// work would compile a copy of the runtime's task code.
 fn boxed_on_own_thread(work: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, Result<()>> {
     Box::pin(async move {
         let stop = StopOnDrop::default();

@@ -1,6 +1,7 @@
 //! Arithmetic of integers and floats that fails where it runs over, as PostgreSQL's does.
 //!
-//! DataFusion's `+`, `-` and `*` of integers wrap, those of floats and `/` give infinities, and `sum` of 64-bit integers wraps too. Two of the analyzer's rules (`rules`) mend that:
+//! DataFusion's `+`, `-` and `*` of integers wrap, those of floats and `/` give infinities, and
+//! `sum` of 64-bit integers wraps too. Two of the analyzer's rules (`rules`) fix that:
 //!
 //! ```text
 //! wide_sum   before types are settled:   sum(bigint)                    ->  sum(CAST(... AS numeric)), which is what PostgreSQL gives
@@ -131,7 +132,7 @@ fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
     of.get_type(schema)
 }
 
-/// The function in the place of this one, if it is a sum that would wrap, or a sum or an average that would become infinite.
+/// The replacement of a sum that would wrap, or of a sum or average that would become infinite.
 fn checked_total(
     of_engine: &Arc<AggregateUDF>,
     args: &[Expr],

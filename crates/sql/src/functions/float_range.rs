@@ -1,7 +1,9 @@
 //! Arithmetic of floats that fails where PostgreSQL's does.
 //!
-//! To IEEE 754, and so to arrow, what is too large is `Infinity`, what is too small is 0, and a division by zero has a result. PostgreSQL refuses each of them (22003, 22012), unless
-//! an operand was infinite already. Results are looked at in one pass over a batch, which most leave without an infinity or a zero; operands only behind one of those.
+//! By IEEE 754, and so in arrow, a result that is too large is `Infinity`, one that is too small is
+//! 0, and a division by zero has a result. PostgreSQL refuses each of them (22003, 22012), unless
+//! an operand was infinite already. One pass over a batch looks for infinities and zeros, which
+//! most batches lack; operands are looked at only for such results.
 
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
@@ -18,7 +20,8 @@ pub(super) enum By {
     Division,
 }
 
-/// Refuses a result of two operands of its type that is too large or too small for it, or divided by zero; of any other type than floats nothing.
+/// Refuses a result that is too large or too small for its float type, or divided by zero. Other
+/// types always pass.
 pub(super) fn refuse_out_of_range(
     by: By,
     operands: [&ColumnarValue; 2],

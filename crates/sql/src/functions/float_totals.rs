@@ -1,7 +1,9 @@
 //! `sum` and `avg` of floats that fail where they run over.
 //!
-//! The engine adds on with an infinity, as IEEE 754 has it. PostgreSQL refuses (22003) what is infinite without an infinity among what was added. So what is added is looked at for
-//! infinities, in one pass over each batch, and a result that is one without any is refused. A sum that runs over in parts, of which some are again brought back, fails too, as each part of it does.
+//! The engine adds on to an infinity, as IEEE 754 has it. PostgreSQL refuses (22003) an infinite
+//! result without an infinity among the inputs. So the inputs are searched for infinities, in one
+//! pass over each batch, and an infinite result without any is refused. A sum that overflows in one
+//! part fails too, even where another part would bring it back.
 
 use std::mem::size_of_val;
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 //! "price" numeric(10,2) <http://e/price>')`.
 //!
 //! ```text
-//!   asked for iri, label where price > 10    ->    SELECT ?iri ?c0 ?c1 { ?iri a <http://e/Product> ; <http://e/price> ?c1 . OPTIONAL { ?iri <http://e/label> ?c0 } }
+//!   asked for iri, label where price > 10    ->    SELECT ?iri ?c0 ?c1 { ?iri a <http://e/Product> ;
+//!       <http://e/price> ?c1 . OPTIONAL { ?iri <http://e/label> ?c0 } }
 //! ```
 //!
 //! The first column is the entity, `iri`; the others are properties of it. The query has the

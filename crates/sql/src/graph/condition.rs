@@ -1,8 +1,8 @@
 //! The SQL filters that a SPARQL query can take over.
 //!
-//! A filter on texts is taken whole where the source compares the same texts; one on numbers as a
-//! bound that surely lets through what the filter does, for a column of `numeric(10,2)` has its
-//! values rounded: SQL looks at these rows again.
+//! A filter on texts is taken over whole where the source compares the same texts. A filter on
+//! numbers becomes a bound that may let too many rows through, as a column of `numeric(10,2)`
+//! rounds its values; SQL applies the filter again.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;

@@ -1,6 +1,7 @@
-//! The parser of statements about mapped graphs, which become procedure calls in the syntax tree.
-//! The parser below has no place for them: they stand in its tree as calls of a procedure that no
-//! text can name.
+//! The parser of statements about mapped graphs.
+//!
+//! The library's syntax tree has no node for them, so they become calls of a procedure that no text
+//! can name.
 
 use datafusion::common::DataFusionError;
 use datafusion::sql::sqlparser::ast::{

@@ -1,7 +1,9 @@
-//! A blank before each comment that follows an operator at once.
+//! A rewrite that puts a blank between an operator and a comment directly after it.
 //!
-//! The library takes all signs of operators that follow each other for one, those of comments too: to it `a>--b` is an operator `>--`, and what the comment says is SQL. To
-//! PostgreSQL an operator ends where `--` or `/*` begins. The blank moves nothing behind it: a comment within a line has one character less.
+//! The library takes consecutive operator signs for one operator, those of comments too: it reads
+//! `a>--b` as an operator `>--`, and the comment's text as SQL. In PostgreSQL an operator ends
+//! where `--` or `/*` begins. The blank moves nothing after it: a comment within a line loses one
+//! character.
 //!
 //! ```text
 //!   a>--b      a> --b            a*/*is*/b      a* /*x*/b

@@ -1,8 +1,8 @@
-//! The count of the planner's visits to nested parts, taken without planning.
+//! An estimate of the planner's visits to nested expressions, made without planning.
 //!
-//! The planner asks the field of a function by those of its arguments, but that of a CASE by two
-//! questions: of what type it is, and whether it may be NULL. And `coalesce` and the like become a
-//! CASE in which an argument stands twice. So each level of functions within CASE within functions
+//! For the field of a function the planner visits the fields of its arguments once; for that of a
+//! CASE it visits them twice, for the type and for nullability. `coalesce` and the like become a
+//! CASE with an argument in two places. So each level of functions within CASE within functions
 //! doubles the work: `abs(case when a = 1 then abs(case when ...`.
 
 /// So many repeated looks are taken: some 200 ms.

@@ -1,7 +1,7 @@
 //! Parsing of texts to statements, within limits.
 //!
-//! `split` finds where a statement ends. `statement` checks its size and nesting, and parses it
-//! in PostgreSQL's dialect. The other files read or change the tree: names, numbers, depth. All that walk
+//! `split` finds where a statement ends. `statement` checks its size and nesting, and parses it in
+//! PostgreSQL's dialect. The other files read or change the tree: names, numbers, depth. All walks
 //! over a tree go through `visit`.
 
 mod comments;

@@ -1,15 +1,16 @@
-//! The size limit of plans: what is named twice is planned twice.
+//! The size limit of plans, which counts a shared subquery once per use.
 //!
 //! ```text
 //! WITH a AS (...), b AS (SELECT ... FROM a p, a q), c AS (SELECT ... FROM b p, b q), ...      2, 4, 8, ... times a
 //! ```
 //!
-//! In the logical plan the parts that are the same are shared, so that it is small; its optimizers
-//! and the physical plan take each by itself. So their nodes are counted as often as they are
-//! named, with the shared ones looked at once, before anything else looks at the plan.
+//! The logical plan shares equal parts, so that it is small; its optimizers and the physical plan
+//! copy each use. So nodes are counted as often as they are used, while shared nodes are visited
+//! once, before anything else walks the plan.
 //!
 //! ```text
-//! WITH a AS (SELECT x + x AS x FROM t), b AS (SELECT x + x AS x FROM a), ... SELECT * FROM z WHERE x > 0      x is 2, 4, 8, ... additions of t's
+//! WITH a AS (SELECT x + x AS x FROM t), b AS (SELECT x + x AS x FROM a), ... SELECT * FROM z WHERE x > 0
+//!     x is 2, 4, 8, ... additions of t's
 //! ```
 //!
 //! Conditions are pushed below projections, where each column becomes its expression; so each

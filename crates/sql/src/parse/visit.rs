@@ -1,9 +1,10 @@
 //! Walks over parsed statements, which are compiled once.
 //!
-//! `sqlparser`'s `visit` is generic over the visitor, and a walk has a function for each of some 400 kinds of nodes: each
-//! visitor, and each closure of its `visit_expressions`, made a copy of them all. Here every visitor is behind one type, so
-//! there are two walks in the program, one that reads and one that changes. A call through a pointer for each node is
-//! nothing beside the node's own.
+//! `sqlparser`'s `visit` is generic over the visitor, and a walk has a function for each of some
+//! 400 kinds of nodes: each visitor, and each closure of its `visit_expressions`, made a copy of
+//! them all. Here every visitor is behind one type, so the program has two walks, one that reads
+//! and one that changes. A call through a pointer for each node costs nothing beside the node's own
+//! work.
 
 use std::ops::ControlFlow;
 

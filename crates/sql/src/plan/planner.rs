@@ -434,8 +434,10 @@ impl Planner {
         self.with_state(state)
     }
 
-    /// The plan of a query as the optimizer leaves it, with its joins in order, of which physical plans for different numbers of partitions can be made. Names of what several expressions have
-    /// in common are numbered from the start in the first plan that a planner optimizes: two that optimize the same have the same ones.
+    /// The optimized plan of a query, with its joins in order; physical plans for different numbers
+    /// of partitions can be made of it. The first plan that a planner optimizes numbers the names
+    /// of common subexpressions from the start: two planners that optimize the same plan use the
+    /// same names.
     pub(crate) fn optimized<'a>(
         &'a self,
         plan: &'a LogicalPlan,

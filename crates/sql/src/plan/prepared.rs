@@ -1,7 +1,7 @@
 //! Prepared statements: planned once, run with different values.
 //!
 //! ```text
-//! query    text -> logical plan, kept while no table has changed; values in the place of $1, $2 -> physical plan, which runs once
+//! query    text -> logical plan, cached while no table has changed; values in the place of $1, $2 -> physical plan, which runs once
 //! change   text -> statement; values as literals in the place of $1, $2 -> as any other statement
 //! ```
 //!

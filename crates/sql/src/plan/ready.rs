@@ -1,7 +1,8 @@
 //! A fast path for prepared queries of one table, whose physical plan is cached.
 //!
 //! ```text
-//! logical plan with $1 -> optimized, kept while no definition changes      values in the place of $1 -> scan -> projection -> limit -> rows
+//! logical plan with $1 -> optimized, cached while no definition changes
+//!                      -> values in the place of $1 -> scan -> projection -> limit -> rows
 //! ```
 //!
 //! To plan costs many times what it costs to look a key up. Where the optimized plan is a scan of a

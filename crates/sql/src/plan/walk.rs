@@ -1,7 +1,8 @@
 //! Walks over plans and expressions, which are compiled once for each kind of tree.
 //!
-//! DataFusion's are generic over what they call: each closure made a copy of the whole walk, with a closure that guards the
-//! stack in each of its functions. Names and meanings are those of DataFusion's, with `_by`.
+//! DataFusion's walks are generic over what they call: each closure made a copy of the whole walk,
+//! with a closure that guards the stack in each of its functions. Names and meanings are those of
+//! DataFusion's, with `_by`.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};

@@ -1,6 +1,7 @@
 //! The keys of `DISTINCT ON` in the order of `ORDER BY`.
 //!
-//! To PostgreSQL the first keys of `ORDER BY` are those of `DISTINCT ON` in any order, or some of them and nothing more, and a number is a column of the answer, as it is in `ORDER BY`. The
+//! In PostgreSQL the first keys of `ORDER BY` are those of `DISTINCT ON` in any order, or
+//! `ORDER BY` has only some of them. A number is a column of the answer, as in `ORDER BY`. The
 //! planner wants the same keys in the same order.
 //!
 //! ```text

@@ -1,7 +1,8 @@
 //! Semantics: analyzer rules that give SQL PostgreSQL's meaning where DataFusion's differs.
 //!
-//! `casts`, `distinct_on`, `lone_selects` and `using` change a parsed statement before it is planned. `rules`
-//! puts most other files into the analyzer, which changes the expressions of a plan.
+//! `casts`, `distinct_on`, `lone_selects` and `using` change a parsed statement before it is
+//! planned. `rules` puts most other files into the analyzer, which changes the expressions of a
+//! plan.
 
 pub(crate) mod branches;
 pub(crate) mod casts;

@@ -1,13 +1,18 @@
 //! The analyzer rules for expressions.
 //!
 //! ```text
-//! BeforeTypes   before types are settled:   one type for branches of CASE, queries of UNION (`branches`); sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`, `truncated`);
-//!                                           decimals beside doubles as doubles (`floats`); arguments in the types that functions have
-//!                                           (`arguments`); windows in the order of bytes; subqueries without a row (`no_row`)
-//! AfterTypes    after they are settled:     integers and sums that fail where they run over (`arithmetic`);
-//!                                           bytes as texts and back (`bytes`); one zero and one NaN in comparisons (`floats`);
-//!                                           functions with their bounds, parameters of aggregates (`offered`);
-//!                                           IN that is unknown, within conditions (`unknown_in`); lists of IN that the engine would put together (`in_lists`);
+//! BeforeTypes   before types are settled:   one type for branches of CASE, queries of UNION (`branches`);
+//!                                           sums of 64-bit integers as decimals (`arithmetic`);
+//!                                           times in microseconds (`times`, `truncated`);
+//!                                           decimals beside doubles as doubles (`floats`);
+//!                                           arguments in the types that functions have (`arguments`);
+//!                                           windows in the order of bytes; subqueries without a row (`no_row`)
+//! AfterTypes    after they are settled:     integers and sums that fail where they overflow (`arithmetic`);
+//!                                           bytes as texts and back (`bytes`);
+//!                                           one zero and one NaN in comparisons (`floats`);
+//!                                           functions with their limits, parameters of aggregates (`offered`);
+//!                                           IN that is unknown, within conditions (`unknown_in`);
+//!                                           lists of IN that the engine would put together (`in_lists`);
 //!                                           aggregates and windows that the engine gets wrong (`mended`)
 //! ```
 //!

@@ -178,7 +178,8 @@ impl Session {
         self
     }
 
-    /// The same of somebody who was let in: changes that another process makes are made there for the user that it knows by this text.
+    /// Sets the user's passport: the text by which another process recognizes the user when it
+    /// makes this session's changes.
     #[must_use]
     pub fn with_passport(mut self, passport: Option<Arc<str>>) -> Self {
         self.passport = passport;
@@ -283,8 +284,8 @@ impl Session {
     /// Runs a statement.
     ///
     /// # Errors
-    /// When it names what is not there, breaks a constraint, is not supported, or fails as it runs. What it changed is undone then, and a
-    /// transaction that is open has failed.
+    /// When it names what is not there, breaks a constraint, is not supported, or fails as it runs.
+    /// Its changes are undone then, and an open transaction has failed.
     pub fn execute<'a>(&'a self, statement: &'a Statement) -> BoxFuture<'a, Result<Outcome>> {
         Box::pin(async move {
             let at_work = AtWork::new(&self.block);
@@ -353,7 +354,8 @@ impl Session {
     /// Runs a prepared statement with these values.
     ///
     /// # Errors
-    /// As [`Self::execute`]; and when there are not as many values as parameters, or one is not of its parameter's type.
+    /// As [`Self::execute`]; and when the number of values is not that of the parameters, or a
+    /// value is not of its parameter's type.
     pub fn run<'a>(
         &'a self,
         prepared: &'a Prepared,

@@ -1,11 +1,10 @@
-//! Cursors: `DECLARE ... CURSOR`, `FETCH`, `CLOSE`. CURSOR`, `FETCH`, `CLOSE`: rows of a query that
-//! are taken some at a time, within a transaction.
+//! Cursors: `DECLARE ... CURSOR`, `FETCH`, `CLOSE`.
 //!
-//! The query reads the state that the block saw when the cursor was declared, and computes as far
-//! as rows are asked for. What a `FETCH` gives is held in memory until it is sent; what the query
-//! holds between two of them is taken from the same memory, until its last row was given or it is
-//! closed. A cursor goes with its block, and with the first `FETCH` after what may be read has
-//! changed.
+//! The query reads the state that the block saw when the cursor was declared, and computes only as
+//! far as rows are fetched. The rows of a `FETCH` are held in memory until they are sent. What the
+//! query holds between two fetches is taken from the same memory, until its last row was given or
+//! the cursor is closed. A cursor ends with its block, and with the first `FETCH` after a change of
+//! its reader's rights.
 
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::SchemaRef;

@@ -1,9 +1,11 @@
-//! The turn of a statement: the right to compute, among as many statements as may at a time.
+//! The turn of a statement: the right to compute, which a limited number of statements have at a
+//! time.
 //!
-//! A statement that waits, for the writers' turn, for another process or for the disk, gives its turn up
-//! ([`Session::hold`](crate::Session::hold)): else those who wait have all turns, and who is waited for finds none.
+//! A statement that waits, for the writers' turn, for another process or for the disk, gives its
+//! turn up ([`Session::hold`](crate::Session::hold)): else waiting statements have all turns, and
+//! the one that they wait for finds none.
 //!
-//! Whoever lets statements in ends one that costs more than there is by [`Spent`].
+//! [`Spent`] ends a statement that costs more than its budget; whoever admits statements sends it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,7 +19,8 @@ pub type Turn = Box<dyn Any + Send>;
 /// Where it is said that a statement costs more than there is.
 pub type Spent = watch::Receiver<Option<String>>;
 
-/// Completes, with what the client is to be told, when a statement costs more than there is; never where nobody says so.
+/// Completes with the client's message when a statement costs more than its budget; never if `said`
+/// is `None`.
 pub async fn spent(said: Option<&Spent>) -> String {
     if let Some(said) = said {
         // The statement may be asked for it again and again.
@@ -31,7 +34,7 @@ pub async fn spent(said: Option<&Spent>) -> String {
     std::future::pending().await
 }
 
-/// The place of a statement behind the door, which is given up before the statement ends where it begins to wait.
+/// A statement's turn, which the statement gives up before its end where it begins to wait.
 #[derive(Clone, Default)]
 pub(crate) struct Place(Arc<Mutex<Option<Turn>>>);
 

@@ -1,4 +1,4 @@
-//! What rules by query let a session see, which they have found in one state.
+//! A session's scope, found by rules by query in one state.
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ready (`ready`)      values in the place of parameters -> nodes
-//! run the first time   the plan that was kept, with values -> optimized -> nodes
+//! run the first time   the cached plan, with values -> optimized -> nodes
 //! the second time      the plan without values -> optimized: is it ready from now on?
 //! ```
 

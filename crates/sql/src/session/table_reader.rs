@@ -118,7 +118,7 @@ impl TableReader {
     /// [`Self::numbered_name`]; they have a further column of the given name.
     ///
     /// # Errors
-    /// As [`Self::columns`]. What fails later is in the stream, of which [`Error::of_run`] makes one of ours.
+    /// As [`Self::columns`]. Later errors come in the stream; [`Error::of_run`] converts them.
     pub fn rows<'a>(
         &'a self,
         tables: &'a Arc<Tables>,

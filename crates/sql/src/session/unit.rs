@@ -1,10 +1,10 @@
 //! Several statements as one transaction over one state.
 //!
-//! This is for who asks once and keeps no session, such as a request over HTTP. Whoever runs a unit
-//! brings the transaction, and gets it back to commit it: so that the turn among the writers, the
-//! conditions and the wait for the disk are theirs. Rows of a query that ends a unit of changes are
-//! all there before that, for a query that fails must undo the changes; without changes they come
-//! as they are asked for.
+//! Units are for callers that ask once and keep no session, such as a request over HTTP. The caller
+//! brings the transaction and gets it back to commit it: the writers' turn, the conditions and the
+//! wait for the disk are the caller's. If a query ends a unit of changes, all of its rows are
+//! computed before the unit returns, because a failed query must undo the changes; without changes
+//! the rows are computed as they are asked for.
 
 use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
@@ -35,10 +35,11 @@ pub struct Unit {
 }
 
 impl Session {
-    /// Runs statements as one, in this transaction; without one they may read alone.
+    /// Runs statements as one unit, in this transaction; without a transaction they may only read.
     ///
     /// # Errors
-    /// As [`Session::execute`]; when there is no statement, or one that begins or ends a transaction. The transaction is dropped then.
+    /// As [`Session::execute`]; when there is no statement, or one that begins or ends a
+    /// transaction. The transaction is dropped then.
     pub fn run_unit<'a>(
         &'a self,
         statements: &'a [Statement],

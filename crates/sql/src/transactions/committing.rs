@@ -1,5 +1,7 @@
-//! The flag that a session's commit has begun, after which it cannot be canceled. Once a commit has
-//! begun it goes on, whoever waits for it: so nobody may be told that it was canceled.
+//! The flag that a session's commit has begun.
+//!
+//! A commit that has begun goes on, whoever waits for it, so no client may be told that it was
+//! canceled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

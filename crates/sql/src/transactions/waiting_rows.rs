@@ -1,7 +1,8 @@
 //! The memory of portals and cursors that wait for their client to fetch.
 //!
 //! ```text
-//! some rows were taken -> the batch at hand says what its plan holds: WaitingRows -> Session::hold_waiting -> HeldRows, until more are asked for, the last was given, or it is closed
+//! some rows were taken -> the batch at hand gives what its plan holds: WaitingRows -> Session::hold_waiting
+//!                      -> HeldRows, until more are asked for, the last was given, or it is closed
 //! ```
 //!
 //! A plan that has begun holds rows that nobody sees: each of its partitions has a batch at hand

@@ -1,8 +1,10 @@
 //! Timestamps in microseconds.
 //!
-//! DataFusion's are of nanoseconds, which end in the year 2262: `TIMESTAMP '9999-12-31'` would not be one, and a date of that year could not be compared with
-//! `now()`. So the type `TIMESTAMP` in a text is the one with six digits ([`with_precisions`]), `now()` is cast to it, `current_time` to a time of six digits, and a date
-//! that meets a timestamp is cast to that one's type. All local times are those of UTC ([`with_local_times`]).
+//! DataFusion's timestamps have nanoseconds and end in the year 2262: `TIMESTAMP '9999-12-31'`
+//! would be refused, and a date of that year could not be compared with `now()`. So the type
+//! `TIMESTAMP` in a text has six digits ([`with_precisions`]), `now()` is cast to that type,
+//! `current_time` to a time of six digits, and a date that meets a timestamp is cast to the
+//! timestamp's type. Local times are UTC ([`with_local_times`]).
 
 use std::ops::ControlFlow;
 
@@ -47,7 +49,8 @@ impl VisitorMut for Precisions {
     }
 }
 
-/// A part of a statement without `localtime` and `localtimestamp`, which are not in the engine. After columns have their names.
+/// Replaces `localtime` and `localtimestamp`, which the engine lacks, in a part of a statement. To
+/// be called after columns have their names.
 pub(crate) fn with_local_times<T: VisitMut>(part: &mut T) {
     let _: ControlFlow<()> = part.visit(&mut LocalTimes);
 }

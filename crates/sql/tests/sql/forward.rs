@@ -563,7 +563,7 @@ fn a_forwarded_statement_runs_as_the_user_who_sent_it() {
     );
     let rights = scope(&[], &["public.rows"]);
     let way = way_with(&house, knows_ann(Arc::clone(&rights)));
-    // Here everything may be done, as far as this process knows: what counts is what is known there.
+    // This process lets the session do everything; the rights in the writing process count.
     let ann = over(&house, &way).with_passport(Some("of ann".into()));
     house.done(&ann, "insert into rows values (1)");
     assert_eq!(

@@ -1,7 +1,7 @@
-//! A cache keyed by lists of graphs. Lists are compared by what is in them: rules that are read
-//! again make new lists of the same names.
+//! A cache keyed by lists of graphs.
 //!
-//! Bounded by [`KEPT_MAX`] and [`BYTES_MAX`]; those go that were not asked for longest.
+//! Lists are compared by their content: rules that are read again make new lists of the same names.
+//! Bounded by [`KEPT_MAX`] and [`BYTES_MAX`]; the least recently used entries go.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

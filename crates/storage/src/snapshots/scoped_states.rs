@@ -1,7 +1,7 @@
 //! A cache of filtered snapshots beside the snapshot that they come from.
 //!
-//! A further request in the same state finds it here. A filtered snapshot goes with its state: the
-//! next commit begins without any, and makes them from what is kept beside the files
+//! A further request in the same state finds the filtered snapshot here. It goes with its state:
+//! the next commit begins without any, and makes them from what is cached beside the files
 //! ([`crate::snapshots::shown_files`]).
 
 use std::sync::Arc;

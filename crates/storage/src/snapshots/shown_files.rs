@@ -2,8 +2,8 @@
 //! [`crate::snapshots::shown_states`].
 //!
 //! ```text
-//! files less the graphs that a list hides     masks, and the flushed changes that are left: made once
-//! changes in memory that are left             those of the newest state that was asked for; others take up their chunks
+//! files less the graphs that a list hides     masks, and the visible flushed changes: made once
+//! visible changes in memory                   those of the newest state that was asked for; others take up their chunks
 //! ```
 //!
 //! Bounded as [`ByList`] is. Nothing here holds a state.

@@ -1,12 +1,12 @@
-//! Filters a snapshot to the graphs an asker may read.
+//! The filter that reduces a snapshot to the graphs an asker may read.
 //!
-//! A state costs a list what was committed since the last one that was asked for, in time and in
-//! memory, and not all changes anew: what is kept beside the files
-//! ([`crate::snapshots::shown_files`]) is taken up. What is shown is told by the names of graphs
-//! alone, so it is the same in all states: the changes that are left of a state are always those of
-//! graphs that the list has, whichever state they were made from. This needs ids that stand for the
-//! same name in both, as those of committed terms do over the same files; an open transaction may
-//! still give an id to another term, so nothing of what it shows is kept.
+//! Filtering a state costs a list of graphs what was committed since the last state that this list
+//! asked for, in time and in memory: the filtered changes that are cached beside the files
+//! ([`crate::snapshots::shown_files`]) are reused. The names of graphs alone decide what is
+//! visible, so the visible changes of a state are always those of graphs on the list, whichever
+//! state they were made from. This needs ids that stand for the same name in both states, as those
+//! of committed terms do over the same files. An open transaction may still give an id to another
+//! term, so nothing is cached of its filtered state.
 
 use std::sync::Arc;
 

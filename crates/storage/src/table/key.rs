@@ -155,7 +155,8 @@ impl KeyEncoder {
         (of_columns + rows * size_of::<usize>()) as u64
     }
 
-    /// The values of keys, an array for each of the key's first `columns` columns. `None` if the bytes are not such keys.
+    /// The values of keys, an array for each of the key's first `columns` columns. `None` if the
+    /// bytes are not such keys.
     pub fn decode<'a>(
         &self,
         keys: impl IntoIterator<Item = &'a [u8]>,

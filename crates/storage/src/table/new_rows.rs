@@ -11,7 +11,7 @@ const ENTRY_BYTES: u64 = 64;
 /// fails, nothing has changed.
 pub(crate) type Look<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 
-/// What so many new rows of so many bytes together, and their keys, take in a projection, each with its entry.
+/// The memory of new rows in a projection: their bytes, their keys, and an entry for each.
 pub(crate) fn new_rows_bytes(rows: u64, bytes: u64, key_bytes: u64) -> u64 {
     bytes + key_bytes + rows * ENTRY_BYTES
 }

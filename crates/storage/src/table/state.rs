@@ -225,7 +225,8 @@ impl TableState {
         Ok(self.with_projections(projections.into_iter(), next_row_number))
     }
 
-    /// What rows in the order of the primary projection's columns, where they have so many bytes, take at most in all projections.
+    /// The most memory that inserted rows take in all projections; `columns` are in the primary
+    /// projection's order, and the rows have so many bytes.
     pub(crate) fn inserted_bytes(&self, columns: &[ArrayRef], rows: u64, bytes: u64) -> u64 {
         let of_projection = |projection: &Projection| {
             let columns = self.project(columns, projection.layout());

@@ -1,7 +1,8 @@
 //! The full-text index of literals, as part of the database.
 //!
 //! ```text
-//! MANIFEST    text: the rules          which predicates, classes, graphs and languages; without rules there is no index, and nothing here costs anything
+//! MANIFEST    text: the rules          which predicates, classes, graphs and languages; without rules there is no
+//!                                      index, and nothing here costs anything
 //!             base: text: ...          the index of the base's literals, and the rules that it was made by
 //! DIR/text-000007/text.index           written with the base by load and compaction, or by itself (`change`); never changed
 //! memory                               literals that commits brought since (`recent`), taken up when a search first reads their state

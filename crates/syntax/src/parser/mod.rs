@@ -56,7 +56,7 @@ const ERRORS_MAX: usize = 100;
 const COPIED_BYTES_MAX: usize = 32 << 20;
 /// and for each of its bytes: lists of objects with long subjects stay far below it.
 const COPIED_BYTES_OF_EACH: usize = 128;
-/// Tokens between two questions whether somebody still waits: about a tenth of a millisecond of work.
+/// Tokens between two checks whether somebody still waits: about a tenth of a millisecond of work.
 const TOKENS_PER_LOOK: u32 = 1 << 10;
 /// Characters of what is found that a message repeats.
 const FOUND_CHARACTERS_MAX: usize = 40;

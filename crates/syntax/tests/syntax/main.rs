@@ -1,4 +1,5 @@
-//! Texts that are read, and those that are refused. One program: each part would take as long to link as all of them.
+//! Tests of texts that are parsed, and of texts that are refused. One program, because each part
+//! would take as long to link as all of them.
 
 mod bounds;
 mod grammar;

@@ -1,7 +1,8 @@
 //! Tests of common mistakes and their messages, listed in `docs/messages.md`.
 //!
-//! `UPDATE_MESSAGES=1 cargo test --release --workspace --test syntax mistakes` writes it anew. What the test holds beside the letter: each text is
-//! refused, at a place in the text, with a message that is one line; and the changes that are suggested make it right, but for a few that are listed.
+//! `UPDATE_MESSAGES=1 cargo test --release --workspace --test syntax mistakes` writes that file
+//! anew. The test also checks that each text is refused, at a place in the text, with a message of
+//! one line, and that the suggested changes make it right, but for a few that are listed.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -38,10 +38,10 @@ impl Binary {
         }
     }
 
-    /// The program `orrery` in the directory of the program that is running now, where a build puts both.
+    /// The program `orrery` in the directory of the running program, where a build puts both.
     ///
     /// # Errors
-    /// When the system does not tell where that is.
+    /// When the system does not report the running program's path.
     pub fn beside() -> Result<Self, BenchError> {
         let here = std::env::current_exe().map_err(|source| BenchError::Start {
             program: PathBuf::from("orrery"),

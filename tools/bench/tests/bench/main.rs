@@ -1,4 +1,5 @@
-//! Generators and drivers against official data and stand-ins. One program: each part would take as long to link as all of them.
+//! Tests of generators and drivers, with official data and stand-ins. One program, because each
+//! part would take as long to link as all of them.
 
 mod drivers;
 mod official_data;

@@ -98,7 +98,8 @@ impl House {
         self.threads.block_on(work)
     }
 
-    /// What a protocol's listener works with. It only reads: what one call changed, the next one would find.
+    /// The host of a protocol's listener. It is read-only, so that no call finds changes of an
+    /// earlier one.
     pub(super) fn host(&self) -> Result<Host, AnyError> {
         let service = Service::start(ServiceParts {
             engine: Arc::clone(&self.engine),

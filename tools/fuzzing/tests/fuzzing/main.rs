@@ -1,4 +1,5 @@
-//! Every fuzz target over its seeds. One program: each part would take as long to link as all of them.
+//! Tests of every fuzz target over its seeds. One program, because each part would take as long to
+//! link as all of them.
 
 mod plan_seeds;
 mod seeds;

@@ -1,8 +1,10 @@
 //! The oracle of SQL under rules: an asker learns nothing of hidden graphs and tables.
 //!
 //! ```text
-//! two databases that differ in what is hidden -> tables beside the quads: some that are seen, and others, or none, or more, that are not
-//!   a statement -> each: columns, rows in their order, or the error with its code; the plan with its estimates; the touches -> the same text
+//! two databases that differ in what is hidden -> tables beside the quads: some that are seen, and others,
+//!                                                or none, or more, that are not
+//!   a statement -> each: columns, rows in their order, or the error with its code; the plan with its estimates;
+//!                        the touches -> the same text
 //! ```
 //!
 //! A statement that changes something is within a transaction that is rolled back, so that the next

@@ -1,5 +1,6 @@
-//! The whole against independent evaluators, the suites of the W3C, and the promises. One program: each part would take as
-//! long to link as all of them. (`allocations` is a program of its own, with an allocator that counts.)
+//! Tests of the whole against independent evaluators, the W3C suites, and the promises. One
+//! program, because each part would take as long to link as all of them. (`allocations` is a
+//! program of its own, with an allocator that counts.)
 
 mod divided;
 mod explore;

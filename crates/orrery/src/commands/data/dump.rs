@@ -1,4 +1,4 @@
-//! `orrery dump`: every quad, in SPOG order; with named graphs as N-Quads, TriG or JSON-LD.
+//! `orrery dump`: writes every quad, in SPOG order; named graphs as N-Quads, TriG or JSON-LD.
 use orrery_formats::{GraphFormat, GraphSerializer, graph_format_names};
 use orrery_storage::{ByteCount, QuadRef, ReadView};
 use orrery_term::{Literal, Term};
@@ -7,12 +7,12 @@ use crate::arguments::DumpArguments;
 use crate::commands::output::Output;
 use crate::failure::Failure;
 
-/// Bytes gathered before they go to the output.
+/// Bytes gathered before they are written to the output.
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// Longer literals are written in pieces, ...
+/// Length from which literals are written in pieces, ...
 const WHOLE_TEXT_BYTES_MAX: usize = 1 << 20;
-/// ... or where the format does not allow that, up to this length in memory.
+/// ... or, if the format does not allow that, up to which they are held in memory.
 const TEXT_BYTES_MAX: usize = 1 << 28;
 
 pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
@@ -99,7 +99,7 @@ fn check_length(literal: &Literal<'_>) -> Result<(), Failure> {
     }
 }
 
-/// A text in pieces of about [`CHUNK_BYTES`].
+/// Splits a text into pieces of about [`CHUNK_BYTES`].
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

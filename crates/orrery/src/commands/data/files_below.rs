@@ -1,4 +1,4 @@
-//! The files below a directory that can be loaded.
+//! The search for loadable files below a directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,22 +7,23 @@ use orrery_loader::Format;
 
 use crate::failure::Failure;
 
-/// Directories within each other, at most.
+/// Maximum depth of nested directories.
 const DEPTH_MAX: usize = 64;
-/// Files that are loaded at once, at most.
+/// Maximum number of files that are loaded at once.
 const FILES_MAX: usize = 1_000_000;
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FilesFound {
-    /// In the order of their names, directory by directory.
+    /// The files, in the order of their names, directory by directory.
     pub(crate) files: Vec<PathBuf>,
-    /// Number of files whose names tell no format.
+    /// Number of files whose names indicate no format.
     pub(crate) passed_over: u64,
 }
 
-/// All files below a directory whose names tell a format, or all without exception. Hidden files and directories are passed over
-/// silently; a link to a directory is not followed, for it may lead back.
+/// Finds all files below a directory whose names indicate a format, or all without exception. Skips
+/// hidden files and directories silently; does not follow links to directories, for they may lead
+/// back.
 pub(crate) fn files_below(directory: &Path, takes_all: bool) -> Result<FilesFound, Failure> {
     let mut found = FilesFound::default();
     collect(directory, takes_all, 0, &mut found)?;

@@ -1,4 +1,5 @@
-//! Files on their way to a running server: one as the body of a request, several as a form. They are read as they are sent, so none stands in memory.
+//! Upload of files to a running server: one as the body of a request, several as a form. Files are
+//! streamed, so none is held in memory.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
@@ -13,9 +14,9 @@ use url::Url;
 use crate::commands::http::post;
 use crate::failure::Failure;
 
-/// How much of a file is read and sent at a time.
+/// Bytes of a file that are read and sent at a time.
 const CHUNK_BYTES: usize = 256 << 10;
-/// What a server answers that is older than this program, and takes no such form.
+/// Error texts of servers older than this program, which do not accept such a form.
 const OF_OLDER_SERVERS: [&str; 2] = ["body is larger than the limit", "name of `default` tells"];
 
 /// Sends a file, or standard input for `-`.
@@ -33,10 +34,10 @@ pub(crate) enum FormPart<'p> {
     File(&'p Path, &'static str),
 }
 
-/// Sends several files as one form, which a server takes as one change.
+/// Sends several files as one form, which a server treats as one change.
 ///
 /// # Errors
-/// When one of the files cannot be read, before anything is sent; else what the server says.
+/// When one of the files cannot be read, before anything is sent; else the server's error.
 pub(crate) fn post_form(url: Url, parts: &[FormPart<'_>]) -> Result<String, Failure> {
     let boundary = boundary();
     let mut pieces = VecDeque::new();
@@ -80,19 +81,20 @@ pub(crate) fn post_form(url: Url, parts: &[FormPart<'_>]) -> Result<String, Fail
 /// A piece of a body.
 enum Piece {
     Text(Vec<u8>),
-    /// A file that is opened when it is its turn: there may be more of them than a process may have open.
+    /// A file that is opened when its turn comes: there may be more files than a process may have
+    /// open.
     Path(PathBuf),
     /// The rest of a file.
     Open(Box<dyn Read + Send>),
 }
 
-/// What stands between the parts of a form, and in none of them: nobody can know it before.
+/// The boundary between parts of a form. It is random, so that no part can contain it.
 fn boundary() -> String {
     let random = || RandomState::new().hash_one(0_u8);
     format!("orrery-{:016x}{:016x}", random(), random())
 }
 
-/// A name as forms of HTML have it (HTML, 4.10.21.8).
+/// Escapes a name for a form (HTML, 4.10.21.8).
 fn in_a_form(name: &str) -> String {
     name.replace('"', "%22")
         .replace('\r', "%0D")
@@ -112,7 +114,7 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 
 fn body(pieces: VecDeque<Piece>) -> Body {
     Body::wrap_stream(futures::stream::unfold(pieces, |mut pieces| async {
-        // Nothing else runs on this runtime that could be held up.
+        // This runtime runs nothing else that blocking could delay.
         match next_chunk(&mut pieces) {
             Ok(None) => None,
             Ok(Some(chunk)) => Some((Ok(chunk), pieces)),
@@ -121,7 +123,7 @@ fn body(pieces: VecDeque<Piece>) -> Body {
     }))
 }
 
-/// Some more of a body; nothing at its end.
+/// The next chunk of a body; none at its end.
 fn next_chunk(pieces: &mut VecDeque<Piece>) -> io::Result<Option<Vec<u8>>> {
     while let Some(piece) = pieces.pop_front() {
         match piece {

@@ -1,4 +1,4 @@
-//! `orrery load`: files into a database, with a progress bar and a report.
+//! `orrery load`: loads files into a database, with a progress bar and a report.
 
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
     output.finish()
 }
 
-/// What is to be loaded: the files that were named and, where that was asked for, those below directories.
+/// The files to load: those named and, with --recursive, those below directories.
 fn files(arguments: &LoadArguments, format: Option<Format>) -> Result<Vec<PathBuf>, Failure> {
     if !arguments.recursive {
         return Ok(arguments.files.clone());
@@ -111,7 +111,7 @@ fn files(arguments: &LoadArguments, format: Option<Format>) -> Result<Vec<PathBu
     Ok(files)
 }
 
-/// Tells of a budget that a load or a compaction works with, but does not keep.
+/// Warns about a memory limit that a load or a compaction works with, but does not keep to.
 pub(crate) fn warn_of_little_memory(work: &str, memory_bytes: u64) {
     if memory_bytes < MEMORY_BYTES_MIN {
         eprintln!(
@@ -122,7 +122,7 @@ pub(crate) fn warn_of_little_memory(work: &str, memory_bytes: u64) {
     }
 }
 
-/// All files are one request, and so one commit.
+/// Sends all files in one request, and so as one commit.
 fn through_server(
     server: &str,
     arguments: &LoadArguments,
@@ -139,7 +139,7 @@ fn through_server(
         })?;
         named.push((file.as_path(), format));
     }
-    // Without a graph, quads go into those that they name.
+    // Without a graph, quads go into the graphs that they name.
     let is_of_quads =
         |(_, format): &(&Path, Format)| matches!(format, Format::NQuads | Format::TriG);
     let (quads, triples): (Vec<_>, Vec<_>) = named.iter().partition(|it| is_of_quads(it));
@@ -161,7 +161,7 @@ fn through_server(
             let file = |(path, format)| FormPart::File(path, media_type(format));
             let mut parts: Vec<FormPart<'_>> = quads.into_iter().map(file).collect();
             if !parts.is_empty() && arguments.graph.is_none() {
-                // Those of triples that follow go to the default graph.
+                // The files of triples that follow go to the default graph.
                 parts.push(FormPart::Field("default"));
             }
             parts.extend(triples.into_iter().map(file));

@@ -1,4 +1,5 @@
-//! `orrery mapping`: graphs out of tables, by the statements of SQL that define, drop and copy them.
+//! `orrery mapping`: manages graphs mapped from tables, by the SQL statements that define, drop and
+//! copy them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(crate) fn run(command: MappingCommand) -> Result<(), Failure> {
             tables,
             base,
         } => {
-            // Standard input has none.
+            // Standard input has no address.
             let path = file.as_deref().filter(|path| *path != Path::new("-"));
             let address = path.and_then(file_iri);
             let source = match (file, tables) {
@@ -93,7 +94,7 @@ fn graphs(database: &DatabaseArgument) -> Result<Vec<MappedGraph>, Failure> {
     Ok(MappedGraph::all(snapshot.tables())?)
 }
 
-/// Runs a statement, and says what was done.
+/// Runs a statement; returns a line on what was done.
 fn execute(
     database: &DatabaseArgument,
     statement: &str,

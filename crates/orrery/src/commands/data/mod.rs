@@ -1,5 +1,5 @@
-//! Commands that bring data in and out, and what goes with it: prefixes, mappings, the index of
-//! texts.
+//! Commands that move data in and out of a database, and manage prefixes, mappings and the
+//! full-text index.
 
 pub(crate) mod dump;
 pub(crate) mod files_below;

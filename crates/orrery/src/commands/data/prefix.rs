@@ -1,4 +1,4 @@
-//! `orrery prefix`: what queries need not declare, of a database here or of a running server's.
+//! `orrery prefix`: manages predeclared prefixes of a local database or a running server.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ fn list(place: &PrefixPlace, format: ReportFormat) -> Result<String, Failure> {
     Ok(lines.collect())
 }
 
-/// What became of a change: its commit, or the last one where nothing was to be done.
+/// The result of a change: its commit, or the last one if there was nothing to do.
 enum Commit {
     Made(u64),
     Unchanged(u64),

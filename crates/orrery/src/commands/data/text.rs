@@ -1,4 +1,4 @@
-//! `orrery text`: the index of texts of a database here, or of a running server's.
+//! `orrery text`: manages the full-text index of a local database or a running server.
 
 use std::time::Instant;
 
@@ -100,7 +100,7 @@ pub(crate) fn run(command: TextCommand) -> Result<(), Failure> {
     output.finish()
 }
 
-/// Makes an index by these rules, or by those that there are.
+/// Creates an index by these rules, or rebuilds it by the existing ones.
 fn make(
     place: &DatabasePlace,
     rules: Option<TextRules>,
@@ -123,19 +123,19 @@ fn make(
     Ok(made(&report, seconds))
 }
 
-/// Has a server make an index, which answers when it is done.
+/// Has a server create an index; returns when it is done.
 fn made_by_server(url: Url) -> Result<String, Failure> {
     let Made { index, seconds } = parsed(&post(url, "text/plain", Vec::new().into())?)?;
     Ok(made(&index, seconds))
 }
 
-/// What a server answers that was asked for its index.
+/// A server's answer to a request for its index.
 #[derive(Deserialize)]
 struct Listed {
     index: Option<TextReport>,
 }
 
-/// What a server answers that has made one.
+/// A server's answer after it has created an index.
 #[derive(Deserialize)]
 struct Made {
     index: TextReport,
@@ -155,7 +155,7 @@ fn made(report: &TextReport, seconds: f64) -> String {
     )
 }
 
-/// A report, of a database here or of a server's, as it is printed.
+/// Formats a report of a local or a server's index for printing.
 fn written(report: &TextReport, format: ReportFormat) -> Result<String, Failure> {
     if matches!(format, ReportFormat::Json) {
         let json = serde_json::to_string(report);
@@ -189,7 +189,7 @@ fn written(report: &TextReport, format: ReportFormat) -> Result<String, Failure>
     ))
 }
 
-/// Whose index it is.
+/// The database of the index: local or a server's.
 enum Of {
     Here(DatabasePlace),
     Server(Url),

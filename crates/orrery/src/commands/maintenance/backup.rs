@@ -1,4 +1,4 @@
-//! `orrery backup` and `orrery restore`: copies of a database elsewhere.
+//! `orrery backup` and `orrery restore`: copies of a database elsewhere, and back.
 
 use std::fmt::Write as _;
 use std::future::Future;
@@ -58,7 +58,7 @@ pub(crate) fn restore(arguments: RestoreArguments) -> Result<(), Failure> {
     ))
 }
 
-/// One line a backup, oldest first.
+/// One line per backup, the oldest first.
 fn listed(lists: &[BackupList]) -> Result<String, Failure> {
     let mut text = String::new();
     for list in lists {
@@ -80,7 +80,7 @@ fn listed(lists: &[BackupList]) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Runs what talks to a store to its end.
+/// Runs work with a store to its end.
 fn run<T>(work: impl Future<Output = Result<T, orrery_backup::Error>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,5 @@
-//! `orrery compact`: the changes since the last load become part of the base, those of tables part of their files.
+//! `orrery compact`: merges the changes since the last load into the base files, and those of
+//! tables into their files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
         text += &format!("{} written anew\n", Counted(tables, "table"));
     }
     if arguments.forget_history {
-        // Commits that cancel each other are no changes to be compacted, and yet they are history.
+        // Commits that cancel each other leave no changes to compact, but they are history.
         writer.checkpoint()?;
         let nothing = Retention {
             commits_max: 0,
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
     output.finish()
 }
 
-/// The server compacts what it serves, and answers when it is done.
+/// Has the server compact its database; returns when it is done.
 fn through_server(server: &str) -> Result<(), Failure> {
     let url = server_url(server, "compact")?;
     let report = post(url, "text/plain", reqwest::Body::from(""))?;

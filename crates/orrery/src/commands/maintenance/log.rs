@@ -1,4 +1,4 @@
-//! `orrery log`: the commits of a database that are kept, the newest first.
+//! `orrery log`: lists the retained commits of a database, the newest first.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Commands that keep a database well: copies, compaction, checks, figures and reports.
+//! Commands that maintain a database: backup, compaction, verification, statistics and reports.
 
 pub(crate) mod backup;
 pub(crate) mod compact;

@@ -1,4 +1,4 @@
-//! `orrery report` and `orrery usage`: what a server was asked, and by whom, from its query log.
+//! `orrery report` and `orrery usage`: reports on a server's query log, by query and by user.
 
 use orrery_query_log::{bill, report};
 
@@ -12,7 +12,7 @@ pub(crate) fn run(command: ReportCommand) -> Result<(), Failure> {
     }
 }
 
-/// `orrery usage`
+/// Runs `orrery usage`.
 pub(crate) fn bill_of(arguments: &BillArguments) -> Result<(), Failure> {
     let bill = bill(&arguments.log.directory, arguments.log.period())?;
     if bill.dropped > 0 || bill.damaged_lines > 0 {
@@ -40,7 +40,7 @@ fn usage(arguments: &UsageArguments) -> Result<(), Failure> {
             .to_json()
             .map_err(|error| Failure::Other(error.to_string()))?,
     };
-    // Opened when there is something to write: a log that is not there leaves an old report as it is.
+    // Opened once there is something to write: a missing log leaves an old report as it is.
     let mut output = Output::open(arguments.out.as_deref())?;
     output.drain(&mut text.into_bytes())?;
     output.finish()

@@ -1,4 +1,4 @@
-//! `orrery stats`: what is in a database, and how many bytes it takes.
+//! `orrery stats`: counts of a database's contents, and the bytes of its files.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::commands::output::Output;
 use crate::failure::Failure;
 use crate::units::{ShowCount, plural};
 
-/// Figures of one database, gathered before they are written in either form.
+/// Statistics of one database, gathered before they are printed.
 struct Report {
     /// None in a database that was last written before there were identities.
     identity: Option<String>,
@@ -89,7 +89,8 @@ fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure>
     })
 }
 
-/// All predicates with the number of their quads as it is now; the distinct subjects and objects are those of the base.
+/// All predicates with their current number of quads; distinct subjects and objects are those of
+/// the base.
 fn predicates(view: &ReadView) -> Result<Vec<(TermId, PredicateStatistics)>, Failure> {
     let Some(index) = view.index(Permutation::Psog) else {
         return Ok(Vec::new());
@@ -117,7 +118,7 @@ fn all(view: &ReadView) -> Result<PredicateStatistics, Failure> {
     })
 }
 
-/// Without named graphs there is no permutation that begins with the graph.
+/// Counts named graphs; without any there is no permutation that begins with the graph.
 fn named_graphs(view: &ReadView) -> Result<u64, Failure> {
     let Some(index) = view.index(Permutation::Gspo) else {
         return Ok(0);

@@ -1,4 +1,4 @@
-//! `orrery verify`: reads every byte; lists each damage with file and offset, and what cannot be known.
+//! `orrery verify`: reads every byte of a database, and lists damage with file and offset.
 
 use orrery_storage::verify_with;
 
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 pub(crate) fn run(arguments: VerifyArguments) -> Result<(), Failure> {
     let directory = arguments.database.directory;
-    // In an object store it is about what is there, and not about what this machine has of it.
+    // In an object store this verifies the stored objects, not the cached copies.
     let place = DatabasePlace::past_the_cache(&directory, &arguments.database.cache)?;
     let found = verify_with(&*place.file_system(), place.directory(), |_| {})?;
     let mut text = String::new();

@@ -1,5 +1,5 @@
-//! `orrery warm`: reads a database into the file cache, so that the next who opens it need not wait for the disk; of an object store, into the
-//! cache on this machine's disk.
+//! `orrery warm`: reads a database into the file cache, so that the next process need not wait for
+//! the disk. A database in an object store is read into the cache on this machine's disk.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -37,12 +37,13 @@ pub(crate) fn run(arguments: WarmArguments) -> Result<(), Failure> {
     output.finish()
 }
 
-/// How much is worth reading: what memory there is or, of an object store, what the cache keeps.
+/// How many bytes are worth reading: the available memory or, for an object store, the cache's
+/// size.
 pub(crate) fn warm_bytes(place: &DatabasePlace) -> u64 {
     place.cache_bytes().unwrap_or_else(available_bytes)
 }
 
-/// What the system can give to its file cache without swapping; everything where it does not tell.
+/// Memory that the system can give to its file cache without swapping; unlimited if unknown.
 fn available_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text

@@ -1,7 +1,9 @@
-//! `orrery user`, `group`, `key`, `grant`, and what `limit` shares with them: who may do what, in a database here or behind a running server's admin socket.
+//! `orrery user`, `group`, `key` and `grant`: manage users and rights, locally or through a
+//! server's admin socket. `limit` shares some functions.
 //!
 //! ```text
-//! arguments -> command of the guard -> transaction of the database | POST /admin/access -> what is seen once
+//! arguments -> command of orrery_access -> transaction of the database | POST /admin/access
+//!           -> generated secrets, shown once
 //! ```
 
 use std::io::BufRead as _;
@@ -23,7 +25,7 @@ use crate::commands::output::Output;
 use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 
-/// Where the admin socket tells and takes what these commands are about.
+/// Path of users, groups, keys and rules at the admin socket.
 const PATH: &str = "admin/access";
 const SECONDS_PER_DAY: u64 = 86_400;
 
@@ -250,7 +252,8 @@ fn target(arguments: TargetArguments) -> Result<Target, Failure> {
     })
 }
 
-/// Has a command done, and writes what is seen once: alone on a line of standard output, so that a script can take it.
+/// Runs a command, and prints generated secrets once: each alone on a line of standard output, so
+/// that a script can read them.
 pub(crate) fn change(place: &AccessPlace, command: &Command) -> Result<(), Failure> {
     let done = match (&place.directory, &place.server) {
         (Some(directory), _) => change_here(&DatabasePlace::of(directory, &place.cache)?, command)?,
@@ -287,7 +290,7 @@ fn change_here(place: &DatabasePlace, command: &Command) -> Result<Done, Failure
     Ok(Done { commit, given })
 }
 
-/// What of the listing a command lists.
+/// The part of the listing that a command prints.
 #[derive(Clone, Copy)]
 pub(crate) enum Part {
     Users,
@@ -323,7 +326,7 @@ pub(crate) fn list(place: &AccessPlace, format: ReportFormat, part: Part) -> Res
     write_out(lines(&listing, part))
 }
 
-/// A line for each that is listed, its parts in columns.
+/// One line per entry, in columns.
 fn lines(listing: &Listing, part: Part) -> String {
     let joined = |names: &[Name]| {
         let names: Vec<&str> = names.iter().map(Name::as_str).collect();
@@ -406,7 +409,7 @@ fn lines(listing: &Listing, part: Part) -> String {
     text
 }
 
-/// The cells of a line of the list.
+/// The cells of a row of limits.
 fn limit_row(listed: &ListedLimits) -> Vec<String> {
     let limits = &listed.limits;
     let said = [

@@ -1,4 +1,4 @@
-//! `orrery cluster`: the nodes of a cluster, asked through one of its servers.
+//! `orrery cluster`: manages the nodes of a cluster, through one of its servers.
 
 use crate::arguments::ClusterCommand;
 use crate::commands::http::{delete, get, post, server_url};
@@ -31,7 +31,7 @@ pub(crate) fn run(command: ClusterCommand) -> Result<(), Failure> {
     write(answer)
 }
 
-/// A line for each node.
+/// Prints one line per node.
 fn tell(status: &str) -> Result<(), Failure> {
     let wrong = |error: serde_json::Error| Failure::Other(format!("the server's answer: {error}"));
     let status: serde_json::Value = serde_json::from_str(status).map_err(wrong)?;

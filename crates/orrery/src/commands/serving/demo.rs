@@ -1,4 +1,4 @@
-//! `orrery demo`: a data set, a database and a server in one command.
+//! `orrery demo`: generates a data set, loads it and serves it, in one command.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::database_place::{DatabasePlace, only_a_directory};
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};
 
-/// Queries to click, over what the generator makes.
+/// Sample queries over the generated data, shown as links.
 const SAMPLES: [(&str, &str); 3] = [
     (
         "the ten products with the most reviews",
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: DemoArguments) -> Result<(), Failure> {
     if let Some(directory) = &arguments.directory {
         only_a_directory("demo", directory)?;
     }
-    // Kept until the server has stopped, then removed.
+    // Held until the server has stopped, then removed.
     let (directory, _temporary) = place(arguments.directory)?;
     if !directory.join("MANIFEST").exists() {
         fill(&directory, arguments.products)?;
@@ -102,7 +102,7 @@ fn fill(directory: &Path, products: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The address, and links that run the sample queries in the console.
+/// Prints the address, and links that run the sample queries in the console.
 fn announce(address: SocketAddr) {
     let address = format!("http://{address}/");
     eprintln!("\nOrrery is at {address} (stop it with Ctrl+C). Queries to click:\n");
@@ -114,7 +114,7 @@ fn announce(address: SocketAddr) {
     }
 }
 
-/// All but unreserved characters (RFC 3986, 2.3).
+/// All but the unreserved characters (RFC 3986, 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

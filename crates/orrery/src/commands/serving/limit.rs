@@ -1,4 +1,4 @@
-//! `orrery limit`: how much somebody may use.
+//! `orrery limit`: manages the limits of users, groups and keys.
 
 use orrery_access::{Command, LimitedWhom, Limits};
 

@@ -1,4 +1,4 @@
-//! Commands that start a server, or ask and change a running one.
+//! Commands that start a server, or manage a running one.
 
 pub(crate) mod access;
 pub(crate) mod cluster;

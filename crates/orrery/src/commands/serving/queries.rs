@@ -1,4 +1,4 @@
-//! `orrery queries`: what a server runs now, and its end.
+//! `orrery queries`: lists and kills running queries of a server.
 
 use std::fmt::Write as _;
 
@@ -9,12 +9,12 @@ use crate::commands::http::{delete, get, server_url};
 use crate::commands::serving::access::{unexpected, write_out};
 use crate::failure::Failure;
 
-/// Of the admin socket.
+/// Path at the admin socket.
 const PATH: &str = "queries";
-/// How much of a query a line shows.
+/// Characters of a query's text that a line shows.
 const SHOWN: usize = 100;
 
-/// What a server tells of one.
+/// A running query in the server's answer.
 #[derive(Deserialize)]
 struct Running {
     id: u64,
@@ -31,7 +31,7 @@ struct List {
     queries: Vec<Running>,
 }
 
-/// Does it.
+/// Runs the command.
 pub(crate) fn run(command: QueriesCommand) -> Result<(), Failure> {
     match command {
         QueriesCommand::List { socket, format } => {
@@ -53,7 +53,7 @@ pub(crate) fn run(command: QueriesCommand) -> Result<(), Failure> {
     }
 }
 
-/// A line for each: number, seconds, touches, kind, who, from where, and how it begins.
+/// One line per query: number, seconds, touches, kind, user, client, beginning of the text.
 fn lines(list: &List) -> String {
     let mut lines = String::new();
     for it in &list.queries {
@@ -73,7 +73,8 @@ fn lines(list: &List) -> String {
     lines
 }
 
-/// What strangers write stays on its line, and does nothing to a terminal.
+/// Replaces control characters, so that foreign text stays on its line and cannot steer the
+/// terminal.
 fn plain(character: char) -> char {
     match character.is_control() {
         true => ' ',

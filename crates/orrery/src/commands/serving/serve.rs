@@ -1,4 +1,4 @@
-//! `orrery serve`: HTTP until SIGTERM or SIGINT.
+//! `orrery serve`: serves a database over HTTP until SIGTERM or SIGINT.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ use crate::commands::statements::update::allow_list;
 use crate::database_place::{DatabasePlace, cache_bytes, only_a_directory};
 use crate::failure::Failure;
 
-/// A query that is sent by a form has three bytes for each that is escaped, and there are other parameters.
+/// Body bytes per query byte: an escaped byte takes three in a form, and there are other
+/// parameters.
 const FORM_BYTES_PER_BYTE: usize = 4;
 
 pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Failure> {
@@ -62,7 +63,7 @@ pub(crate) fn run(arguments: ServeArguments, format: LogFormat) -> Result<(), Fa
     Ok(served?)
 }
 
-/// Starts the node of a cluster that the server is to be.
+/// Starts the cluster node of this server.
 fn start_node(arguments: &ServeArguments) -> Result<ClusterNode, Failure> {
     let database = &arguments.database;
     only_a_directory("serve --cluster", &database.directory)?;
@@ -70,7 +71,7 @@ fn start_node(arguments: &ServeArguments) -> Result<ClusterNode, Failure> {
     ClusterNode::start(&database.directory, cache_bytes, &arguments.cluster)
 }
 
-/// The server's settings from the command line.
+/// The server's options from the command line.
 pub(crate) fn options(
     place: &DatabasePlace,
     arguments: &ServerArguments,
@@ -136,20 +137,20 @@ pub(crate) fn options(
     })
 }
 
-/// The first words of a server that asks who asks.
+/// Prints the generated administrator of a server with `--auth`.
 fn tell_first_administrator(name: &str, password: &str) {
     eprintln!(
         "orrery: made the user {name} with the password {password}; it is shown once. `orrery user password {name}` makes another"
     );
 }
 
-/// The same for programs.
+/// Logs the generated administrator as JSON, for programs.
 fn log_first_administrator(name: &str, password: &str) {
     let message = format!("made the user {name} with the password {password}; it is shown once");
     crate::log::write_json("WARN", &message);
 }
 
-/// What lets a scraper read `/metrics`.
+/// Reads the token for `/metrics`.
 fn metrics_token(arguments: &ServerArguments) -> Result<Option<MetricsToken>, Failure> {
     let Some(path) = &arguments.watching.metrics_token_file else {
         return Ok(None);
@@ -168,11 +169,12 @@ fn metrics_token(arguments: &ServerArguments) -> Result<Option<MetricsToken>, Fa
     Ok(Some(token))
 }
 
-/// The names of the variables that may have passwords: a command line is seen by everybody on the machine.
+/// Environment variables for passwords: all users of the machine can see a command line.
 const PASSWORD_VARIABLE: &str = "ORRERY_PG_PASSWORD";
 const FLIGHT_PASSWORD_VARIABLE: &str = "ORRERY_FLIGHT_PASSWORD";
 
-/// The password of a variable. One that is set and cannot be meant is refused: without a word, everybody on this machine would be let in.
+/// The password of a variable. An invalid one is refused: ignoring it would let everybody on this
+/// machine in.
 fn password_of<P>(
     variable: &str,
     value: Option<OsString>,
@@ -210,7 +212,7 @@ where
     })?))
 }
 
-/// A certificate and its key; who vouches for those of clients is the same for all that listens.
+/// A certificate and its key, with the client CA that all listeners share.
 fn with_client_ca((certificate, key): (PathBuf, PathBuf), arguments: &ServerArguments) -> TlsFiles {
     TlsFiles {
         client_ca: arguments.tls.tls_client_ca.clone(),

@@ -1,4 +1,4 @@
-//! What a statement came to, wherever it ran.
+//! The result of an SQL statement, whether it ran locally or at a server.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -8,23 +8,23 @@ use orrery_sql::{CopyOut, Error, Tag};
 
 use crate::failure::Failure;
 
-/// What one statement came to.
+/// The result of one statement.
 pub(super) struct Answer {
     pub(super) rows: Option<Rows>,
-    /// Bytes for standard output.
+    /// Bytes of `COPY`, for standard output.
     pub(super) copy: Option<CopyOut>,
-    /// What was done; none where the rows say it.
+    /// The command tag; none if the rows suffice.
     pub(super) tag: Option<String>,
 }
 
-/// Rows as they come.
+/// A stream of rows.
 pub(super) struct Rows {
     pub(super) schema: SchemaRef,
     pub(super) batches: BoxStream<'static, Result<RecordBatch, Failure>>,
 }
 
 impl Answer {
-    /// Rows of a session.
+    /// Wraps the rows of a session.
     pub(super) fn of(rows: orrery_sql::Rows, tag: Option<Tag>) -> Self {
         let schema = rows.schema();
         let batches = rows.map(|batch| batch.map_err(|error| Failure::from(Error::of_run(&error))));
@@ -38,7 +38,7 @@ impl Answer {
         }
     }
 
-    /// Of what has no rows.
+    /// The result of a statement without rows.
     pub(super) fn done(tag: Tag) -> Self {
         Self {
             rows: None,

@@ -1,7 +1,8 @@
-//! Rows for people and programs: a table, CSV, or JSON.
+//! Formats of SQL rows, for people and programs: a table, CSV, or JSON.
 //!
-//! A table's columns are as wide as the first rows need, and together no wider than the terminal: what is longer is cut, and ends with `…`. Programs
-//! take CSV (a line of names, NULL is nothing and an empty text is `""`) or JSON (an array of objects for each statement).
+//! A table's columns are as wide as the first rows need, and together no wider than the terminal:
+//! longer values are cut, and end with `…`. Programs read CSV (a line of names; NULL is nothing and
+//! an empty text is `""`) or JSON (an array of objects per statement).
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -15,16 +16,16 @@ use crate::commands::output::Output;
 use crate::failure::Failure;
 use crate::terminal::{harmless, is_obeyed};
 
-/// Rows that a table's widths are taken from.
+/// Rows that determine a table's column widths.
 const MEASURED_ROWS: usize = 1_000;
-/// No column is cut to less.
+/// Least width to which a column is cut.
 const COLUMN_CHARS_MIN: usize = 8;
 
-/// How rows are written.
+/// The format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Table,
-    /// A value a line, for people: rows that are wider than a terminal.
+    /// One value per line, for people: rows that are wider than a terminal.
     Expanded,
     Csv,
     Json,
@@ -43,7 +44,7 @@ impl Format {
     }
 }
 
-/// Writes what one statement came to.
+/// Prints the result of one statement.
 pub(super) struct Printer {
     format: Format,
     has_rows: bool,
@@ -62,7 +63,7 @@ impl Printer {
         }
     }
 
-    /// Writes rows as they come; how many there were.
+    /// Prints rows as they come; returns their number.
     pub(super) async fn rows(
         &mut self,
         mut rows: Rows,
@@ -118,7 +119,7 @@ impl Printer {
         output.drain(&mut bytes)
     }
 
-    /// Says what was done, where that is not said by the rows.
+    /// Prints the command tag, unless the rows make it redundant.
     pub(super) fn done(&self, tag: &str, output: &mut Output) -> Result<(), Failure> {
         let is_said = self.has_rows && tag.starts_with("SELECT ");
         let is_for_people = matches!(self.format, Format::Table | Format::Expanded);
@@ -129,7 +130,7 @@ impl Printer {
     }
 }
 
-/// What decides how a value is written beside its text.
+/// The kind of a column, which decides how its values are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Number,
@@ -238,7 +239,7 @@ fn write_json(values: &Row, names: &[&str], kinds: &[Kind], buffer: &mut String)
             (Some(text), Kind::Boolean) => {
                 buffer.push_str(if text == "t" { "true" } else { "false" });
             }
-            // What is no number of JSON, as NaN, is a string.
+            // Values that JSON numbers cannot express, such as NaN, become strings.
             (Some(text), Kind::Number)
                 if serde_json::from_str::<serde_json::Number>(text).is_ok() =>
             {
@@ -289,7 +290,7 @@ impl Table {
         }
     }
 
-    /// Writes the head and what was held, unless that was done.
+    /// Writes the head and the held rows, unless that was done.
     fn begin(&mut self, buffer: &mut String) {
         if !self.widths.is_empty() {
             return;
@@ -343,7 +344,7 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text without what would break its line.
+/// A text without characters that would break its line.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if is_obeyed(c) { '·' } else { c })
@@ -360,7 +361,7 @@ fn cut(text: &str, width: usize) -> String {
     }
 }
 
-/// Widths that together fit a line: the widest columns give way first.
+/// Reduces widths until they fit a line, the widest columns first.
 fn fitted(mut widths: Vec<usize>, width_max: usize) -> Vec<usize> {
     loop {
         let total: usize = widths.iter().map(|width| width + 3).sum();

@@ -1,7 +1,10 @@
-//! `orrery sql`: statements from the command line, a file or standard input, one after the other, on a database here or through a server.
+//! `orrery sql`: runs SQL statements one after the other, on a local database or through a server.
 //!
-//! Without a text and at a terminal it is a shell. Each is committed by itself unless the text says `BEGIN` (here alone) or `--single-transaction` is given. The first that fails ends it: with the line, a caret under the
-//! place where that is known, and the code. A transaction that is open at the end is rolled back, and that is said.
+//! The statements come from the command line, a file or standard input; at a terminal without a
+//! text, a shell starts. Each statement is committed by itself unless the text has `BEGIN` (locally
+//! only) or `--single-transaction` is given. The first that fails ends the run: with its line, a
+//! caret under the place if known, and the code. A transaction that is open at the end is rolled
+//! back, with a note.
 
 mod answer;
 mod format;
@@ -75,7 +78,7 @@ pub(crate) fn run(arguments: SqlArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Who runs the statements, and the threads for that.
+/// Opens the target of the statements, and the threads for it.
 fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
     let directory = match (&arguments.server, &arguments.directory) {
         (Some(server), _) => return Ok((Target::Server(Server::at(server)?), runtime()?)),
@@ -106,7 +109,7 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
     let engine = Arc::new(orrery_r2rml::mapped(engine, &foreign));
     let session_options = SessionOptions {
         who: "orrery sql".to_owned(),
-        // Whoever runs this may read and write them anyway.
+        // The user of this command may read and write files anyway.
         files: FileAccess::allowed(settings()),
         foreign: foreign.clone(),
         ..SessionOptions::default()
@@ -117,19 +120,19 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
     Ok((Target::Session(Box::new(session)), threads(&engine)?))
 }
 
-/// Variables of the environment, as far as they are texts.
+/// Environment variables whose names and values are valid text.
 fn settings() -> impl Iterator<Item = (String, String)> {
     let text = |word: std::ffi::OsString| word.into_string().ok();
     std::env::vars_os().filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
 }
 
-/// Whether somebody types statements.
+/// Whether statements are typed at a terminal.
 fn is_at_terminal(arguments: &SqlArguments) -> bool {
     let has_text = arguments.command.is_some() || arguments.file.is_some();
     !has_text && std::io::stdin().is_terminal()
 }
 
-/// Whether a text is one command of the shell, such as `\d`: no statement begins with a backslash.
+/// Whether a text is one shell command, such as `\d`: no statement begins with a backslash.
 fn is_command(text: &str) -> bool {
     let text = text.trim();
     text.starts_with('\\') && text.lines().count() == 1
@@ -155,7 +158,7 @@ async fn run_here(
     is_whole: bool,
     writing: &mut Writing,
 ) -> Result<(), Failure> {
-    // All are understood before the first is run.
+    // All statements are parsed before the first is run.
     let statements = session.statements(text)?;
     if is_whole {
         run_word(session, "BEGIN").await?;
@@ -171,7 +174,7 @@ async fn run_here(
     Ok(())
 }
 
-/// Runs a statement that comes to nothing.
+/// Runs a statement without a result.
 async fn run_word(session: &Session, word: &str) -> Result<(), Failure> {
     for statement in session.statements(word)? {
         session.execute(&statement).await?;

@@ -1,4 +1,4 @@
-//! Statements for a running server: `POST /sql`, the rows as an Arrow stream.
+//! A server as the target of SQL statements: `POST /sql`, with rows as an Arrow stream.
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
@@ -14,10 +14,10 @@ use crate::commands::http::{PROBLEM, answer, failed, server_url, shown};
 use crate::failure::Failure;
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
-/// What the statement has done.
+/// Header with the command tag.
 const TAG: &str = "orrery-tag";
 
-/// A server.
+/// A running server.
 pub(super) struct Server {
     url: Url,
 }
@@ -28,7 +28,8 @@ impl Server {
         Ok(Self { url })
     }
 
-    /// Sends a text, whose statements are one transaction there; the answer is that of the last.
+    /// Sends a text, whose statements are one transaction there; the answer is that of the last
+    /// statement.
     pub(super) async fn execute(&self, text: &str) -> Result<Answer, Failure> {
         let wanted = format!("{ARROW}, {PROBLEM};q=0.1");
         let headers = [(CONTENT_TYPE, "application/sql"), (ACCEPT, wanted.as_str())];
@@ -67,12 +68,12 @@ impl Server {
     }
 }
 
-/// Batches out of the pieces of a body.
+/// Decodes batches from the pieces of a body.
 struct Reader {
     response: Response,
     shown: String,
     decoder: StreamDecoder,
-    /// What has come and was not decoded.
+    /// Bytes received and not decoded yet.
     piece: Buffer,
 }
 

@@ -1,4 +1,4 @@
-//! Where statements run: on a database here, or a server.
+//! The target of SQL statements: a local session, or a server.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::answer::Answer;
 use super::server::Server;
 use crate::failure::Failure;
 
-/// Who runs statements.
+/// A local session, or a server.
 pub(super) enum Target {
     Session(Box<Session>),
     Server(Server),
@@ -30,7 +30,7 @@ impl Target {
         }
     }
 
-    /// What is said of a statement that nobody waits for any more.
+    /// The message for a statement stopped by Ctrl-C.
     pub(super) fn stopped(&self) -> &'static str {
         match self {
             Self::Session(_) => {
@@ -42,7 +42,7 @@ impl Target {
         }
     }
 
-    /// Whether a transaction is open.
+    /// The status of the session's transaction; a server has none.
     pub(super) fn transaction_status(&self) -> TransactionStatus {
         match self {
             Self::Session(session) => session.transaction_status(),
@@ -51,7 +51,7 @@ impl Target {
     }
 }
 
-/// Runs a statement here.
+/// Runs a statement in a local session.
 pub(super) async fn execute(session: &Session, statement: &Statement) -> Result<Answer, Failure> {
     Ok(match session.execute(statement).await? {
         Outcome::Query(rows) => Answer::of(rows, None),
@@ -66,9 +66,9 @@ pub(super) async fn execute(session: &Session, statement: &Statement) -> Result<
     })
 }
 
-/// Gives a statement what stands on standard input.
+/// Feeds a statement from standard input.
 async fn copy_in(mut copy: CopyIn) -> Result<Tag, Failure> {
-    /// Bytes that are read at once.
+    /// Bytes per read.
     const CHUNK_BYTES: usize = 256 * 1024;
     loop {
         let read = tokio::task::spawn_blocking(|| {

@@ -1,4 +1,4 @@
-//! What statements came to, on its way to standard output.
+//! The printing of statements' results on standard output.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use super::format::{Format, Printer};
 use crate::commands::output::Output;
 use crate::failure::Failure;
 
-/// How what comes is written.
+/// The settings and the output of results.
 pub(super) struct Writing {
     pub(super) format: Format,
     pub(super) has_timing: bool,
@@ -17,7 +17,7 @@ pub(super) struct Writing {
 }
 
 impl Writing {
-    /// Writes what a statement came to that was begun then.
+    /// Prints the result of a statement that was started at `start`.
     pub(super) async fn write(&mut self, answer: Answer, start: Instant) -> Result<(), Failure> {
         let mut printer = Printer::new(self.format);
         if let Some(rows) = answer.rows {
@@ -35,7 +35,7 @@ impl Writing {
         Ok(())
     }
 
-    /// The same under a title, where there are rows; how many there are.
+    /// The same under a title, if there are rows; returns their number.
     pub(super) async fn write_under(
         &mut self,
         title: &str,
@@ -44,7 +44,7 @@ impl Writing {
         let Some(mut rows) = answer.rows else {
             return Ok(0);
         };
-        // The first piece that has a row tells.
+        // The first batch with a row shows that there are rows.
         let mut first = None;
         while let Some(batch) = rows.batches.next().await {
             let batch = batch?;

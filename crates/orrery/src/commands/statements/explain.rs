@@ -1,4 +1,5 @@
-//! `orrery explain`: the plan of a query, with estimates; run, with actual rows and times.
+//! `orrery explain`: prints the plan of a query, with estimates; with --analyze also actual rows
+//! and times.
 
 use orrery_sparql::QueryOptions;
 

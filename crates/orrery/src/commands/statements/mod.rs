@@ -1,4 +1,4 @@
-//! Commands that run a statement of SPARQL: read its text, run it here or at a server, write its
+//! Commands that run a SPARQL statement: read its text, run it locally or at a server, write the
 //! answer.
 
 pub(crate) mod explain;

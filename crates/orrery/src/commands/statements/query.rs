@@ -1,4 +1,4 @@
-//! `orrery query`: one SPARQL query, its answer in the chosen format.
+//! `orrery query`: runs one SPARQL query, and writes its answer in the chosen format.
 
 use std::io::IsTerminal;
 
@@ -19,7 +19,7 @@ use crate::commands::query_text::{runtime_for, warn_of};
 use crate::failure::Failure;
 use crate::units::{ShowCount, plural};
 
-/// The format, which must fit the form of the query.
+/// The answer's format, which must fit the form of the query.
 enum Format {
     Solutions(SolutionFormat),
     Graph(GraphFormat),
@@ -92,7 +92,7 @@ fn is_nothing(prepared: &PreparedQuery, text: &str, found: u64) -> bool {
     found == 0 || (may_be_counts && text.to_ascii_uppercase().contains("COUNT"))
 }
 
-/// Says so, and gives true, where nothing was found because all data are in named graphs.
+/// Prints a note if nothing was found because all data are in named graphs; returns whether it did.
 fn hint_at_graphs(prepared: &PreparedQuery, text: &str) -> Result<bool, Failure> {
     if let Some(quads) = only_in_named_graphs(prepared.view(), text)? {
         let (count, noun) = (ShowCount(quads), plural(quads, "quad"));
@@ -110,7 +110,7 @@ fn hint_at_graphs(prepared: &PreparedQuery, text: &str) -> Result<bool, Failure>
     Ok(false)
 }
 
-/// A table for people at a terminal, JSON and Turtle for programs.
+/// The format by name; by default a table at a terminal, JSON and Turtle otherwise.
 fn choose_format(
     kind: QueryKind,
     gives_quads: bool,
@@ -155,7 +155,7 @@ fn choose_format(
     }
 }
 
-/// Returns how many there were.
+/// Writes solutions; returns their number.
 async fn write_solutions(
     mut stream: SolutionStream,
     format: SolutionFormat,
@@ -193,7 +193,7 @@ async fn write_solutions(
     Ok(rows)
 }
 
-/// Returns how many there were.
+/// Writes triples or quads; returns their number.
 async fn write_triples(
     mut stream: TripleStream,
     format: GraphFormat,

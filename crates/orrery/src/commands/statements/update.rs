@@ -1,4 +1,4 @@
-//! `orrery update`: one SPARQL update, on a database here or through a server.
+//! `orrery update`: runs one SPARQL update, on a local database or through a server.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::database_place::DatabasePlace;
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};
 
-/// Of the memory, what goes to the disk is sorted in one part of so many.
+/// Memory for sorting on disk: this fraction of the memory limit.
 const BULK_MEMORY_PART: u64 = 4;
 
 pub(crate) fn run(arguments: UpdateArguments) -> Result<(), Failure> {
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: UpdateArguments) -> Result<(), Failure> {
     output.finish()
 }
 
-/// Whether a server's answer says that there was nothing to change.
+/// Whether a server's answer reports that nothing was changed.
 fn is_unchanged(answer: &str) -> bool {
     let Ok(report) = serde_json::from_str::<serde_json::Value>(answer) else {
         return false;
@@ -70,7 +70,7 @@ fn local(
     text: &str,
     arguments: &UpdateArguments,
 ) -> Result<String, Failure> {
-    // The first thing: without the lock there is nothing to do.
+    // First of all: without the lock there is nothing to do.
     let writer = database.open_writer(WriterOptions::default())?;
     let engine_options = EngineOptions {
         memory_bytes: arguments.memory.0,
@@ -145,13 +145,13 @@ fn local(
     })
 }
 
-/// What relative IRIs of the update are resolved against.
+/// The base IRI of the update's relative IRIs.
 fn base_iri(arguments: &UpdateArguments) -> Option<String> {
     let given = arguments.base.clone();
     given.or_else(|| own_address(arguments.file.as_deref()))
 }
 
-/// Makes a change in memory, and where that does not hold it, a second time by way of the disk.
+/// Makes a change in memory; if it exceeds memory, makes it again by way of the disk.
 fn commit(
     writer: &Writer,
     memory_bytes: u64,

@@ -1,5 +1,5 @@
-//! `orrery bench snb`: every operation on a network made by insertions alone, and PostgreSQL's results on the data
-//! set of scale 0.1.
+//! Tests of `orrery bench snb`: every operation on a network made by insertions alone, and
+//! PostgreSQL's results on the data set of scale 0.1.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::common::{check_failure, fail, run, succeed, text};
 
-/// What insertions cannot make: places, an organization of each kind, a tag of a class below another.
+/// Data that insertions cannot make: places, an organization of each kind, a tag of a class below
+/// another.
 const STATIC_DATA: &str = r#"
 PREFIX snvoc: <http://www.ldbc.eu/ldbc_socialnet/1.0/vocabulary/>
 PREFIX dbo: <http://dbpedia.org/ontology/>

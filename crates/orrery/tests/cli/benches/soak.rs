@@ -1,4 +1,5 @@
-//! `orrery bench soak`, a short one: clients of every kind against a small database, every answer compared.
+//! A short run of `orrery bench soak`: clients of every kind on a small database, every answer
+//! compared.
 
 use crate::common::{succeed, text};
 

@@ -1,4 +1,5 @@
-//! `orrery bench spb`: data that it makes, answers that an evaluation of its own gives too, and editors and readers side by side.
+//! Tests of `orrery bench spb`: generated data, answers compared with an evaluation of its own, and
+//! concurrent editors and readers.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! A cluster of real processes: three nodes hold the database, one of them writes it, and another goes on when that one is killed.
+//! A cluster of real processes: three nodes hold the database, one of them writes, and another
+//! takes over when that one is killed.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -255,12 +256,14 @@ fn a_leader_that_was_stopped_for_a_while_acknowledges_nothing_that_the_others_do
     wait_until("another leads", || {
         leader(others[0]).is_some_and(|node| node != led + 1)
     });
-    // By what changes nothing: what still comes to the stopped one must not wait in its log, or the deletion below would wait behind it.
+    // This inserts what is there already: messages that still reach the stopped node must not wait
+    // in its log, or the deletion below would wait behind them.
     wait_until("another writes", || {
         others.iter().all(|server| insert(server, 0).status == 200)
     });
     assert_eq!(insert(others[0], 7).status, 200);
-    // The first thing that it does when it goes on: there was no 7 when it was stopped, so in its own state there is nothing to delete.
+    // The first request that the node handles when it goes on: there was no 7 when it was stopped,
+    // so its own state has nothing to delete.
     let deletion = begin_update(&servers[led], "DELETE DATA { <http://e/s> <http://e/p> 7 }");
     signal(&servers[led], "-CONT");
     let is_deleted = is_acknowledged(deletion);
@@ -297,7 +300,8 @@ fn what_is_wrong_with_a_node_is_said_in_one_line() {
         &["node 4 is not in --peers"],
     );
     serve(&["--node", "4"], &["--cluster-address"]);
-    // One that is to be added may have the list: it is no part of it. This one ends because it cannot listen.
+    // A node that is to be added may have the list, though the list does not name it. This one ends
+    // because it cannot listen.
     let added = ["--node", "4", "--cluster-address", "127.0.0.1:7979"];
     let added = [&added[..], &["--cluster-listen", "192.0.2.1:7979"]].concat();
     serve(

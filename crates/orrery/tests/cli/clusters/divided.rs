@@ -1,4 +1,5 @@
-//! Queries that the nodes of a cluster divide among them: the same answers as those of one process, also when a node is lost.
+//! Queries that are divided among the nodes of a cluster: the same answers as one process gives,
+//! also when a node is lost.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -98,7 +99,8 @@ fn nodes_divide_queries_and_answer_as_one_process_does() {
             .map(|it| figure(it, "orrery_divided_queries_total "))
             .sum()
     };
-    // The others are little work, or not in several partitions. A node that is too busy to answer in time leaves a query where it was asked.
+    // The other queries are little work, or have one partition. When a node is too busy to answer
+    // in time, a query stays where it was asked.
     wait_until("three queries were divided", || {
         for (at, query) in QUERIES.iter().enumerate() {
             let expected = answer(&alone, query);

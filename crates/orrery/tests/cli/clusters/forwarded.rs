@@ -1,4 +1,5 @@
-//! Clients of PostgreSQL and Flight SQL at a node that does not write: they do there what they do at a server of its own.
+//! Clients of PostgreSQL and Flight SQL at a node that does not write: the same results as at a
+//! single server.
 
 use std::net::TcpStream;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! A cluster as deploy/ runs it: it begins with users, forwards within TLS, and is restarted node by node while clients go on.
+//! A cluster as deploy/ runs it: with users and forwarding within TLS, restarted node by node while
+//! clients go on.
 
 use std::array;
 use std::collections::BTreeSet;
@@ -38,7 +39,8 @@ impl Clients {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Changes something at one node after the other, until it is done, again and again; what was acknowledged.
+    /// Changes again and again, each change at one node after the other until one accepts it; all
+    /// acknowledged changes.
     fn change(&self) -> BTreeSet<usize> {
         let mut acknowledged = BTreeSet::new();
         let mut longest = Duration::ZERO;

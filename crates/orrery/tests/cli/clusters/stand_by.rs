@@ -1,4 +1,5 @@
-//! Several servers of one database that stand by: one writes, changes that come to the others are forwarded to it, and another takes its place.
+//! Standby servers of one database: one writes, changes at the others are forwarded to it, and
+//! another takes over.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

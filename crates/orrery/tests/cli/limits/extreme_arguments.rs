@@ -1,4 +1,5 @@
-//! One statement of SQL, whatever stands in it, fails by itself: the process goes on, within its memory.
+//! SQL statements with extreme arguments: each fails alone, and the process goes on within its
+//! memory.
 
 use std::sync::atomic::Ordering;
 

@@ -36,7 +36,8 @@ fn anonymous_bytes(process: u32) -> Option<u64> {
     Some(kibibytes << 10)
 }
 
-/// Does something, which may ask for the most that a process has held since; that at its end, in bytes, which is never 0.
+/// Does some work; the most memory that the process held meanwhile, in bytes. The work may read the
+/// maximum so far, which is never 0 at the end.
 pub(crate) fn most_held(process: u32, work: impl FnOnce(&AtomicU64)) -> u64 {
     /// Ends the looking, also where the work fails.
     struct Done<'d>(&'d AtomicBool);
@@ -204,7 +205,8 @@ fn a_form_of_many_large_files_stays_within_the_memory() {
     assert!(most < MEMORY_BYTES, "{most} bytes at the most");
 }
 
-/// A huge page of which little is used counts as a whole, and the system makes one again of what was given back.
+/// A huge page of which little is used counts as a whole, and the system rebuilds one from returned
+/// pages.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_server_with_little_memory_has_no_huge_pages() {

@@ -1,4 +1,5 @@
-//! What a connection of PostgreSQL's protocol keeps is within the memory of the server: values that wait, statements that were prepared, rows that a change gives back.
+//! What a PostgreSQL connection holds is within the server's memory: values that wait, prepared
+//! statements, rows that a change returns.
 
 use crate::limits::server_memory::most_held;
 use crate::ports::postgres::{PostgresServer, RawClient};

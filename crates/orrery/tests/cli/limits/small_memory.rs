@@ -1,4 +1,5 @@
-//! A server with the least memory that it takes, and with twice as much: what a database is used for is done in it, one thing after the other, and right.
+//! A server with the least memory that it accepts, and with twice as much: all common work, one
+//! thing after the other, with the right results.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -10,7 +11,7 @@ use crate::serve::Server;
 /// Texts of the base, and of each change.
 const TEXTS: usize = 20_000;
 const CHANGED: usize = 1_000;
-/// What an index takes for a text at most: with a part for each text it would be ten thousand and more.
+/// The most bytes of index per text; with a part for each text, it would be ten thousand and more.
 const BYTES_PER_TEXT_MAX: u64 = 2_000;
 
 fn triple(number: usize) -> String {

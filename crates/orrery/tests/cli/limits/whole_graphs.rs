@@ -1,4 +1,5 @@
-//! Changes of whole graphs, and of more than memory holds, on a server with the least memory: it never holds more than it may.
+//! Changes of whole graphs, and of more than memory holds, on a server with the least memory: it
+//! stays within its limit.
 
 use std::fmt::Write as _;
 use std::fs;

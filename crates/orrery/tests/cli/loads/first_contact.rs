@@ -1,5 +1,5 @@
-//! What somebody meets in the first hour: data that are not quite what their names say, an empty table, a date, a file that is
-//! there already; and what is said then.
+//! The first hour of a new user, and its messages: data that do not match their file names, an
+//! empty table, a date, a file that exists already.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Language tags come back as they were written, whatever the way in and out, and are compared without regard to case.
+//! Language tags come back as they were written, by any way in and out, and are compared without
+//! regard to case.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Relative IRIs of a file are resolved against the file's own address, whatever its name and format.
+//! Relative IRIs of a file are resolved against the file's own address, whatever its name and
+//! format.
 
 use std::fs;
 use std::io::Write as _;

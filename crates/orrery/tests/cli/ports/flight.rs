@@ -1,5 +1,5 @@
-//! `orrery serve --flight` and ADBC's driver for Arrow Flight SQL (PyPI). Where that is not on the machine its tests are left out, and it is said so;
-//! `make setup` brings it.
+//! Tests of `orrery serve --flight` with ADBC's driver for Arrow Flight SQL (PyPI). Without the
+//! driver on the machine they are skipped with a message; `make setup` installs it.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;

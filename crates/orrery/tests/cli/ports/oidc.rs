@@ -1,5 +1,6 @@
-//! `orrery serve --oidc-issuer` and a real OpenID provider (npm: oidc-provider) on loopback. Where that is not on the machine its test is left out, and it is
-//! said so; `make setup` brings it.
+//! A test of `orrery serve --oidc-issuer` with a real OpenID provider (npm: oidc-provider) on
+//! loopback. Without the provider on the machine it is skipped with a message; `make setup`
+//! installs it.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::PathBuf;
@@ -108,7 +109,8 @@ fn tokens_of_a_real_provider_are_taken_through_its_changes_of_keys() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{algorithm}: {error}");
     }
-    // Meant for somebody else; of nobody who has that identity, whatever the name; and changed on the way.
+    // A token for another audience, two of identities that no user has, and one that was changed on
+    // the way.
     let other = provider.token("ann", "RS256", "other");
     let root = provider.token("root", "RS256", "orrery");
     let bob = provider.token("bob", "ES256", "orrery");

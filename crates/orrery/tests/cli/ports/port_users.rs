@@ -1,4 +1,5 @@
-//! Users of the database at the ports of PostgreSQL and Flight SQL, by their own clients: psql, psycopg 3, JDBC, ADBC. Those that are not on the machine are left out, and it is said so.
+//! Users of the database at the PostgreSQL and Flight SQL ports, with psql, psycopg 3, JDBC and
+//! ADBC. Clients that are not on the machine are skipped with a message.
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -13,7 +14,8 @@ use crate::serve::Server;
 
 const ANN: &str = "https://ann.example/card#me";
 
-/// A server of a database with users: `root` and `tester` administer, `ann` may write in the schema `own`.
+/// A server of a database with users: `root` and `tester` administer, `ann` may write in the schema
+/// `own`.
 struct Ports {
     postgres: String,
     flight: String,

@@ -1,6 +1,6 @@
-//! `orrery serve --pg` and the clients of PostgreSQL: psql (Debian's postgresql-client), psycopg 3 and SQLAlchemy (PyPI), and the JDBC
-//! driver (Maven). Those that are not on the machine
-//! are left out, and it is said so; `make setup` brings them.
+//! Tests of `orrery serve --pg` with PostgreSQL's clients: psql (Debian's postgresql-client),
+//! psycopg 3 and SQLAlchemy (PyPI), and the JDBC driver (Maven). Clients that are not on the
+//! machine are skipped with a message; `make setup` installs them.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

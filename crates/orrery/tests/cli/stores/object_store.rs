@@ -1,7 +1,9 @@
-//! Databases in object stores: every command gives what it gives beside, on a directory; servers follow one that writes; faults of the
-//! store and kills of the writer lose nothing that was acknowledged.
+//! Databases in object stores: every command gives the same answers as on a directory; servers
+//! follow a writing server; faults of the store and kills of the writer lose no acknowledged
+//! change.
 //!
-//! With a directory that processes share (`file:///dir`), and with a server of S3 where there is one (see `s3_server`).
+//! The store is a directory that processes share (`file:///dir`), and an S3 server where there is
+//! one (see `s3_server`).
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +70,7 @@ impl Both<'_> {
         here
     }
 
-    /// Runs a command on both, whose answers are JSON and have to be equal in all but these members.
+    /// Runs a command on both, whose JSON answers have to be equal except for these members.
     #[track_caller]
     fn same_but(&self, arguments: &[&str], members: &[&str]) -> Value {
         let without = |text: String| {
@@ -437,7 +439,8 @@ fn one_writes_and_others_follow(place: &Place) {
     );
 
     drop((writer, beside));
-    // The writer was killed; whoever is next need not wait for it, for it was a process of this machine.
+    // The writer was killed. The next writer need not wait for its lease, as it ran on this
+    // machine.
     place.succeed(&["update", "--db", &database, &insert(21)]);
     wait_until("another writer is followed", || reader.count() == 23);
     place.succeed(&["verify", "--db", &database]);

@@ -1,5 +1,5 @@
-//! What is between a client and its store when things go wrong: a proxy of HTTP that delays, refuses, cuts off, and answers with an error
-//! what was done.
+//! A faulty HTTP proxy between a client and its store: it delays, refuses, cuts off, and answers
+//! with an error although the request was done.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,6 +1,8 @@
-//! Object stores for tests: a server of S3 on the loopback, or a directory that processes share; and commands that reach them.
+//! Object stores for tests, and commands that reach them: an S3 server on the loopback, or a
+//! directory that processes share.
 //!
-//! `ORRERY_S3=http://127.0.0.1:9000/bucket` takes that server and bucket, with the environment's AWS_ variables, instead of moto's.
+//! `ORRERY_S3=http://127.0.0.1:9000/bucket` uses that server and bucket, with the environment's
+//! AWS_ variables, instead of moto's.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -90,7 +92,8 @@ impl S3 {
     }
 }
 
-/// A place for databases in an object store, with a cache of its own; what is there goes with the tests.
+/// A location for databases in an object store, with a cache of its own; it is deleted with the
+/// tests.
 pub(crate) struct Place {
     /// Of databases: `s3://bucket/prefix`, or `file:///directory`.
     prefix: String,

@@ -1,7 +1,8 @@
 //! The frames of an answer, each signed, so that truncation and changes are errors.
 //!
 //! ```text
-//! frame   u32 bytes of the payload (little-endian) | u8 kind | payload | 16 bytes of HMAC (signature.rs: over nonce, number of the frame, kind, payload)
+//! frame   u32 bytes of the payload (little-endian) | u8 kind | payload | 16 bytes of HMAC
+//!         (signature.rs: over nonce, number of the frame, kind, payload)
 //! ```
 //!
 //! A message goes as parts of at most [`PART_BYTES`], the last one marked, so that little is held

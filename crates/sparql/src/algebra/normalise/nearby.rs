@@ -4,7 +4,8 @@
 //! ?s spatial:nearby (48.85 2.35 10 uom:kilometre 20)
 //!     { SELECT DISTINCT ?s { { ?s geo:asWKT ?place FILTER(spatialF:nearby(?place, "POINT(2.35 48.85)", 10, uom:kilometre)) }
 //!                    UNION { ?s geo:hasGeometry ?geometry . ?geometry geo:asWKT ?place FILTER(...) } UNION ...
-//!                    UNION { ?s wgs:lat ?lat ; wgs:long ?long FILTER(spatialF:nearby(spatialF:convertLatLon(?lat, ?long), ...)) } } LIMIT 20 }
+//!                    UNION { ?s wgs:lat ?lat ; wgs:long ?long
+//!                            FILTER(spatialF:nearby(spatialF:convertLatLon(?lat, ?long), ...)) } } LIMIT 20 }
 //! ```
 //!
 //! What has a place is a geometry with its literal, a feature with such a geometry, or what has a

@@ -8,7 +8,8 @@
 //!                                 { ?b geo:asWKT ?other } UNION ...
 //!                                 FILTER(geof:sfWithin(?one, ?other)) } } }                   a join by place
 //! ?a geo:sfWithin <b>
-//!     ...                   UNION { ?a geo:asWKT ?one FILTER(geof:sfWithin(?one, "POLYGON((...))")) } UNION ...   looked up in the index of places
+//!     ...                   UNION { ?a geo:asWKT ?one
+//!                                   FILTER(geof:sfWithin(?one, "POLYGON((...))")) } UNION ...   by the index of places
 //! ```
 //!
 //! A feature lies where its default geometry does (`geo:hasDefaultGeometry`, or

@@ -5,8 +5,9 @@
 //! ```text
 //! LATERAL { ?s :p ?o FILTER(?o > ?x) }       the group's parts joined to the rows on the left, its conditions on top: they see ?x
 //! LATERAL { SELECT ?s ?o { ?s :p ?o } ORDER BY ?o LIMIT 2 }
-//!                                            the different values of ?s on the left are numbered; the subquery starts from these, for all of
-//!                                            them at once, and limits count by their number; then it is joined with the left side
+//!                                            the different values of ?s on the left are numbered; the subquery starts
+//!                                            from these, for all of them at once, and limits count by their number;
+//!                                            then it is joined with the left side
 //! ```
 //!
 //! So no plan runs once for each row, and rows with the same values are looked at once. Where a

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! FirstEnoughExec: 10 rows
-//!   SortExec, the first 10:  the group, of whose places only those within a distance are looked at     the distance: as far as 40 places reach
-//!   SortExec, the first 10:  the same within a larger one                                              640 places
+//!   SortExec, the first 10:  the group, with places within a distance only    the distance: as far as 40 places reach
+//!   SortExec, the first 10:  the same within a larger distance                640 places
 //!   SortExec, the first 10:  the group
 //! ```
 //!

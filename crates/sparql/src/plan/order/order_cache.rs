@@ -3,18 +3,18 @@
 //! ```text
 //! group, join -> shape: which pattern has which variables, predicates and kinds of constants; filters; seed
 //!                scope: the list of graphs that is seen, if not all are
-//!             -> kept for it: order, what sampling found, the counts of all members that led to them
-//!                each count within a factor of two, same base?  -> that order, estimates by the new counts
-//!                else                                            -> search, sampling; the result is kept
+//!            -> cached for it: order, what sampling found, the counts of all members that led to them
+//!               each count within a factor of two, same base?  -> that order, estimates by the new counts
+//!               else                                            -> search, sampling; the result is cached
 //! ```
 //!
-//! Any order of a group's members is right, so that what is kept can only be slow, never wrong. It
-//! says nothing of a base with other statistics and other ids, so a new base (a load, a compaction)
-//! makes it unknown; changes between show in the counts, which are exact for the constants of each
-//! query. A pattern without matches never comes here: its group is empty.
+//! Any order of a group's members gives the right answers, so a cached order can only be slow,
+//! never wrong. A new base (a load, a compaction) has other statistics and other ids, so entries of
+//! the old one are not used; changes between show in the counts, which are exact for the constants
+//! of each query. A pattern without matches never comes here: its group is empty.
 //!
-//! Bounded by [`SHAPES_MAX`], with [`VARIANTS_MAX`] sets of counts each; the shape that was not
-//! used for longest goes.
+//! Bounded by [`SHAPES_MAX`], with [`VARIANTS_MAX`] sets of counts each; the least recently used
+//! shape goes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

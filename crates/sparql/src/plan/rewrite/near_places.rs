@@ -8,7 +8,8 @@
 //! says between which numbers they are, and these are looked up in the permutations:
 //!
 //! ```text
-//! { ?x wgs:lat ?lat ; wgs:long ?long . FILTER(spatialF:nearby(spatialF:convertLatLon(?lat, ?long), ...)) }  -->  { ... FILTER(?lat >= 48.7) FILTER(?lat <= 49.0) FILTER(?long >= ...) ... }
+//! { ?x wgs:lat ?lat ; wgs:long ?long . FILTER(spatialF:nearby(spatialF:convertLatLon(?lat, ?long), ...)) }
+//!     -->  { ... FILTER(?lat >= 48.7) FILTER(?lat <= 49.0) FILTER(?long >= ...) ... }
 //! ```
 //!
 //! The filter stays: the index says only what cannot be. So the answers are the same, and the order

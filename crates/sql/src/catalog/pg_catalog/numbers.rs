@@ -1,5 +1,7 @@
-//! Object identifiers (`oid`): stable as long as an object has its name. For who sees some tables
-//! they are counted among these, so that gaps do not tell of others.
+//! Object identifiers (`oid`): stable as long as an object has its name.
+//!
+//! For an asker who sees only some tables, numbers are counted among these tables, so that gaps do
+//! not reveal others.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
 //! The sort of a plan's rows by a key, within a memory limit.
 //!
 //! ```text
-//! partitions of the plan -> texts copied into their batches, no batch too large -> each sorted, spilled beyond its share -> merged -> texts as they were
+//! partitions of the plan -> texts copied into their batches, no batch too large
+//!                        -> each sorted, spilled beyond its share -> merged -> texts as they were
 //! ```
 //!
 //! A merged batch of views holds the buffers of all batches that it was merged of: forty runs of a

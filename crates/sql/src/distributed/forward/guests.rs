@@ -66,8 +66,8 @@ impl Drop for Wanted {
 impl Guests {
     /// The guests from processes that serve the same database.
     ///
-    /// Their sessions are others of `sessions`; `know` says who they are and lets their statements begin, which compute on
-    /// `threads`, where tokio runs.
+    /// Their sessions are copies of `sessions`. `know` finds their users and admits their
+    /// statements, which compute on `threads`, where tokio runs.
     pub fn new(sessions: Session, know: KnowGuest, threads: Handle) -> Arc<Self> {
         Arc::new(Self {
             sessions,

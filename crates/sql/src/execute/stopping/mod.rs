@@ -1,9 +1,9 @@
 //! Cancellation: executions that stop soon after nobody waits for their rows.
 //!
-//! A task that is aborted ends where it pauses only. What goes on without a pause, such as a join
-//! that puts millions of rows beside each other, or a function over a batch of long texts, looks at
-//! the [`Stop`] of its execution, which is set when the rows are dropped: by who has come to the
-//! end of the time of the statement, whose client has gone, or who was told to end it.
+//! An aborted task ends only where it pauses. Work without a pause, such as a join that puts
+//! millions of rows beside each other, or a function over a batch of long texts, checks the
+//! [`Stop`] of its execution. That flag is set when the rows are dropped: at the statement's time
+//! limit, when its client has gone, or when the statement is canceled.
 //!
 //! ```text
 //! stoppable     a Stop for the execution, which goes with its task (joins) and into the place that its plan has for it (functions)
@@ -12,7 +12,8 @@
 //! place         where functions, which find it in the settings that they are given, and patterns find the Stop of their execution
 //! functions     all such places of a plan; plans that run on tasks of their own, so that whoever waits for them can go
 //! planning      rules of analyzers and optimizers that ask first
-//! stop          the Stop itself, and `Named`: that of what a thread is at, for what has no such place: joins, and what is planned or checked on a thread of its own (`crate::execute::threads`)
+//! stop          the Stop itself, and `Named`: the Stop of a thread's work, where no plan has a place for it:
+//!               joins, and planning or checks on a thread of their own (`crate::execute::threads`)
 //! ```
 
 mod functions;

@@ -1,13 +1,15 @@
 //! Parquet files, read within a memory limit.
 //!
-//! DataFusion's reader takes what a file says of itself: a footer of a few bytes may claim two
-//! thousand million row groups, a page that it becomes two gigabytes. Nothing of that is asked for.
-//! Here it is looked at before it is taken.
+//! DataFusion's reader believes a file's own figures: a footer of a few bytes may claim two
+//! thousand million row groups, a page may claim to become two gigabytes, and no memory is asked
+//! for. Here such figures are checked before memory is allocated.
 //!
 //! ```text
-//! footer, page index   -> walked as thrift, no list longer than its bytes -> memory for what they become -> decoded, cached      footer
-//! plan                 -> rows of one batch, so that it has about BATCH_BYTES                                                   format
-//! column chunks        -> memory for their bytes -> read -> headers of their pages -> memory for what a batch takes of them     reader, pages
+//! footer, page index   -> walked as thrift, no list longer than its bytes
+//!                      -> memory for what they become -> decoded, cached                        footer
+//! plan                 -> rows of one batch, so that it has about BATCH_BYTES                   format
+//! column chunks        -> memory for their bytes -> read -> headers of their pages
+//!                      -> memory for what a batch takes of them                                 reader, pages
 //! ```
 //!
 //! A filter puts rows together until they are a batch; above such a scan it takes no more of them

@@ -3,7 +3,8 @@
 //! ```text
 //! struct   (delta of the field's number << 4 | type, value)*, 0      a delta of 0: the number follows as a zigzag varint
 //! list     size << 4 | type, values                                  a size of 15: it follows as a varint
-//! i16-i64  zigzag varint       binary  length as a varint, bytes     double  8 bytes       true, false  in the type of the field; a byte in lists
+//! i16-i64  zigzag varint       binary  length as a varint, bytes     double  8 bytes
+//! true, false  in the type of the field; a byte in lists
 //! ```
 //!
 //! A value takes a byte at least, so that no list is longer than what is left.

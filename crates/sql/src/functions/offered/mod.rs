@@ -7,7 +7,9 @@
 //!
 //! ```text
 //! registry --offered--> functions whose result is no larger than what they are given        as they are
-//!                       functions whose result grows, or that look at all of an argument    within `Bounded`: size and work estimated, memory asked for, then computed, in slices of rows
+//!                       functions whose result grows, or that look at all of an argument    within `Bounded`: size and
+//!                                                                                           work estimated, memory asked for,
+//!                                                                                           then computed, in slices of rows
 //! analyzer --bounded--> calls that the engine's planner and optimizer make for operators    the same
 //!                       text || text                                                        `Joined`
 //!                       aggregates over windows that give all that they were given        `OverWindow`

@@ -10,7 +10,8 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan};
 
 use crate::plan::walk::Walk;
 
-/// So many relations and semi joins are ordered together, at most: the search takes three times as long for each one more.
+/// The most relations and semi joins that are ordered together: the search takes three times as
+/// long for each one more.
 pub(super) const PARTS_MAX: usize = 11;
 
 /// Relations, and what joins them. Parts are numbered: first the relations, then the semi joins;

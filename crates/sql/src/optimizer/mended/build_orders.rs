@@ -1,14 +1,15 @@
 //! A fix for the sort order of a hash join's build side.
 //!
-//! A hash join gives its rows in the order of the side that it reads, and DataFusion takes it that
-//! within this they have the order of the other, hashed side:
+//! A hash join gives its rows in the order of the probe side. DataFusion assumes that rows of equal
+//! probe order have the order of the hashed side:
 //!
 //! ```text
-//! SELECT DISTINCT a.x, b.y FROM a JOIN b ON a.id = b.id      a in the order of x, b in that of y: taken to be in the order of x, y, so that a group is seen more than once
+//! SELECT DISTINCT a.x, b.y FROM a JOIN b ON a.id = b.id
+//!     a in the order of x, b in that of y: assumed to be in the order of x, y, so that a group occurs twice
 //! ```
 //!
-//! That holds where no two rows read are alike in what orders them, which nothing says. The order
-//! of the hashed side is of no other use; so plans are not told of it.
+//! That holds only where no two probe rows are equal in the columns of that order, which nothing
+//! ensures. The order of the hashed side is of no other use; so plans do not learn of it.
 
 use std::sync::Arc;
 

@@ -14,7 +14,8 @@
 //! counted_windows   physical plans:  rows that windows hold are counted (`crate::execute::counted_windows`)
 //! grouping_rows     physical plans:  aggregations with many grouping sets read a few rows at a time (`crate::execute::grouping_rows`)
 //! second_run        physical plans:  the left side of a nested loop join that does not fit is read anew (`crate::execute::second_run`)
-//! stopping          physical plans:  joins, and patterns over long texts, end when nobody waits for their rows any more (`crate::execute::stopping`)
+//! stopping          physical plans:  joins, and patterns over long texts, end when nobody waits for their rows
+//!                                    any more (`crate::execute::stopping`)
 //! ```
 //!
 //! Each says what would go wrong, so that it can go when the engine below no longer needs it;

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! x < ANY (array)     ->  NOT (x >= ALL (array))
-//! x = ANY (array)         stays: it is a function, which knows what is unknown (`crate::functions::array_has`), and a list of IN where the array is a constant
+//! x = ANY (array)         stays: it is a function with three-valued logic (`crate::functions::array_has`),
+//!                         and a list of IN where the array is a constant
 //! ```
 
 use std::ops::ControlFlow;

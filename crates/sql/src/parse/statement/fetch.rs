@@ -1,5 +1,5 @@
-//! The parser of `FETCH [direction] [FROM | IN] cursor`, as in PostgreSQL. The library's parser
-//! takes neither.
+//! The parser of `FETCH [direction] [FROM | IN] cursor`, as in PostgreSQL: the library's parser
+//! does not make the direction and `FROM` or `IN` optional.
 
 use datafusion::sql::sqlparser::ast::{
     FetchDirection, FetchPosition, Statement, Value, ValueWithSpan,

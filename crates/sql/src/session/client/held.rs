@@ -69,8 +69,9 @@ impl Session {
         }
     }
 
-    /// Reads the state from now on in which rules by query found its scope, where it does not change anything; the newest if none. What it changes goes by what they find in the
-    /// state that is changed.
+    /// Sets the state in which rules by query found this session's scope; the newest if `None`.
+    /// Statements that only read, read that state; changes go by the rules in the state that they
+    /// change.
     pub fn set_ruled(&mut self, ruled: Option<Arc<RuledScope>>) {
         self.ruled = ruled;
     }
@@ -136,7 +137,9 @@ impl Session {
         Ok(Some(HeldValues { _memory: memory }))
     }
 
-    /// Holds answers to queries to a length from now on; to none if none. Of cursors all rows together are the answer; rows that changes give back, and what is written into files, are none.
+    /// Sets the length limit of later answers to queries; none if `None`. All rows of a cursor
+    /// together are one answer. Rows that changes return, and rows written into files, are no
+    /// answers.
     pub fn set_answer_max(&mut self, max: Option<AnswerMax>) {
         self.answer_max = max;
     }
@@ -168,7 +171,8 @@ impl Session {
         place.leave();
     }
 
-    /// Whether others wait for the end of its transaction, as it has the writers' turn, here or in another process: its statements come in before others.
+    /// Whether others wait for the end of this session's transaction, as it has the writers' turn,
+    /// here or in another process. Its statements are admitted before others.
     pub fn is_waited_for(&self) -> bool {
         let block = self.block.lock();
         block.holds_turn() || block.has_remote()

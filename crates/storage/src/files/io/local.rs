@@ -198,8 +198,9 @@ impl FileLock for LocalLock {
 }
 
 impl Drop for LocalLock {
-    /// Said, not left to the end of the file: a process that another thread starts at this moment has a copy of the open
-    /// file until it is another program, and the lock would last as long.
+    /// Unlocks explicitly, rather than by closing the file: a process that another thread starts at
+    /// this moment has a copy of the open file until it runs another program, and would prolong the
+    /// lock.
     fn drop(&mut self) {
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }

@@ -139,7 +139,8 @@ mod tests {
         assert_eq!(decoded, text);
     }
 
-    /// With a table of few symbols, not a trained one: Miri takes an hour to train one, and seconds for this.
+    /// With a table of few symbols, not a trained one: Miri takes an hour to train one, and seconds
+    /// for this.
     #[test]
     fn the_worst_case_fits_and_symbols_of_all_lengths_come_back() {
         // Codes ascend by length, those of one byte last.

@@ -1,4 +1,5 @@
-//! The commands of `orrery bench`: generators, and measurements of the `orrery` program beside this one, from outside.
+//! The commands of `orrery bench`: generators, and measurements of the `orrery` program from
+//! outside.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
-//! The program that `orrery bench` starts: generates data, and measures the `orrery` program beside it.
+//! The program that `orrery bench` starts: generates data, and measures the `orrery` program beside
+//! it.
 //!
-//! It is a program of its own so that the product is built and linked without it. TPC-H and the lab of physical
-//! designs run the engine in this process, so it has the allocator and the order of functions that `orrery` has.
-//! Exit status and messages are those of `orrery`.
+//! It is a program of its own so that the product is built and linked without it. TPC-H and the lab
+//! of physical designs run the engine in this process, so it has the allocator and the order of
+//! functions that `orrery` has. Exit status and messages are those of `orrery`.
 
 mod arguments;
 mod commands;

@@ -1,4 +1,5 @@
-//! Where data and reports go: a file or standard output, buffered; a reader that has gone is no error.
+//! The buffered output of data and reports: a file or standard output, whose closing by the reader
+//! is no error.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

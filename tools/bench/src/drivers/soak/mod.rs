@@ -7,7 +7,8 @@
 //! questions      of all clients about all rings, now and at old states: each answer names its commit, and has to be what the journal has
 //!                for it, as far as who asks may see it (`questions`)
 //! limits         of some users, and of unknown askers: 429, parts of answers; what is no stated limit ends the run (`verdict`)
-//! memory         of the server, each second (`memory`); what `/metrics` says of its pools and caches, at half-time and at the end (`figures`)
+//! memory         of the server, each second (`memory`); the figures of its pools and caches in `/metrics`,
+//!                at half-time and at the end (`figures`)
 //! upkeep         checkpoints and compactions that administrators ask for: the rings are too small for the server to compact by itself
 //! ```
 //!

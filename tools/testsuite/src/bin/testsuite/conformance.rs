@@ -1,7 +1,7 @@
 //! The program that runs the W3C's test suites and writes `docs/conformance.md`.
 //!
-//! `make conformance`, or `testsuite conformance NAME` for the tests whose name contains NAME, with what
-//! each failure looks like and without a report.
+//! `make conformance`; or `testsuite conformance NAME` for the tests whose name contains NAME, with
+//! the details of each failure and without a report.
 
 use std::process::ExitCode;
 

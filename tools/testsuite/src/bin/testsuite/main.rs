@@ -1,4 +1,5 @@
-//! The long forms of the tests, as commands. One program: each would take as long to link as all of them.
+//! The long forms of the tests, as commands. One program, because each would take as long to link
+//! as all of them.
 //!
 //! ```text
 //! testsuite conformance [NAME]      the suites of the W3C; writes docs/conformance.md

@@ -1,16 +1,20 @@
 //! The program that compares answers to random queries: our engine in all variants, and `spareval`.
 //!
-//! `make oracle`, or `testsuite oracle [--queries N] [--seed N] [--threads N] [--differences N]`. `testsuite oracle --estimates N [--seed N]` reports
-//! instead how good the planner's estimates are on the first N queries; `testsuite oracle --updates N [--seed N]` compares N cases of updates instead,
-//! `testsuite oracle --syntax N [--seed N]` the parser with spargebra's on N damaged texts.
+//! `make oracle`, or `testsuite oracle [--queries N] [--seed N] [--threads N] [--differences N]`.
+//! `testsuite oracle --estimates N [--seed N]` reports instead how good the planner's estimates are
+//! on the first N queries, `testsuite oracle --updates N [--seed N]` compares N cases of updates,
+//! and `testsuite oracle --syntax N [--seed N]` compares the parser with spargebra's on N damaged
+//! texts.
 //!
-//! `make oracle-policies`, or `testsuite oracle --policies N [--seed N]`, asks N queries under random rules about graphs: the engine has all quads, the reference those
-//! alone that the rules let their asker read.
+//! `make oracle-policies`, or `testsuite oracle --policies N [--seed N]`, asks N queries under
+//! random rules about graphs: the engine has all quads, the reference only those that the rules let
+//! the asker read.
 //!
-//! Of both, `--set N` asks data set N alone, as a difference names it.
+//! In both, `--set N` asks data set N alone; a reported difference names it.
 //!
-//! `make oracle-sql`, or `testsuite oracle --sql N [--seed N] [--threads N]`, compares N queries in SQL with DuckDB; `testsuite oracle --sql-set N [--seed N]` prints
-//! what makes the tables of data set N, and its queries.
+//! `make oracle-sql`, or `testsuite oracle --sql N [--seed N] [--threads N]`, compares N queries in
+//! SQL with DuckDB; `testsuite oracle --sql-set N [--seed N]` prints the statements that make the
+//! tables of data set N, and its queries.
 
 use std::process::ExitCode;
 use std::time::Instant;

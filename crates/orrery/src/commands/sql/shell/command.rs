@@ -1,13 +1,13 @@
-//! The shell's own commands: what each is called, and the statements that those about tables stand for.
+//! The shell's own commands: their names, and the statements that those about tables run.
 
-/// A command.
+/// A command of the shell.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Quit,
     Help,
-    /// On, off, or the other way round.
+    /// On, off, or toggled.
     Timing(Option<bool>),
-    /// The same for rows shown one value a line.
+    /// The same for rows shown one value per line.
     Expanded(Option<bool>),
     /// Statements whose rows are shown, each under a title.
     Show(Vec<(String, String)>),
@@ -25,7 +25,7 @@ Statements end with a semicolon. Ctrl-C stops the one that runs, or forgets what
 ";
 
 impl Command {
-    /// Reads a command, with its backslash.
+    /// Parses a command, with its backslash.
     pub(super) fn parse(text: &str) -> Self {
         let text = text.trim_end_matches(';').trim();
         let (name, argument) = match text.split_once(char::is_whitespace) {
@@ -67,7 +67,7 @@ fn relations(kinds: &[&str]) -> String {
     )
 }
 
-/// Of one table or view. A schema may stand before its name.
+/// Statements about one table or view. A schema may precede its name.
 fn described(name: &str) -> Vec<(String, String)> {
     let (schema, name) = match name.split_once('.') {
         Some((schema, name)) => (folded(schema), folded(name)),
@@ -114,7 +114,7 @@ fn described(name: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// A name as SQL understands it: in lower case unless it is quoted.
+/// A name as SQL folds it: in lower case unless it is quoted.
 fn folded(name: &str) -> String {
     match name
         .strip_prefix('"')

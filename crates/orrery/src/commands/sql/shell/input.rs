@@ -1,34 +1,35 @@
-//! Lines of a shell, gathered into statements and commands.
+//! The input of the shell: gathers lines into statements and commands.
 //!
-//! A line that begins with a backslash, where no statement is open, is a command of the shell. All else belongs to statements, which end with a semicolon
-//! outside of strings, names, comments and brackets' ends: a line may end several, and a statement may take many.
+//! A line that begins with a backslash, where no statement is open, is a command of the shell. All
+//! other lines belong to statements, which end with a semicolon outside of strings, names, comments
+//! and brackets: a line may end several statements, and a statement may take many lines.
 
 use orrery_sql::{Inside, TransactionStatus, split};
 
-/// Longer statements are not gathered: SQL takes none that is longer.
+/// Bytes of a statement that are gathered: SQL accepts none that is longer.
 const GATHERED_BYTES_MAX: usize = orrery_sql::SQL_BYTES_MAX;
 
-/// What was typed and is not run yet.
+/// The lines typed and not run yet.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     text: String,
-    /// Whether it began with a blank.
+    /// Whether the text began with a blank.
     is_private: bool,
 }
 
-/// Something to do.
+/// A complete statement or command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// A statement, without its semicolon.
     Statement(String),
     /// A command, with its backslash.
     Command(String),
-    /// More was typed than a statement may have; it is gone.
+    /// The text exceeded the length of a statement, and was dropped.
     TooLong,
 }
 
 impl Input {
-    /// Takes a line; what is whole now.
+    /// Adds a line; returns the entries that are complete now.
     pub(super) fn line(&mut self, line: &str) -> Vec<Entry> {
         if self.text.is_empty() {
             self.is_private = line.starts_with(char::is_whitespace);
@@ -55,12 +56,13 @@ impl Input {
         whole
     }
 
-    /// Forgets what was typed.
+    /// Drops the text typed so far.
     pub(super) fn clear(&mut self) {
         self.text.clear();
     }
 
-    /// Whether the history is to have nothing of what became whole last: the line on which it began has a blank first.
+    /// Whether the last complete entries stay out of the history: their first line begins with a
+    /// blank.
     pub(super) fn is_private(&self) -> bool {
         self.is_private
     }
@@ -69,7 +71,7 @@ impl Input {
         split(&self.text).inside
     }
 
-    /// What is asked before the next line: how the transaction stands, and what is open.
+    /// The prompt of the next line: the transaction's status, and what is open.
     pub(super) fn prompt(&self, status: TransactionStatus) -> String {
         let open = match self.inside() {
             Inside::Nothing => '=',

@@ -1,11 +1,13 @@
-//! `orrery sql` at a terminal: lines with a history, statements over several lines, commands that begin with a backslash.
+//! The SQL shell of `orrery sql` at a terminal: a line editor with history, multi-line statements,
+//! backslash commands.
 //!
 //! ```text
-//!   line -> input (what is whole) -> command (the shell's own) | statement -> target -> format
+//!   line -> input (complete entries) -> command (the shell's own) | statement -> target -> format
 //! ```
 //!
-//! A statement that fails is told, and the shell goes on. Ctrl-C while one runs stops it: its work is dropped, and undone
-//! if it changed something. A commit that has begun goes on, and a server may have made what it was asked for.
+//! A statement's error is printed, and the shell goes on. Ctrl-C stops a running statement: its
+//! work is dropped, and its changes are undone. A commit that has begun goes on, and a server may
+//! have made the change already.
 
 mod command;
 mod input;
@@ -28,7 +30,7 @@ use crate::commands::output::Output;
 use crate::failure::Failure;
 use crate::terminal::harmless;
 
-/// Entries of the history that are kept.
+/// Maximum of history entries.
 const HISTORY_ENTRIES_MAX: usize = 10_000;
 
 /// A shell over a target.
@@ -40,7 +42,7 @@ pub(super) struct Shell {
     has_timing: bool,
 }
 
-/// Whether the shell goes on.
+/// Whether the shell continues.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Line,
@@ -58,12 +60,12 @@ impl Shell {
         }
     }
 
-    /// Reads and runs until the end.
+    /// Reads and runs lines until the end.
     pub(super) fn run(mut self) -> Result<(), Failure> {
         let mut editor = editor()?;
         let history = history_file();
         if let Some(history) = &history {
-            // The first time there is none.
+            // At the first start there is no history.
             let _ = editor.load_history(history);
         }
         say(&format!(
@@ -98,7 +100,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Does what a line makes whole. `note` has what the history is to keep.
+    /// Runs the entries that a line completes. `note` adds an entry to the history.
     fn take(
         &mut self,
         input: &mut Input,
@@ -106,7 +108,7 @@ impl Shell {
         note: &mut dyn FnMut(String),
     ) -> Result<Next, Failure> {
         let entries = input.line(line);
-        // What begins with a blank is kept from the history, as in other shells.
+        // Text that begins with a blank stays out of the history, as in other shells.
         let is_private = input.is_private();
         let mut note = |text: String| {
             if !is_private {
@@ -155,7 +157,8 @@ impl Shell {
         Ok(Next::Line)
     }
 
-    /// Runs one command without a terminal, such as `\d` of `-c`; it fails where the shell would say so and go on.
+    /// Runs one command without a terminal, such as `\d` of `-c`; fails where the shell would print
+    /// an error and go on.
     pub(super) fn run_command(mut self, text: &str) -> Result<(), Failure> {
         match Command::parse(text) {
             Command::Show(queries) => {
@@ -169,7 +172,8 @@ impl Shell {
         }
     }
 
-    /// Shows the rows of some queries; of several those alone that have any. What fails comes with its query.
+    /// Shows the rows of some queries; of several only those that have any. An error comes with its
+    /// query.
     fn show<'q>(&self, queries: &'q [(String, String)]) -> Result<(), (Box<Failure>, &'q str)> {
         let mut has_any = false;
         for (title, query) in queries {
@@ -213,7 +217,7 @@ impl Shell {
         }
     }
 
-    /// Works until it is done, or Ctrl-C is pressed.
+    /// Runs work until it is done, or Ctrl-C is pressed.
     fn unless_stopped<T>(
         &self,
         work: impl Future<Output = Result<T, Failure>>,
@@ -242,7 +246,7 @@ impl Shell {
     }
 }
 
-/// Tells what failed, with the place in the text; the shell goes on, unless nobody reads it any more.
+/// Prints an error with its place in the text; fails only if the output is closed.
 fn told(failure: Failure, text: &str) -> Result<(), Failure> {
     if matches!(failure, Failure::OutputClosed) {
         return Err(failure);
@@ -275,7 +279,7 @@ fn editor() -> Result<DefaultEditor, Failure> {
     Ok(editor)
 }
 
-/// Where the history is: in the user's directory for state.
+/// The history's path: in the user's directory for state.
 fn history_file() -> Option<PathBuf> {
     let directory = |name: &str| {
         let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
