@@ -224,6 +224,19 @@ impl Reader<'_> {
         }
     }
 
+    /// The way to the rows of a pattern, such as `Posg/2, as a set of 273 ids`.
+    ///
+    /// Whether a set is made depends on how many rows lie there, hidden ones among them, so the
+    /// report names the set only for askers who see all.
+    fn access(&self, pattern: &PatternReport) -> String {
+        let way = format!("{:?}/{}", pattern.permutation, pattern.prefix_columns);
+        let set_ids = pattern.set_ids;
+        match set_ids.filter(|_| self.told == Told::RunAndLookUps) {
+            Some(ids) => format!("{way}, as a set of {ids} ids"),
+            None => way,
+        }
+    }
+
     fn steps(&self, pattern: &PatternExec, is_read_whole: bool) -> Vec<PlanStep> {
         let specification = pattern.specification();
         let finds_all = match specification.mode {
@@ -238,7 +251,7 @@ impl Reader<'_> {
                     .iter()
                     .map(|pattern| PlanPattern {
                         text: pattern.text.clone(),
-                        access: access(pattern),
+                        access: self.access(pattern),
                     })
                     .collect(),
                 estimated_rows: step.estimated_rows,
@@ -266,15 +279,6 @@ fn own_words(plan: &Arc<dyn ExecutionPlan>) -> String {
     match Arc::clone(plan).reset_state() {
         Ok(before_its_run) => words(before_its_run.as_ref()),
         Err(_) => plan.name().to_owned(),
-    }
-}
-
-/// The way to the rows of a pattern, such as `Posg/2, as a set of 273 ids`.
-fn access(pattern: &PatternReport) -> String {
-    let way = format!("{:?}/{}", pattern.permutation, pattern.prefix_columns);
-    match pattern.set_ids {
-        Some(ids) => format!("{way}, as a set of {ids} ids"),
-        None => way,
     }
 }
 

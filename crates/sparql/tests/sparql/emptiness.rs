@@ -151,3 +151,37 @@ fn a_selected_variable_that_occurs_nowhere_is_reported() {
         assert_eq!(told(query), [""; 0], "{query}");
     }
 }
+
+/// Whether values are looked for in a set depends on how many rows lie in the files, those of
+/// hidden graphs among them.
+#[test]
+fn a_plan_that_has_run_names_its_sets_only_to_those_who_see_all() {
+    let of_each = |number: u32| {
+        let few = if number < 500 { " ; :m :one" } else { "" };
+        format!(":s{number} :l :v{} , :w{number}{few} .", number % 50)
+    };
+    let values: String = (0..3_000).map(of_each).collect();
+    let common: String = (0..50).map(|value| format!(":b :k :v{value} .")).collect();
+    let data = format!(
+        "@prefix : <http://example.org/> . {values} {common} GRAPH :hidden {{ :b :k :v3 }}"
+    );
+    let fixture = Fixture::new(&data);
+    let text = format!("{PREFIXES}SELECT * {{ ?w :m :one . ?w :l ?x . :b :k ?x }}");
+    let names = GraphNames {
+        has_default: true,
+        ..GraphNames::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let analyzed = |options: &QueryOptions| {
+        let prepared = fixture.engine.prepare(&text, options).unwrap();
+        runtime.block_on(prepared.analyze()).unwrap()
+    };
+    let all = analyzed(&QueryOptions::of_process());
+    assert!(all.contains("as a set of"), "{all}");
+    let some = QueryOptions::of(ReadScope::only(Asker::Anonymous, names));
+    let some = analyzed(&some);
+    assert!(!some.contains("as a set of"), "{some}");
+}
